@@ -1,31 +1,31 @@
-/** What git is told to do in every repository, whatever stands in the machine's own settings. */
+/** The settings of every git command, independent of the machine's own settings. */
 import { resolve } from "node:path"
 
-/** The folder of the one hook. */
+/** The folder of the only hook. */
 export const HOOKS_FOLDER = resolve(import.meta.dirname, "hooks")
 
 const MAX_PACK_BYTES = 512 * 1024 * 1024
 
 /**
- * So much memory git takes at once, at most. A few hundred bytes of a pack can stand for a file of any size
- * (a difference that copies the same piece over and over), which git would make in memory; files as large
- * as a push may have are read piece by piece, or fit.
+ * Maximum allocation of git. A few hundred bytes of a pack can expand to a file of any size (a
+ * delta that copies one piece repeatedly); files up to the size limit of a push fit or are
+ * streamed.
  */
 const MAX_ALLOCATION = "320m"
 
-/** A setting of git, by its name. */
+/** A setting of git with its name and value. */
 type GitSetting = readonly [name: string, value: string]
 
-/** In their order: of the hidden refs the last word that fits counts. */
+/** The order matters: for hidden refs the last match applies. */
 const GIT_SETTINGS: readonly GitSetting[] = [
   ["core.hooksPath", HOOKS_FOLDER],
-  // A ref below refs/replace that stands for itself makes every command fail.
+  // A ref in refs/replace that replaces itself would make every command fail.
   ["core.useReplaceRefs", "false"],
-  // The default flushes no loose objects to the disk.
+  // The default does not sync loose objects to disk.
   ["core.fsync", "objects,derived-metadata,reference"],
   ["core.bigFileThreshold", "1m"],
   ["transfer.fsckObjects", "true"],
-  // What is pushed stays a pack, and its quarantine lists what it brought.
+  // Pushed objects stay in a pack, so that the quarantine lists them.
   ["transfer.unpackLimit", "1"],
   ["transfer.hideRefs", "refs/"],
   ["transfer.hideRefs", "!refs/heads"],
@@ -37,23 +37,23 @@ const GIT_SETTINGS: readonly GitSetting[] = [
   ["receive.advertisePushOptions", "false"],
   ["gc.auto", "0"],
   ["uploadpack.allowFilter", "true"],
-  // Protocols 0 and 1 ask for the objects of a partial clone by their ids, as protocol 2 does without it.
+  // Protocols 0 and 1 request the objects of a partial clone by id; protocol 2 needs no setting.
   ["uploadpack.allowReachableSHA1InWant", "true"],
   ["pack.threads", "1"],
   ["pack.windowMemory", "64m"],
 ]
 
-/** The file `info/attributes`: an archive has every file, as it was committed. */
+/** The file `info/attributes`: archives contain every file as committed. */
 export const ARCHIVE_ATTRIBUTES = "* -export-ignore -export-subst\n"
 
-/** The settings as a repository's own file has them: for a git that somebody else runs there. */
+/** The settings as a repository's config file, for a git that a person runs there. */
 export function repositoryConfigFile(): string {
-  const own: readonly GitSetting[] = [
+  const settings: readonly GitSetting[] = [
     ["core.repositoryFormatVersion", "0"],
     ["core.bare", "true"],
     ...GIT_SETTINGS,
   ]
-  return own
+  return settings
     .map(([name, value]) => {
       const [section = "", key = ""] = name.split(".")
       return `[${section}]\n\t${key} = "${value.replaceAll(/["\\]/g, "\\$&")}"\n`
@@ -61,21 +61,21 @@ export function repositoryConfigFile(): string {
     .join("")
 }
 
-/** Tests lose no power: their machine need not wait for its disk. Elsewhere nobody may leave that out. */
+/** Tests need no protection against power loss. Everywhere else the sync is required. */
 const FSYNC_OVERRIDE: Readonly<Record<string, string>> =
   process.env["NODE_ENV"] === "test" && process.env["TEST_FSYNC"] !== "on"
     ? { GIT_TEST_FSYNC: "false" }
     : {}
 
 /**
- * The environment of a git, from nothing: no settings of the machine or of a person, and no folder of
- * another owner is refused but by us.
+ * The environment of a git command: no settings of the machine or a person, and no check of the
+ * folder's owner.
  */
 export function gitEnvironment(
   folder: string,
-  more: readonly GitSetting[] = [],
+  extraSettings: readonly GitSetting[] = [],
 ): Readonly<Record<string, string>> {
-  const settings = [...GIT_SETTINGS, ["safe.directory", folder] as const, ...more]
+  const settings = [...GIT_SETTINGS, ["safe.directory", folder] as const, ...extraSettings]
   return {
     PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
     HOME: "/nonexistent",

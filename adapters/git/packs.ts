@@ -1,4 +1,6 @@
-/** Packs without a client of git: of what a commit reaches, out; with the new commits of a branch, in. */
+/**
+ * Packs without a git client: reads the objects of a commit, and applies a branch's new commits.
+ */
 import type { BranchPack, IncomingPush, PushVerdict, GitRef } from "./port.ts"
 import { FLUSH_PACKET, pktLine, GitFailed } from "./port.ts"
 import { gitExitError, startGit } from "./process.ts"
@@ -12,7 +14,10 @@ const ACCEPTED: PushVerdict = { ok: true }
 const NO_OBJECT = "0".repeat(40)
 const OBJECT_ID = /^[0-9a-f]{40}$/
 
-/** A pack of all that a commit reaches. Git is ended where its reader stops. @throws GitFailed */
+/**
+ * Streams a pack of all objects that a commit reaches; git is ended when the reader stops. @throws
+ * GitFailed
+ */
 export async function* streamPack(
   { runtime, folder }: RepositoryHandle,
   commit: string,
@@ -20,68 +25,73 @@ export async function* streamPack(
   const args = ["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"]
   const running = startGit(runtime, { folder, args })
   running.stdin.end(`${commit}\n`)
-  let isWhole = false
+  let isComplete = false
   try {
     yield* running.stdout as AsyncIterable<Buffer>
-    isWhole = true
+    isComplete = true
   } finally {
-    if (!isWhole) running.kill()
+    if (!isComplete) running.kill()
   }
   const ended = await running.exit
   if (ended.code !== 0) throw gitExitError({ args }, ended)
 }
 
 /**
- * Takes the new commits of a branch in, as a push of that branch alone: the pack is completed, checked and
- * judged in the quarantine of a push, and nobody but git reads it.
+ * Applies the new commits of a branch, like a push of only that branch. The pack is completed,
+ * checked and judged in the quarantine of a push, and only git reads it.
  *
- * @throws what `judge` throws, and what `pack` does; GitFailed
+ * @throws errors of `judge` and of `pack`; GitFailed
  */
 export async function applyPack(
   receiving: ReceiveContext,
   { ref, tip, pack, signal }: BranchPack,
   judge: (push: IncomingPush) => Promise<PushVerdict>,
 ): Promise<PushVerdict> {
-  if (!OBJECT_ID.test(tip)) return rejected("What was sent names no commit.")
-  if (!/^refs\/heads\/[^\0-\x20\x7f]+$/.test(ref)) return rejected("What was sent names no branch.")
-  const old = await refTarget(receiving, ref)
-  if (old === tip) return ACCEPTED
+  if (!OBJECT_ID.test(tip))
+    return rejected("The pack's tip is not a commit id of 40 hexadecimal digits.")
+  if (!/^refs\/heads\/[^\0-\x20\x7f]+$/.test(ref))
+    return rejected(
+      "The branch name is invalid. Use refs/heads/ and a name without spaces or control characters.",
+    )
+  const oldTip = await refTarget(receiving, ref)
+  if (oldTip === tip) return ACCEPTED
   let verdict: PushVerdict = ACCEPTED
-  let torn: { readonly error: unknown } | null = null
+  let packError: { readonly error: unknown } | null = null
   const answer: Buffer[] = []
-  const update = `${old ?? NO_OBJECT} ${tip} ${ref}\0report-status side-band-64k atomic`
-  const conversation = {
+  const update = `${oldTip ?? NO_OBJECT} ${tip} ${ref}\0report-status side-band-64k atomic`
+  const session = {
     input: (async function* () {
       yield Buffer.concat([pktLine(update), FLUSH_PACKET])
       try {
         yield* pack
       } catch (error) {
-        torn = { error }
+        packError = { error }
         throw error
       }
     })(),
-    send: async (piece: Uint8Array) => {
-      answer.push(Buffer.from(piece))
+    send: async (chunk: Uint8Array) => {
+      answer.push(Buffer.from(chunk))
     },
     signal,
   }
-  await runReceivePack(receiving, conversation, async (push) => {
-    verdict = (await checkFastForward(push, old, tip)) ?? (await judge(push))
+  await runReceivePack(receiving, session, async (push) => {
+    verdict = (await checkFastForward(push, oldTip, tip)) ?? (await judge(push))
     return verdict
   })
   if (!verdict.ok) return verdict
-  const { report, words } = parseSideBands(Buffer.concat(answer))
+  const { report, messages } = parseSideBands(Buffer.concat(answer))
   const faults = parseReportErrors(report)
-  // Where nobody listened any more to what git said, the branch says it.
+  // If the answer was not read to its end, the branch shows the result.
   if (faults.length === 0 || (await refTarget(receiving, ref)) === tip) return ACCEPTED
-  rethrowPackError(torn)
-  if (signal.aborted) return rejected("Nobody waited for it any more, and nothing was changed.")
-  return { ok: false, lines: [...words, ...faults] }
+  rethrowPackError(packError)
+  if (signal.aborted)
+    return rejected("The connection ended before the push was applied; nothing was changed.")
+  return { ok: false, lines: [...messages, ...faults] }
 }
 
-/** @throws what a pack that ended early has thrown */
-function rethrowPackError(torn: { readonly error: unknown } | null): void {
-  if (torn !== null) throw torn.error
+/** @throws the error of a pack that ended early */
+function rethrowPackError(packError: { readonly error: unknown } | null): void {
+  if (packError !== null) throw packError.error
 }
 
 const rejected = (line: string): PushVerdict => ({ ok: false, lines: [line] })
@@ -89,31 +99,32 @@ const rejected = (line: string): PushVerdict => ({ ok: false, lines: [line] })
 const refTarget = async (read: RepositoryHandle, ref: string): Promise<string | null> =>
   (await readRefs(read)).find((one) => one.ref === ref)?.id ?? null
 
-/** Why what was sent cannot stand on top of a branch; null where it can. */
+/** Why a push is not a fast-forward; null if it is one. */
 async function checkFastForward(
   push: IncomingPush,
-  old: string | null,
+  oldTip: string | null,
   tip: string,
 ): Promise<PushVerdict | null> {
-  if (!(await isCommit(push, tip))) return rejected("What was sent has no such commit.")
-  if (old === null || (await push.isAncestor(old, tip))) return null
+  if (!(await isCommit(push, tip)))
+    return rejected("The pack does not contain the commit it names.")
+  if (oldTip === null || (await push.isAncestor(oldTip, tip))) return null
   return rejected(
-    "The branch has commits that are not in what was sent: it moved meanwhile. " +
+    "The branch moved meanwhile and has commits that this push lacks. " +
       "A box cannot fetch them: start another on this branch, and make the changes there.",
   )
 }
 
-/** Whether an object is there, and a commit: git asks its hook also of what is missing. */
+/** Whether an object exists and is a commit: the hook also runs for missing objects. */
 async function isCommit(push: IncomingPush, id: string): Promise<boolean> {
   for await (const { entries } of push.readFolders([id], "")) if (entries === null) return false
   for await (const { type } of push.readObjects([id])) return type === "commit"
   return false
 }
 
-/** What git answered, by its bands: its report, and what it says to people. */
+/** Splits git's answer by side bands: the report and the messages for people. */
 function parseSideBands(answer: Buffer): {
   readonly report: Buffer
-  readonly words: readonly string[]
+  readonly messages: readonly string[]
 } {
   const bands: readonly [Buffer[], Buffer[]] = [[], []]
   for (let at = 0; at + 5 <= answer.length;) {
@@ -122,19 +133,22 @@ function parseSideBands(answer: Buffer): {
     bands[answer[at + 4] === 1 ? 0 : 1].push(answer.subarray(at + 5, at + length))
     at += length
   }
-  const words = Buffer.concat(bands[1])
+  const messages = Buffer.concat(bands[1])
     .toString("utf8")
     .split(/[\r\n]+/)
-  return { report: Buffer.concat(bands[0]), words: words.filter((word) => word.trim() !== "") }
+  return {
+    report: Buffer.concat(bands[0]),
+    messages: messages.filter((message) => message.trim() !== ""),
+  }
 }
 
 const BUNDLE_SIGNATURES = ["# v2 git bundle", "# v3 git bundle"]
 
 /**
- * Takes all branches and tags of a bundle in.
+ * Applies all branches and tags of a bundle.
  *
- * @param tips those that are there
- * @throws GitFailed where it is no bundle; what `judge` throws
+ * @param tips the existing branches and tags
+ * @throws GitFailed if it is not a bundle; errors of `judge`
  */
 export async function applyBundle(
   receiving: ReceiveContext,
@@ -148,8 +162,8 @@ export async function applyBundle(
   const updates = refs.filter(({ ref, id }) => before.get(ref) !== id)
   if (updates.length === 0) return ACCEPTED
   const commands = updates.map(({ ref, id }, i) => {
-    const words = `${before.get(ref) ?? NO_OBJECT} ${id} ${ref}`
-    return pktLine(i === 0 ? `${words}\0report-status atomic` : words)
+    const command = `${before.get(ref) ?? NO_OBJECT} ${id} ${ref}`
+    return pktLine(i === 0 ? `${command}\0report-status atomic` : command)
   })
   let verdict: PushVerdict = ACCEPTED
   const answer: Buffer[] = []
@@ -160,8 +174,8 @@ export async function applyBundle(
         yield Buffer.concat([...commands, FLUSH_PACKET])
         yield* reader.rest()
       })(),
-      send: async (piece) => {
-        answer.push(Buffer.from(piece))
+      send: async (chunk) => {
+        answer.push(Buffer.from(chunk))
       },
       signal: new AbortController().signal,
     },
@@ -171,20 +185,20 @@ export async function applyBundle(
     },
   )
   const faults = parseReportErrors(Buffer.concat(answer))
-  // Also where it was not even asked: what is torn is no pack.
+  // Also when `judge` was never called: the pack is damaged.
   return verdict.ok && faults.length > 0 ? { ok: false, lines: faults } : verdict
 }
 
-/** The branches and tags that a bundle has, and the commit of its `HEAD`. */
+/** Reads a bundle's branches, tags and the commit of its `HEAD`. */
 async function readBundleHeader(reader: { readonly line: () => Promise<string | null> }) {
-  const fault = new GitFailed("this is no bundle of git, or not of objects named by SHA-1")
+  const fault = new GitFailed("this file is not a git bundle with SHA-1 object ids")
   const signature = await reader.line().catch(() => null)
   if (signature === null || !BUNDLE_SIGNATURES.includes(signature)) throw fault
   const refs: GitRef[] = []
   let senderHead: string | null = null
   for (let line = await reader.line(); line !== ""; line = await reader.line()) {
     if (line === null) throw fault
-    // What it may say of itself, and what must be there before: git looks at that.
+    // Capabilities and prerequisites are checked by git.
     if (line === "@object-format=sha1" || /^-[0-9a-f]{40}/.test(line)) continue
     const [, id, ref] = /^([0-9a-f]{40}) (.+)$/.exec(line) ?? []
     if (id === undefined || ref === undefined) throw fault
@@ -194,7 +208,7 @@ async function readBundleHeader(reader: { readonly line: () => Promise<string | 
   return { refs, senderHead }
 }
 
-/** What git says in its report was not done. */
+/** The errors in git's report. */
 function parseReportErrors(report: Buffer): readonly string[] {
   const faults: string[] = []
   for (let at = 0; at + 4 <= report.length;) {
@@ -204,5 +218,5 @@ function parseReportErrors(report: Buffer): readonly string[] {
     if (line !== "unpack ok" && !line.startsWith("ok ")) faults.push(line)
     at += length
   }
-  return report.length === 0 ? ["git ended without a word."] : faults
+  return report.length === 0 ? ["git ended without a report."] : faults
 }

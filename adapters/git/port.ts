@@ -1,76 +1,79 @@
 /**
- * The companies' repositories: one bare repository a company, served to ordinary `git`. Refs and objects are
- * truth of their own and no fold of facts; facts tell of them.
+ * The companies' repositories: one bare repository per company, served to ordinary `git`. Refs and
+ * objects are their own source of truth; facts only report them.
  */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
-/** What a client of git asks for: to fetch, or to push. */
+/** The client's command: fetch or push. */
 export type PackCommand = "git-upload-pack" | "git-receive-pack"
 
-/** A ref and where it points: an object's id, 40 hexadecimal digits. */
+/** A ref and its object id, 40 hexadecimal digits. */
 export interface GitRef {
   readonly ref: string
   readonly id: string
 }
 
-/** A ref as a push wants it; null where it is made, or taken away. */
+/** A ref update of a push; null for a ref that is created or deleted. */
 export interface RefUpdate {
   readonly ref: string
   readonly old: string | null
   readonly new: string | null
 }
 
-/** Where a repository's `HEAD` points: its default branch, which clones check out. */
+/** The target of a repository's `HEAD`: the default branch, which clones check out. */
 export interface GitHead {
-  /** As `refs/heads/main`. */
+  /** For example `refs/heads/main`. */
   readonly ref: string
-  /** Whether the repository has a branch of that name. */
+  /** Whether the branch exists. */
   readonly isBorn: boolean
 }
 
-/** An object that a push brought. `size` is unpacked, in bytes. */
+/** An object that a push contains. `size` is unpacked, in bytes. */
 export interface PushedObject {
   readonly id: string
   readonly type: "commit" | "tree" | "blob" | "tag"
   readonly size: number
 }
 
-/** An object with so many bytes comes as one piece; of a larger one each piece has fewer. */
+/** Longest chunk of an object; smaller objects are one chunk. */
 export const MAX_CHUNK_BYTES = 1024 * 1024
 
-/** An object's bytes; of a larger one than `MAX_CHUNK_BYTES` they come in pieces, one behind the other. */
+/** A chunk of an object; objects larger than `MAX_CHUNK_BYTES` have several, in order. */
 export interface ObjectChunk extends PushedObject {
-  /** How many bytes of the object stand before these. */
+  /** Offset of the chunk in the object, bytes. */
   readonly offset: number
   readonly bytes: Uint8Array
 }
 
-/** What stands at a path of a commit. */
+/** The entry at a path of a commit. */
 export interface GitTreeEntry {
-  /** As git writes it: `40000` is a folder, `120000` a link, `160000` another repository. */
+  /** Git's mode: `40000` is a folder, `120000` a symbolic link, `160000` a submodule. */
   readonly mode: string
   readonly id: string
 }
 
-/** A push before any ref moves: what it wants, and what it brought, in its quarantine. */
+/** A push before any ref moves: its updates, and its objects in quarantine. */
 export interface IncomingPush {
   readonly updates: readonly RefUpdate[]
-  /** Where the repository's `HEAD` points before the push. */
+  /** The target of `HEAD` before the push. */
   readonly readHead: () => Promise<GitHead>
-  /** The commit of the sender's own `HEAD`; null where the push does not say it. Only bundles do. */
+  /** The commit of the sender's `HEAD`; null if unknown. Only bundles contain it. */
   readonly senderHead: string | null
-  /** Aborted when nobody waits for it any more: whatever is read of it then throws. */
+  /** Aborted when the caller no longer waits; later reads throw. */
   readonly signal: AbortSignal
-  /** All objects that it brought and that were not there, in no order; none where it only takes refs away. */
+  /** All objects that the push added, in no order; none if it only deletes refs. */
   readonly listNewObjects: () => AsyncIterable<PushedObject>
-  /** The contents of some of its objects, or of those before, in the order they are named. */
+  /** The contents of objects of the push or the repository, in the given order. */
   readonly readObjects: (ids: Iterable<string>) => AsyncIterable<ObjectChunk>
-  /** The commits that branches and tags reach by it and none reaches yet, each with its parents. */
+  /** The commits that become reachable by the push, with their parents. */
   readonly listNewCommits: () => AsyncIterable<{
     readonly id: string
     readonly parents: readonly string[]
   }>
-  /** The entries of the folders at a path of commits, each with those that have it; null where there is none. */
+  /**
+   * The entries of the folder at a path, grouped by commits that share it; null entries if a commit
+   * has no such folder.
+   */
   readonly readFolders: (
     commits: readonly string[],
     path: string,
@@ -78,56 +81,62 @@ export interface IncomingPush {
     readonly commits: readonly string[]
     readonly entries: readonly (GitTreeEntry & { readonly name: string })[] | null
   }>
-  /** A path at which a blob that it brought stands, to tell people; null where it stands at none. */
+  /** A path of a blob of the push, for messages; null if there is none. */
   readonly findPath: (blob: string) => Promise<string | null>
-  /** Whether one commit is another's descendant, or the same: then a ref is not forced. */
+  /**
+   * Whether `newer` is a descendant of `older` or the same commit, so that the update is a
+   * fast-forward.
+   */
   readonly isAncestor: (older: string, newer: string) => Promise<boolean>
 }
 
-/** What is said to a push: yes, or lines for the person at the terminal. */
+/** The decision about a push: accept, or lines for the person at the terminal. */
 export type PushVerdict =
   { readonly ok: true } | { readonly ok: false; readonly lines: readonly string[] }
 
-/** A conversation with a client of git. */
+/** A session with a git client. */
 export interface GitSession {
   readonly companyId: CompanyId
-  /** The header `Git-Protocol`, as far as it is one. */
+  /** The header `Git-Protocol`; null if it is missing or invalid. */
   readonly protocol: string | null
   readonly input: AsyncIterable<Uint8Array>
-  readonly send: (piece: Uint8Array) => Promise<void>
-  /** Aborted when the client went away, or the process is about to stop. */
+  readonly send: (chunk: Uint8Array) => Promise<void>
+  /** Aborted when the client disconnects or the process is about to stop. */
   readonly signal: AbortSignal
 }
 
-/** The new commits of one branch, as whoever is not trusted sends them. */
+/** The new commits of one branch from an untrusted sender. */
 export interface BranchPack {
   readonly companyId: CompanyId
-  /** A branch: `refs/heads/main`. It is made where it is not there. */
+  /** A branch: `refs/heads/main`. It is created if missing. */
   readonly ref: string
-  /** The commit that it is to point to. */
+  /** The new commit of the branch. */
   readonly tip: string
-  /** All that the repository lacks of that commit; it may be told as differences to what it has. */
+  /**
+   * All objects that the repository lacks for that commit; deltas against existing objects are
+   * allowed.
+   */
   readonly pack: AsyncIterable<Uint8Array>
-  /** Aborted when nobody waits for it any more, or the process is about to stop. */
+  /** Aborted when the caller no longer waits or the process is about to stop. */
   readonly signal: AbortSignal
 }
 
-/** A commit has more files than anybody needs: a few objects can name as many as they like. */
+/** A commit has too many files: a few objects can name any number of files. */
 export class TooManyFiles extends Error {
   override readonly name = "TooManyFiles"
 }
 
-/** A git that did not do what it should; its message is for the log. */
+/** A git command failed; the message is for the log. */
 export class GitFailed extends Error {
   override readonly name = "GitFailed"
 }
 
-/** What a client asked is no question of git's. */
+/** A client's request violates git's protocol. */
 export class InvalidGitRequest extends Error {
   override readonly name = "InvalidGitRequest"
 }
 
-/** There is no git here that can be used, or none of its repositories can be reached: what to do. */
+/** Git or its folder cannot be used; the message says how to fix it. */
 export class GitUnavailable extends Error {
   override readonly name = "GitUnavailable"
 }
@@ -137,108 +146,117 @@ export class RepositoryNotFound extends Error {
   override readonly name = "RepositoryNotFound"
 }
 
-/** A line of git's protocol: its length in four hexadecimal digits, and what it says. */
+/** Encodes a line of git's protocol: its length in four hexadecimal digits, then its content. */
 export function pktLine(text: string | Uint8Array): Buffer {
   const bytes = Buffer.from(text as string)
   return Buffer.concat([Buffer.from((bytes.length + 4).toString(16).padStart(4, "0")), bytes])
 }
 
-/** What ends a section of git's protocol. */
+/** Ends a section of git's protocol. */
 export const FLUSH_PACKET = Buffer.from("0000")
 
-/** What came of taking an object out of a repository. */
+/** The result of removing an object from a repository. */
 export type ScrubResult =
   | { readonly outcome: "gone" | "missing" }
-  /** A branch or tag has it still, or its history does: at this path. */
+  /** A branch or tag, or its history, still contains the object at this path. */
   | { readonly outcome: "reached"; readonly path: string }
 
-/** The folder of a company's repository. Ids that differ in capitals alone are one folder on some machines. */
+/**
+ * The folder of a company's repository, in hexadecimal because some file systems ignore letter
+ * case.
+ */
 export const repositoryFolderName = (companyId: CompanyId): string =>
   Buffer.from(companyId).toString("hex")
 
 /**
- * The repositories. What is asked of one that is not there throws RepositoryNotFound; where git cannot be used
- * GitUnavailable; what git fails at GitFailed.
+ * The repositories. Calls throw RepositoryNotFound for a missing repository, GitUnavailable if git
+ * cannot be used, and GitFailed if a command fails.
  */
 export interface Repositories {
-  /** Makes one, empty, whose `HEAD` points to `refs/heads/main`; one that is there stays as it is. */
+  /**
+   * Creates an empty repository whose `HEAD` points to `refs/heads/main`; an existing one stays
+   * unchanged.
+   */
   readonly create: (companyId: CompanyId) => Promise<void>
   readonly has: (companyId: CompanyId) => Promise<boolean>
-  /** The refs, as a client asks for them first. */
+  /** Sends the refs, which a client requests first. */
   readonly advertiseRefs: (
     companyId: CompanyId,
     service: PackCommand,
     protocol: string | null,
-    send: (piece: Uint8Array) => Promise<void>,
+    send: (chunk: Uint8Array) => Promise<void>,
   ) => Promise<void>
   /**
-   * Gives a client what it asks for.
+   * Serves a fetch.
    *
-   * @returns what git complained of where it ended badly amid its answer, and not because of its client
-   * @throws GitFailed where git ended before it said anything; InvalidGitRequest where that is its client's fault
+   * @returns the error if git failed in the middle of its answer and the client did not cause it
+   * @throws GitFailed if git failed before its answer; InvalidGitRequest if the client caused it
    */
-  readonly uploadPack: (conversation: GitSession) => Promise<GitFailed | null>
+  readonly uploadPack: (session: GitSession) => Promise<GitFailed | null>
   /**
-   * Takes what a client pushes, once `judge` says yes to it: no ref moves before. Resolves when git has
-   * ended, whether the client is still there or not. @throws what `judge` throws, as a no to the push
+   * Receives a push; no ref moves before `judge` accepts it. Resolves when git has ended, even if
+   * the client is gone. @throws errors of `judge`, which reject the push
    */
   readonly receivePush: (
-    conversation: GitSession,
+    session: GitSession,
     judge: (push: IncomingPush) => Promise<PushVerdict>,
   ) => Promise<void>
   /**
-   * Takes the new commits of a branch, judged like a push of it. What does not descend from the commit that
-   * the branch points to is refused before it is judged. @throws what `judge` and the pack throw
+   * Applies new commits of a branch, judged like a push. An update that is not a fast-forward is
+   * rejected before `judge`. @throws errors of `judge` and of the pack
    */
   readonly applyPack: (
     pack: BranchPack,
     judge: (push: IncomingPush) => Promise<PushVerdict>,
   ) => Promise<PushVerdict>
-  /** A pack of all that a commit reaches, made while it is read. */
+  /** Streams a pack of all objects that a commit reaches. */
   readonly packCommit: (companyId: CompanyId, commit: string) => Promise<AsyncIterable<Uint8Array>>
   readonly listRefs: (companyId: CompanyId) => Promise<readonly GitRef[]>
   readonly readHead: (companyId: CompanyId) => Promise<GitHead>
-  /** Points `HEAD` to a branch: `refs/heads/trunk`. */
+  /** Points `HEAD` to a branch, such as `refs/heads/trunk`. */
   readonly setHead: (companyId: CompanyId, ref: string) => Promise<void>
   /**
-   * What stands at a path of a commit; null where nothing does, or more than `mostBytes`. Of what is no
-   * blob there are no bytes.
+   * The entry at a path of a commit; null if there is none or it is longer than `maxBytes`. Entries
+   * that are not blobs have empty bytes.
    */
   readonly readFile: (
     companyId: CompanyId,
     commit: string,
     path: string,
-    mostBytes: number,
+    maxBytes: number,
   ) => Promise<(GitTreeEntry & { readonly bytes: Uint8Array }) | null>
-  /** Whether a commit is reachable from a branch or a tag. */
+  /** Whether a branch or a tag reaches a commit. */
   readonly isReachable: (companyId: CompanyId, commit: string) => Promise<boolean>
   /** A commit's files as a tar or zip archive. */
   readonly archive: (
     companyId: CompanyId,
     commit: string,
     format: "tar" | "zip",
-    send: (piece: Uint8Array) => Promise<void>,
+    send: (chunk: Uint8Array) => Promise<void>,
   ) => Promise<void>
-  /** All of a repository as one file; false where it is empty, and there is none. */
+  /** Sends the repository as one bundle file; returns false for an empty repository. */
   readonly bundle: (
     companyId: CompanyId,
-    send: (piece: Uint8Array) => Promise<void>,
+    send: (chunk: Uint8Array) => Promise<void>,
   ) => Promise<boolean>
-  /** Takes all refs of a bundle in, judged like a push. */
+  /** Applies all refs of a bundle, judged like a push. */
   readonly importBundle: (
     companyId: CompanyId,
     bundle: AsyncIterable<Uint8Array>,
     judge: (push: IncomingPush) => Promise<PushVerdict>,
   ) => Promise<PushVerdict>
-  /** Packs what lies about; what somebody still writes stays. */
+  /** Repacks the repository; files that are still being written stay. */
   readonly maintain: (companyId: CompanyId) => Promise<void>
   /**
-   * Takes an object of any type out for good, with all else that no branch or tag reaches: what was pushed
-   * once is handed out to whoever knows its id. No ref may move meanwhile.
+   * Removes an object of any type and everything unreachable, because git serves any object to
+   * clients that know its id. No ref may move meanwhile.
    */
   readonly scrub: (companyId: CompanyId, object: string) => Promise<ScrubResult>
-  /** Takes away what crashes left long ago: quarantines, guards of packs, folders half made and half erased. */
+  /**
+   * Removes what crashes left long ago: quarantines, keep files of packs, incomplete and
+   * half-erased folders.
+   */
   readonly sweep: () => Promise<void>
-  /** Takes a repository away; again after a crash. */
+  /** Erases a repository; idempotent after a crash. */
   readonly erase: (companyId: CompanyId) => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Processes of git: how each is spawned, read, and ended. */
+/** Starts, reads and ends git processes. */
 import type { ChildProcess, ChildProcessByStdio } from "node:child_process"
 import { spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
@@ -6,72 +6,76 @@ import { Duplex } from "node:stream"
 import { GitFailed } from "./port.ts"
 import { HOOKS_FOLDER, gitEnvironment } from "./git-config.ts"
 
-/** How git is to be run here. */
+/** How this machine runs git. */
 export interface GitRuntime {
   readonly isSandboxed: boolean
 }
 
-/** A command of git in a repository. */
+/** A git command in a repository. */
 export interface GitCommand {
-  /** The repository, absolute and without links: the folder it is run in. */
+  /** The working folder, which is the repository's absolute path without symbolic links. */
   readonly folder: string
-  /** Behind `git`. None of it is ever a secret. */
+  /** The arguments after `git`. They never contain secrets. */
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly settings?: readonly (readonly [name: string, value: string])[]
-  /** Whether it writes; default it reads. */
+  /** Whether the command writes; default: it only reads. */
   readonly isWrite?: true
-  /** Whether the hook talks to us through it. */
+  /** Whether the hook communicates through the process. */
   readonly hasHookChannel?: true
-  /** Ends it where it aborts. */
+  /** Ends the process when it aborts. */
   readonly signal?: AbortSignal
 }
 
 /** How a process ended. */
 export interface GitExit {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null
-  /** The beginning of what it complained of. */
+  /** The beginning of the error output. */
   readonly stderr: string
 }
 
-/** A process of git. */
+/** A running git process. */
 export interface GitProcess {
   readonly stdin: Writable
   readonly stdout: Readable
-  /** Where the hook talks; null where it does not. */
+  /** The hook's channel; null if there is none. */
   readonly hookChannel: Duplex | null
-  /** Settles once it has ended and all it wrote was read. @throws Error where it could not be begun */
+  /**
+   * Resolves when the process has ended and its output was read. @throws Error if it could not be
+   * started
+   */
   readonly exit: Promise<GitExit>
-  /** Ends it and all that it began, now. */
+  /** Ends the process and its children immediately. */
   readonly kill: () => void
 }
 
 const MAX_STDERR_LENGTH = 4_096
 
-/** Runs a command. */
+/** Starts a git command. */
 export function startGit(machine: GitRuntime, command: GitCommand): GitProcess {
   const { folder, args, isWrite = false, hasHookChannel = false } = command
   const env = { ...gitEnvironment(folder, command.settings), ...command.env }
-  const shown = isWrite ? [HOOKS_FOLDER] : [HOOKS_FOLDER, folder]
+  const readPaths = isWrite ? [HOOKS_FOLDER] : [HOOKS_FOLDER, folder]
   const [program, before] = machine.isSandboxed
-    ? [SANDBOX_PROGRAM, [...sandboxArguments(shown, isWrite ? folder : null), "git"]]
+    ? [SANDBOX_PROGRAM, [...sandboxArguments(readPaths, isWrite ? folder : null), "git"]]
     : ["git", []]
   const child = spawn(program, [...before, ...args], {
     cwd: folder,
     env,
-    // A process group of its own: it is ended as one, and no Ctrl-C at the server's terminal ends it.
+    // Its own process group, so that it is ended as a whole and Ctrl-C in the server's terminal
+    // does not end it.
     detached: true,
     stdio: ["pipe", "pipe", "pipe", ...(hasHookChannel ? (["pipe"] as const) : [])],
   }) as ChildProcessByStdio<Writable, Readable, Readable>
-  // Its ends tell: what is written to a process that has ended is of no use to anybody.
+  // The exit reports errors; writing to an ended process is none.
   child.stdin.on("error", () => undefined)
   const kill = () => killProcessGroup(child)
   command.signal?.addEventListener("abort", kill)
   child.once("close", () => command.signal?.removeEventListener("abort", kill))
   if (command.signal?.aborted === true) kill()
   const [, , , hook] = child.stdio
-  // Node makes a socket of the extra pipe.
+  // Node turns the extra pipe into a socket.
   const hookChannel = hook instanceof Duplex ? hook : null
   hookChannel?.on("error", () => undefined)
   return {
@@ -83,13 +87,12 @@ export function startGit(machine: GitRuntime, command: GitCommand): GitProcess {
   }
 }
 
-/** Ends a process and all that it began, now. */
 function killProcessGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return
   try {
     process.kill(-pid, "SIGKILL")
   } catch (error) {
-    // It has ended meanwhile.
+    // It has already ended.
     if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error
   }
 }
@@ -102,12 +105,12 @@ function waitForExit(child: ChildProcessByStdio<Writable, Readable, Readable>): 
   const { promise, resolve, reject } = Promise.withResolvers<GitExit>()
   child.once("error", reject)
   child.once("close", (code) => resolve({ code, stderr }))
-  // Whoever waits for it is told; who reads its output only is told by that.
+  // The caller awaits this promise, or sees the error in the output.
   promise.catch(() => undefined)
   return promise
 }
 
-/** The error of a command that did not do what it should. */
+/** The error of a failed command. */
 export function gitExitError(
   { args }: Pick<GitCommand, "args">,
   { code, stderr }: GitExit,
@@ -115,14 +118,14 @@ export function gitExitError(
   return new GitFailed(`git ${args[0]} exited with ${code}: ${stderr.trim().slice(0, 500)}`)
 }
 
-/** So much of what a command writes is kept in memory. */
+/** Maximum size of a command's output in memory. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /**
- * Runs a command to its end and answers what it wrote.
+ * Runs a command and returns its output.
  *
- * @param input what it is given
- * @throws GitFailed where it exits with another code than 0, or writes more than 64 MiB
+ * @param input the standard input
+ * @throws GitFailed for an exit code other than 0, or more than 64 MiB of output
  */
 export async function gitOutput(
   machine: GitRuntime,
@@ -131,21 +134,22 @@ export async function gitOutput(
 ): Promise<Buffer> {
   const running = startGit(machine, command)
   running.stdin.end(input)
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   let length = 0
   await killOnError(running, async () => {
-    for await (const piece of running.stdout as AsyncIterable<Buffer>) {
-      length += piece.length
-      if (length > MAX_OUTPUT_BYTES) throw new GitFailed(`git ${command.args[0]} wrote too much`)
-      pieces.push(piece)
+    for await (const chunk of running.stdout as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > MAX_OUTPUT_BYTES)
+        throw new GitFailed(`git ${command.args[0]} wrote more than ${MAX_OUTPUT_BYTES} bytes`)
+      chunks.push(chunk)
     }
   })
   const ended = await running.exit
   if (ended.code !== 0) throw gitExitError(command, ended)
-  return Buffer.concat(pieces)
+  return Buffer.concat(chunks)
 }
 
-/** Whether a command exits with 0; with 1 where it says no. @throws GitFailed with any other code */
+/** Whether a command exits with 0, and not with 1. @throws GitFailed for any other code */
 export async function gitExitsWithZero(machine: GitRuntime, command: GitCommand): Promise<boolean> {
   const running = startGit(machine, command)
   running.stdin.end()
@@ -155,22 +159,24 @@ export async function gitExitsWithZero(machine: GitRuntime, command: GitCommand)
   return ended.code === 0
 }
 
-/** Runs a command and hands on what it writes. @throws GitFailed as `gitOutput` does; what `send` throws */
+/**
+ * Runs a command and streams its output. @throws GitFailed as `gitOutput` does; errors of `send`
+ */
 export async function streamGitOutput(
   machine: GitRuntime,
   command: GitCommand,
-  send: (piece: Uint8Array) => Promise<void>,
+  send: (chunk: Uint8Array) => Promise<void>,
 ): Promise<void> {
   const running = startGit(machine, command)
   running.stdin.end()
   await killOnError(running, async () => {
-    for await (const piece of running.stdout as AsyncIterable<Buffer>) await send(piece)
+    for await (const chunk of running.stdout as AsyncIterable<Buffer>) await send(chunk)
   })
   const ended = await running.exit
   if (ended.code !== 0) throw gitExitError(command, ended)
 }
 
-/** Reads what a process writes; it is ended where that fails. @throws what `read` does */
+/** Reads a process's output and kills the process if that fails. @throws errors of `read` */
 async function killOnError(running: GitProcess, read: () => Promise<void>): Promise<void> {
   try {
     await read()
@@ -180,22 +186,22 @@ async function killOnError(running: GitProcess, read: () => Promise<void>): Prom
   }
 }
 
-/** What the sandbox is made by. */
+/** The sandbox program (bubblewrap). */
 export const SANDBOX_PROGRAM = "bwrap"
 
-/** What of the machine programs are made of. Links among them lead below `/usr`. */
+/** System folders that programs need. Their symbolic links lead to `/usr`. */
 const SYSTEM_PATHS = ["/bin", "/lib", "/lib64", "/etc/ld.so.cache"]
 
 /**
- * The arguments in front of a command. The process group is the caller's, and nothing ends it with its
- * parent: a git that is left alone takes its quarantine away by itself.
+ * The sandbox arguments before a command. The process stays in the caller's process group and
+ * outlives its parent: an orphaned git removes its quarantine itself.
  *
- * @param shown folders to be read
- * @param written the folder that may be written to, where one may
+ * @param readPaths read-only folders
+ * @param writtenPath the writable folder, or null
  */
 export function sandboxArguments(
-  shown: readonly string[],
-  written: string | null,
+  readPaths: readonly string[],
+  writtenPath: string | null,
 ): readonly string[] {
   return [
     "--unshare-all",
@@ -207,9 +213,9 @@ export function sandboxArguments(
     "/dev",
     "--tmpfs",
     "/tmp",
-    // In this order: what is bound later lies over what was bound before.
-    ...shown.flatMap((path) => ["--ro-bind", path, path]),
-    ...(written === null ? [] : ["--bind", written, written]),
+    // The order matters: later mounts cover earlier ones.
+    ...readPaths.flatMap((path) => ["--ro-bind", path, path]),
+    ...(writtenPath === null ? [] : ["--bind", writtenPath, writtenPath]),
     "--",
   ]
 }

@@ -1,6 +1,6 @@
 /**
- * What a push brought, read where it waits: in its quarantine, beside the repository's own objects. Nothing
- * is walked to find it, for what nothing refers to can be fetched all the same.
+ * Reads a push's objects from its quarantine, with the repository's own objects. Objects are listed
+ * rather than walked from the refs, because unreferenced objects can be fetched, too.
  */
 import { join } from "node:path"
 import type { GitTreeEntry, PushedObject, ObjectChunk, IncomingPush, RefUpdate } from "./port.ts"
@@ -8,41 +8,41 @@ import { MAX_CHUNK_BYTES } from "./port.ts"
 import type { GitCommand, GitRuntime, GitProcess } from "./process.ts"
 import { gitExitError, gitExitsWithZero, gitOutput, startGit } from "./process.ts"
 
-/** Where a push waits. */
+/** A push in quarantine. */
 interface QuarantinedPush {
   readonly runtime: GitRuntime
   readonly folder: string
-  /** Absolute; null where it brought nothing. */
+  /** Absolute; null if the push has no objects. */
   readonly quarantine: string | null
   readonly updates: readonly RefUpdate[]
   readonly readHead: IncomingPush["readHead"]
   readonly senderHead: string | null
-  /** Aborted when nobody waits for it any more: then reading it fails. */
+  /** Aborted when the caller no longer waits; reads then fail. */
   readonly signal: AbortSignal
 }
 
-/** A push that waits. */
-export function openIncomingPush(waiting: QuarantinedPush): IncomingPush {
-  const { updates, readHead, senderHead } = waiting
+/** Opens a push in quarantine. */
+export function openIncomingPush(push: QuarantinedPush): IncomingPush {
+  const { updates, readHead, senderHead } = push
   return {
     updates,
     readHead,
     senderHead,
-    signal: waiting.signal,
-    listNewObjects: () => listNewObjects(waiting),
-    readObjects: (ids) => readObjects(waiting, ids),
-    listNewCommits: () => listNewCommits(waiting),
-    readFolders: (commits, path) => readFolders(waiting, commits, path),
-    findPath: (blob) => findPath(waiting, blob),
+    signal: push.signal,
+    listNewObjects: () => listNewObjects(push),
+    readObjects: (ids) => readObjects(push, ids),
+    listNewCommits: () => listNewCommits(push),
+    readFolders: (commits, path) => readFolders(push, commits, path),
+    findPath: (blob) => findPath(push, blob),
     isAncestor: (older, newer) =>
       gitExitsWithZero(
-        waiting.runtime,
-        quarantineCommand(waiting, ["merge-base", "--is-ancestor", older, newer]),
+        push.runtime,
+        quarantineCommand(push, ["merge-base", "--is-ancestor", older, newer]),
       ),
   }
 }
 
-/** A command that sees the repository's objects and those that wait. */
+/** A command that sees the objects of the repository and of the quarantine. */
 function quarantineCommand(
   { folder, quarantine, signal }: QuarantinedPush,
   args: readonly string[],
@@ -56,47 +56,47 @@ function quarantineCommand(
   return { folder, args, env, signal }
 }
 
-/** Of more commits it is asked first which folders they have: most have the same one. */
+/** With more commits, their folders are compared first: most commits share one. */
 const MAX_SINGLE_LOOKUPS = 8
 
 const BATCH_CHECK_FORMAT = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
 
 /**
- * What the pack brought, without what it was completed by: objects that were there before, and checked
- * then, lie in it where it was sent as differences to them.
+ * Lists the pack's objects without those that git added to complete deltas, which the repository
+ * already has.
  */
-async function* listNewObjects(waiting: QuarantinedPush): AsyncGenerator<PushedObject> {
-  const { runtime, folder, quarantine, signal } = waiting
+async function* listNewObjects(push: QuarantinedPush): AsyncGenerator<PushedObject> {
+  const { runtime, folder, quarantine, signal } = push
   if (quarantine === null) return
   const listing = ["cat-file", "--batch-all-objects", "--unordered", "--buffer", BATCH_CHECK_FORMAT]
-  const there: GitCommand = {
+  const quarantined: GitCommand = {
     folder,
     args: listing,
     env: { GIT_OBJECT_DIRECTORY: quarantine },
     signal,
   }
-  const asked: PushedObject[] = []
+  const pending: PushedObject[] = []
   const ids = async function* () {
-    for await (const line of gitOutputLines(runtime, there)) {
+    for await (const line of gitOutputLines(runtime, quarantined)) {
       const [id = "", type, size] = line.split(" ")
-      asked.push({ id, type: type as PushedObject["type"], size: Number(size) })
+      pending.push({ id, type: type as PushedObject["type"], size: Number(size) })
       yield `${id}\n`
     }
   }
   const before: GitCommand = { folder, args: ["cat-file", "--batch-check"], signal }
   for await (const line of gitOutputLines(runtime, before, ids())) {
-    const one = asked.shift()
-    if (one === undefined) throw new Error("git answered what it was not asked")
+    const one = pending.shift()
+    if (one === undefined) throw new Error("git answered more objects than were requested")
     if (line === `${one.id} missing`) yield one
   }
 }
 
 async function* readObjects(
-  waiting: QuarantinedPush,
+  push: QuarantinedPush,
   ids: Iterable<string>,
 ): AsyncGenerator<ObjectChunk> {
-  for await (const { requestedName, found, readAll, readChunk } of readBatch(waiting, ids)) {
-    if (found === null) throw new Error(`git does not find the object ${requestedName}`)
+  for await (const { requestedName, found, readAll, readChunk } of readBatch(push, ids)) {
+    if (found === null) throw new Error(`git did not find the object ${requestedName}`)
     if (found.size <= MAX_CHUNK_BYTES) {
       yield { ...found, offset: 0, bytes: await readAll() }
       continue
@@ -109,57 +109,57 @@ async function* readObjects(
   }
 }
 
-/** An object that was asked for by its name; its bytes are to be read before the next one is asked for. */
+/** A requested object; its bytes must be read before the next one. */
 interface BatchObject {
   readonly requestedName: string
-  /** Null where it is not there. */
+  /** Null if it does not exist. */
   readonly found: PushedObject | null
   readonly readAll: () => Promise<Buffer>
-  /** The next of its bytes. */
+  /** The next bytes. */
   readonly readChunk: () => Promise<Buffer>
 }
 
-/** The objects of these names, in their order. */
+/** Reads objects by name, in order. */
 async function* readBatch(
-  waiting: QuarantinedPush,
+  push: QuarantinedPush,
   names: Iterable<string>,
 ): AsyncGenerator<BatchObject> {
-  const asked: string[] = []
+  const pending: string[] = []
   const input = async function* () {
     for (const name of names) {
-      asked.push(name)
+      pending.push(name)
       yield `${name}\n`
     }
   }
-  const command = quarantineCommand(waiting, ["cat-file", "--batch", "--buffer"])
-  const reader = startReader(waiting.runtime, command, input())
+  const command = quarantineCommand(push, ["cat-file", "--batch", "--buffer"])
+  const reader = startReader(push.runtime, command, input())
   const read = { readAll: () => reader.bytes(0), readChunk: () => reader.bytes(0) }
   try {
     for (;;) {
-      const head = await reader.line()
-      if (head === null) break
-      const name = asked.shift() ?? ""
-      if (head === `${name} missing`) {
+      const header = await reader.line()
+      if (header === null) break
+      const name = pending.shift() ?? ""
+      if (header === `${name} missing`) {
         yield { requestedName: name, found: null, ...read }
         continue
       }
-      const [id = "", type, length] = head.split(" ")
+      const [id = "", type, length] = header.split(" ")
       const size = Number(length)
-      if (!Number.isSafeInteger(size)) throw new Error(`git answered ${head}`)
+      if (!Number.isSafeInteger(size)) throw new Error(`git answered an invalid header: ${header}`)
       let left = size
-      const taken = (bytes: Buffer): Buffer => {
+      const consumed = (bytes: Buffer): Buffer => {
         left -= bytes.length
         return bytes
       }
-      const readAll = async () => taken(await reader.bytes(left))
-      const readChunk = async () => taken(await reader.chunk(Math.min(left, MAX_CHUNK_BYTES)))
+      const readAll = async () => consumed(await reader.bytes(left))
+      const readChunk = async () => consumed(await reader.chunk(Math.min(left, MAX_CHUNK_BYTES)))
       yield {
         requestedName: name,
         found: { id, type: type as PushedObject["type"], size },
         readAll,
         readChunk,
       }
-      // What nobody wanted, and the end of its line.
+      // Skips unread bytes and the final newline.
       while (left > 0) await readChunk()
       await reader.bytes(1)
     }
@@ -169,50 +169,50 @@ async function* readBatch(
   }
 }
 
-/** What refs would reach that none reaches now: also what was brought before, and lay there unseen. */
-async function* listNewCommits(waiting: QuarantinedPush) {
-  const tips = waiting.updates.flatMap((update) => update.new ?? [])
+/** Commits that become reachable by the push, including unreachable ones that already exist. */
+async function* listNewCommits(push: QuarantinedPush) {
+  const tips = push.updates.flatMap((update) => update.new ?? [])
   if (tips.length === 0) return
-  const command = quarantineCommand(waiting, ["rev-list", "--parents", "--stdin", "--not", "--all"])
+  const command = quarantineCommand(push, ["rev-list", "--parents", "--stdin", "--not", "--all"])
   const input = tips.map((id) => `${id}\n`)
-  for await (const line of gitOutputLines(waiting.runtime, command, input)) {
+  for await (const line of gitOutputLines(push.runtime, command, input)) {
     const [id = "", ...parents] = line.split(" ")
     yield { id, parents }
   }
 }
 
-async function* readFolders(waiting: QuarantinedPush, commits: readonly string[], path: string) {
+async function* readFolders(push: QuarantinedPush, commits: readonly string[], path: string) {
   const names = commits.map((commit) => `${commit}:${path}`)
   const commitOf = (name: string) => name.slice(0, name.indexOf(":"))
   if (commits.length <= MAX_SINGLE_LOOKUPS) {
-    for await (const { requestedName, found, readAll } of readBatch(waiting, names)) {
+    for await (const { requestedName, found, readAll } of readBatch(push, names)) {
       const entries = found?.type === "tree" ? parseTree(await readAll()) : null
       yield { commits: [commitOf(requestedName)], entries }
     }
     return
   }
   const byTree = new Map<string, string[]>()
-  const without: string[] = []
-  const asked = names.values()
+  const withoutFolder: string[] = []
+  const pending = names.values()
   const input = names.map((name) => `${name}\n`)
   for await (const line of gitOutputLines(
-    waiting.runtime,
-    quarantineCommand(waiting, ["cat-file", BATCH_CHECK_FORMAT]),
+    push.runtime,
+    quarantineCommand(push, ["cat-file", BATCH_CHECK_FORMAT]),
     input,
   )) {
-    const commit = commitOf(asked.next().value ?? "")
+    const commit = commitOf(pending.next().value ?? "")
     const [id = "", type] = line.split(" ")
-    if (type !== "tree") without.push(commit)
+    if (type !== "tree") withoutFolder.push(commit)
     else if (byTree.get(id)?.push(commit) === undefined) byTree.set(id, [commit])
   }
-  yield { commits: without, entries: null }
-  for await (const { requestedName: id, found, readAll } of readBatch(waiting, byTree.keys())) {
-    if (found === null) throw new Error(`git does not find the tree ${id}`)
+  yield { commits: withoutFolder, entries: null }
+  for await (const { requestedName: id, found, readAll } of readBatch(push, byTree.keys())) {
+    if (found === null) throw new Error(`git did not find the tree ${id}`)
     yield { commits: byTree.get(id) ?? [], entries: parseTree(await readAll()) }
   }
 }
 
-/** The entries of a tree as git stores it: `<mode> <name>\0<20 bytes>`, one behind the other. */
+/** Parses a tree in git's format: repeated `<mode> <name>\\0<20 bytes>`. */
 function parseTree(tree: Buffer): readonly (GitTreeEntry & { readonly name: string })[] {
   const entries: (GitTreeEntry & { readonly name: string })[] = []
   for (let at = 0; at < tree.length;) {
@@ -226,17 +226,17 @@ function parseTree(tree: Buffer): readonly (GitTreeEntry & { readonly name: stri
   return entries
 }
 
-async function findPath(waiting: QuarantinedPush, blob: string): Promise<string | null> {
-  const tips = waiting.updates.flatMap((update) => update.new ?? [])
-  const command = quarantineCommand(waiting, ["rev-list", "--objects", "--stdin", "--not", "--all"])
+async function findPath(push: QuarantinedPush, blob: string): Promise<string | null> {
+  const tips = push.updates.flatMap((update) => update.new ?? [])
+  const command = quarantineCommand(push, ["rev-list", "--objects", "--stdin", "--not", "--all"])
   const input = tips.map((id) => `${id}\n`)
-  for await (const line of gitOutputLines(waiting.runtime, command, input)) {
+  for await (const line of gitOutputLines(push.runtime, command, input)) {
     if (line.startsWith(`${blob} `)) return line.slice(blob.length + 1)
   }
   return null
 }
 
-/** The lines that a command writes. @throws GitFailed where it fails */
+/** The lines of a command's output. @throws GitFailed if it fails */
 export async function* gitOutputLines(
   machine: GitRuntime,
   command: GitCommand,
@@ -251,20 +251,20 @@ export async function* gitOutputLines(
   }
 }
 
-/** A command that is given its input while its output is read. */
+/** Starts a command whose input is written while its output is read. */
 function startReader(
   machine: GitRuntime,
   command: GitCommand,
   input: Iterable<string> | AsyncIterable<string>,
 ) {
   const process = startGit(machine, command)
-  const given = writeInput(process, input)
-  // It is waited for at the end; whoever stops before is not told.
-  given.catch(() => process.kill())
+  const written = writeInput(process, input)
+  // `end` awaits this; a reader that stops earlier ignores it.
+  written.catch(() => process.kill())
   return {
     ...byteReader(process.stdout as AsyncIterable<Uint8Array>),
     end: async () => {
-      await given
+      await written
       const ended = await process.exit
       if (ended.code !== 0) throw gitExitError(command, ended)
     },
@@ -275,7 +275,7 @@ function startReader(
   }
 }
 
-/** How much is given at once. */
+/** Characters per write. */
 const WRITE_BUFFER_LENGTH = 16 * 1024
 
 async function writeInput(
@@ -291,15 +291,15 @@ async function writeInput(
     stdin.once("drain", resolve)
     await Promise.race([drained, exit])
   }
-  for await (const piece of input) {
-    text += piece
+  for await (const chunk of input) {
+    text += chunk
     if (text.length >= WRITE_BUFFER_LENGTH) await flush()
   }
   await flush()
   stdin.end()
 }
 
-/** One object by its name, where nothing waits; null where it is not there. */
+/** The type of an object, without a quarantine; null if it does not exist. */
 export async function gitObjectType(
   machine: GitRuntime,
   folder: string,
@@ -312,35 +312,35 @@ export async function gitObjectType(
 
 const NEWLINE = 0x0a
 
-/** Reads from pieces as they come. */
+/** Reads from chunks. */
 interface ByteReader {
-  /** The next line without its end; null where there is none. @throws Error where it is too long */
+  /** The next line without its newline; null at the end. @throws Error if it is too long */
   readonly line: () => Promise<string | null>
-  /** The next so many bytes. @throws Error where fewer come */
+  /** The next `count` bytes. @throws Error if fewer arrive */
   readonly bytes: (count: number) => Promise<Buffer>
-  /** The next bytes as they have come, at least one and at most so many. @throws Error where none come */
+  /** The next available bytes, at least one and at most `maxBytes`. @throws Error at the end */
   readonly chunk: (most: number) => Promise<Buffer>
-  /** All that comes still; nothing is read by the others from then on. */
+  /** All remaining bytes; the other methods must not be used afterwards. */
   readonly rest: () => AsyncIterable<Uint8Array>
 }
 
-/** A name may have 4,096 bytes, and stands in a line with little beside it. */
+/** A line has a name of up to 4,096 bytes and little else. */
 const MAX_LINE_BYTES = 64 * 1024
 
-/** Reads from a stream. */
+/** Creates a reader of a stream. */
 export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
-  const pieces = stream[Symbol.asyncIterator]()
+  const chunks = stream[Symbol.asyncIterator]()
   let rest: Buffer = Buffer.alloc(0)
-  /** Reads on; null at the end. */
+  /** The next chunk; null at the end. */
   const more = async (): Promise<Buffer | null> => {
-    const next = await pieces.next()
+    const next = await chunks.next()
     return next.done === true ? null : Buffer.from(next.value)
   }
   const chunk = async (most: number): Promise<Buffer> => {
     if (rest.length === 0) {
-      const piece = await more()
-      if (piece === null) throw new Error(`git wrote ${most} bytes too few`)
-      rest = piece
+      const chunk = await more()
+      if (chunk === null) throw new Error(`git wrote ${most} bytes too few`)
+      rest = chunk
     }
     const part = rest.subarray(0, most)
     rest = rest.subarray(part.length)
@@ -350,7 +350,7 @@ export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
     chunk,
     rest: async function* () {
       yield rest
-      for (let piece = await more(); piece !== null; piece = await more()) yield piece
+      for (let chunk = await more(); chunk !== null; chunk = await more()) yield chunk
     },
     line: async () => {
       for (;;) {
@@ -361,20 +361,20 @@ export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
           return line
         }
         if (rest.length > MAX_LINE_BYTES) throw new Error("git wrote a line that is too long")
-        const piece = await more()
-        if (piece !== null) rest = Buffer.concat([rest, piece])
+        const chunk = await more()
+        if (chunk !== null) rest = Buffer.concat([rest, chunk])
         else if (rest.length === 0) return null
-        else throw new Error("git wrote a line without an end")
+        else throw new Error("git wrote a line withoutFolder an end")
       }
     },
     bytes: async (count) => {
-      const taken: Buffer[] = []
+      const consumed: Buffer[] = []
       for (let missing = count; missing > 0;) {
         const part = await chunk(missing)
-        taken.push(part)
+        consumed.push(part)
         missing -= part.length
       }
-      return taken.length === 1 ? (taken[0] as Buffer) : Buffer.concat(taken, count)
+      return consumed.length === 1 ? (consumed[0] as Buffer) : Buffer.concat(consumed, count)
     },
   }
 }

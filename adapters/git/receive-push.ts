@@ -1,4 +1,7 @@
-/** Takes a push: git unpacks it into a quarantine, and its hook asks us before a ref moves. */
+/**
+ * Receives pushes: git unpacks into a quarantine, and its hook asks this process before any ref
+ * moves.
+ */
 import { rm, readdir, stat } from "node:fs/promises"
 import { relative, sep, join } from "node:path"
 import type { Duplex } from "node:stream"
@@ -10,24 +13,24 @@ import { GitFailed, FLUSH_PACKET, pktLine } from "./port.ts"
 import type { GitCommand, GitRuntime } from "./process.ts"
 import { startGit } from "./process.ts"
 
-/** 200 updates have 60 KB; more than this is no push of anybody. */
+/** 200 updates take 60 KB; no push needs more than this. */
 const MAX_HOOK_MESSAGE_LENGTH = 4 * 1024 * 1024
 
-/** Where pushes are taken. */
+/** The context of a push. */
 export interface ReceiveContext {
   readonly runtime: GitRuntime
   readonly limits: GitSessionTimeouts
   readonly folder: string
   readonly settings?: GitCommand["settings"]
   readonly env?: GitCommand["env"]
-  /** The commit of the sender's own `HEAD`, where it is known. */
+  /** The commit of the sender's `HEAD`, if known. */
   readonly senderHead?: string | null
 }
 
-/** Takes a push. @throws what `judge` throws; GitFailed */
+/** Receives a push. @throws errors of `judge`; GitFailed */
 export async function runReceivePack(
   { runtime, limits, folder, settings = [], env = {}, senderHead = null }: ReceiveContext,
-  conversation: Pick<GitSession, "input" | "send" | "signal">,
+  session: Pick<GitSession, "input" | "send" | "signal">,
   judge: (push: IncomingPush) => Promise<PushVerdict>,
 ): Promise<void> {
   const args = ["receive-pack", "--stateless-rpc", folder]
@@ -39,98 +42,101 @@ export async function runReceivePack(
     isWrite: true,
     hasHookChannel: true,
   })
-  const talk = running.hookChannel as Duplex
-  const leaving = new AbortController()
-  const { signal } = leaving
+  const hook = running.hookChannel as Duplex
+  const clientGone = new AbortController()
+  const { signal } = clientGone
   let quarantine: string | null = null
-  const judged = answerHook(talk, (told) => {
-    const waiting = parseHookMessage(folder, told)
-    ;({ quarantine } = waiting)
+  const judged = answerHook(hook, (message) => {
+    const push = parseHookMessage(folder, message)
+    ;({ quarantine } = push)
     const head = () => readHead({ runtime, folder })
-    return judge(
-      openIncomingPush({ runtime, folder, signal, readHead: head, senderHead, ...waiting }),
-    )
+    return judge(openIncomingPush({ runtime, folder, signal, readHead: head, senderHead, ...push }))
   })
-  // It is looked at below, where git has ended.
+  // Awaited below, after git has ended.
   judged.catch(() => undefined)
-  let bad: Buffer | null = null
-  const input = checkCommands(conversation.input, (found) => {
-    bad = found
+  let rejection: Buffer | null = null
+  const input = checkCommands(session.input, (report) => {
+    rejection = report
   })
-  const ended = await relaySession(running, { ...conversation, input }, limits, () => {
-    // A yes that was said stands; what is judged still is given up.
-    leaving.abort()
-    sendVerdict(talk, { ok: false, lines: [CLIENT_GONE_MESSAGE] })
+  const ended = await relaySession(running, { ...session, input }, limits, () => {
+    // A verdict that was already sent stays; a pending one is canceled.
+    clientGone.abort()
+    sendVerdict(hook, { ok: false, lines: [CLIENT_GONE_MESSAGE] })
   })
     .catch(async (error: unknown) => {
-      if (bad === null) throw error
-      await conversation.send(bad)
+      if (rejection === null) throw error
+      await session.send(rejection)
       return null
     })
     .finally(async () => {
-      // Git takes it away by itself, unless it was killed.
+      // Git removes the quarantine itself, unless it was killed.
       if (quarantine !== null) await rm(quarantine, { recursive: true, force: true })
     })
-  // What it takes of the machine is over before the next push is let in.
+  // Wait until `judge` ends, so that its processes don't compete with the next push.
   if (signal.aborted) await judged.catch(() => undefined)
   if (ended === null || signal.aborted || (await judged) || ended.code === 0) return
   throw new GitFailed(`git receive-pack exited with ${ended.code}: ${ended.stderr.slice(0, 500)}`)
 }
 
 const CLIENT_GONE_MESSAGE =
-  "The client went away, or the server is about to stop; nothing was changed."
-const INTERNAL_ERROR_MESSAGE =
-  "Something went wrong on our side; nothing was changed. Push again later."
+  "The connection ended or the server is stopping; nothing was changed. Push again."
+const INTERNAL_ERROR_MESSAGE = "Internal error; nothing was changed. Push again later."
 
-/** Answers the hook. Whether it asked. @throws what `judge` throws, once the hook was told no */
+/**
+ * Answers the hook; returns whether it asked. @throws errors of `judge`, after rejecting the push
+ */
 async function answerHook(
-  talk: Duplex,
-  judge: (told: string) => Promise<PushVerdict>,
+  hook: Duplex,
+  judge: (message: string) => Promise<PushVerdict>,
 ): Promise<boolean> {
-  const told = await readHookMessage(talk)
-  if (told === null) return false
+  const message = await readHookMessage(hook)
+  if (message === null) return false
   try {
-    sendVerdict(talk, await judge(told))
+    sendVerdict(hook, await judge(message))
     return true
   } catch (error) {
-    sendVerdict(talk, { ok: false, lines: [INTERNAL_ERROR_MESSAGE] })
+    sendVerdict(hook, { ok: false, lines: [INTERNAL_ERROR_MESSAGE] })
     throw error
   }
 }
 
-/** Answers the hook, once. */
-function sendVerdict(talk: Duplex, verdict: PushVerdict): void {
-  if (talk.writableEnded) return
-  talk.end(
+/** Sends the verdict to the hook, at most once. */
+function sendVerdict(hook: Duplex, verdict: PushVerdict): void {
+  if (hook.writableEnded) return
+  hook.end(
     verdict.ok ? "ok\n" : ["no", ...verdict.lines.map(escapeControlCharacters), ""].join("\n"),
   )
 }
 
-/** What the hook says, up to its empty line; null where it ends before that. */
-async function readHookMessage(talk: Duplex): Promise<string | null> {
+/** Reads the hook's message up to its empty line; null if it ends before that. */
+async function readHookMessage(hook: Duplex): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>()
-  let told = ""
-  talk.setEncoding("utf8").on("data", (text: string) => {
-    told += text
-    if (told.endsWith("\n\n")) resolve(told.slice(0, -2))
-    else if (told.length > MAX_HOOK_MESSAGE_LENGTH) reject(new GitFailed("the hook said too much"))
+  let message = ""
+  hook.setEncoding("utf8").on("data", (text: string) => {
+    message += text
+    if (message.endsWith("\n\n")) resolve(message.slice(0, -2))
+    else if (message.length > MAX_HOOK_MESSAGE_LENGTH)
+      reject(
+        new GitFailed(`the hook's message is longer than ${MAX_HOOK_MESSAGE_LENGTH} characters`),
+      )
   })
-  talk.once("close", () => resolve(null))
+  hook.once("close", () => resolve(null))
   return promise
 }
 
-/** What a push wants and where it waits, as the hook has said it: nothing else is taken for a quarantine. */
+/** Parses the hook's message; only git's own quarantine folders are accepted. */
 function parseHookMessage(
   folder: string,
-  told: string,
+  message: string,
 ): { readonly quarantine: string | null; readonly updates: readonly RefUpdate[] } {
-  const [first = "", ...lines] = told.split("\n")
+  const [first = "", ...lines] = message.split("\n")
   const path = /^quarantine (.*)$/s.exec(first)?.[1]
-  if (path === undefined) throw new GitFailed("the hook does not say where the push waits")
+  if (path === undefined) throw new GitFailed("the hook's message does not name the quarantine")
   const [objects, name, ...below] = relative(folder, path).split(sep)
-  const isOne =
+  const isQuarantine =
     objects === "objects" && below.length === 0 && /^tmp_objdir-incoming-\w+$/.test(name ?? "")
-  if (path !== "" && !isOne) throw new GitFailed("the push waits outside of its repository")
+  if (path !== "" && !isQuarantine)
+    throw new GitFailed("the quarantine is outside of the repository")
   return { quarantine: path === "" ? null : path, updates: lines.map(parseRefUpdate) }
 }
 
@@ -139,13 +145,13 @@ const NO_OBJECT = "0".repeat(40)
 function parseRefUpdate(line: string): RefUpdate {
   const [, before, after, ref] = /^([0-9a-f]{40}) ([0-9a-f]{40}) (.+)$/s.exec(line) ?? []
   if (before === undefined || after === undefined || ref === undefined) {
-    throw new GitFailed("the hook named no update of a ref")
+    throw new GitFailed("the hook's message has an invalid ref update")
   }
   const idOf = (id: string) => (id === NO_OBJECT ? null : id)
   return { ref, old: idOf(before), new: idOf(after) }
 }
 
-/** A line that changes nothing of the terminal it is shown at: names of files may hold anything. */
+/** Escapes control characters, because file names could change the terminal. */
 function escapeControlCharacters(line: string): string {
   return line.replaceAll(
     /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
@@ -153,19 +159,19 @@ function escapeControlCharacters(line: string): string {
   )
 }
 
-/** No push takes so long, nor anything else. */
+/** Older files are abandoned: no push takes this long. */
 const STALE_AFTER_MS = 24 * 3_600_000
 
-/** Whether a file guards the pack of a push while its refs move: until it is gone, the pack is never packed anew. */
+/** Whether a file protects a push's pack while its refs move; git does not repack such a pack. */
 export const isKeepFile = (name: string): boolean => /^pack-[0-9a-f]{40}\.keep$/.test(name)
 
-/** Takes away what pushes left that ended long ago: quarantines, and files that guard a pack. */
+/** Removes what abandoned pushes left: quarantines and keep files. */
 export async function removeStaleFiles(folder: string): Promise<void> {
   await removeStale(join(folder, "objects"), (name) => name.startsWith("tmp_objdir-"))
   await removeStale(join(folder, "objects", "pack"), isKeepFile)
 }
 
-/** Takes away what lies in the folder of all repositories since long ago: quarantines, half-made ones. */
+/** Removes abandoned files in all repositories: quarantines, keep files and incomplete folders. */
 export async function sweepStaleFiles(codeDir: string): Promise<void> {
   await removeStale(codeDir, (name) => /\.(erased|new-[0-9a-f-]+)$/.test(name))
   for (const name of await listFileNames(codeDir)) {
@@ -173,8 +179,8 @@ export async function sweepStaleFiles(codeDir: string): Promise<void> {
   }
 }
 
-async function removeStale(folder: string, isLeft: (name: string) => boolean): Promise<void> {
-  for (const name of (await listFileNames(folder)).filter(isLeft)) {
+async function removeStale(folder: string, isAbandoned: (name: string) => boolean): Promise<void> {
+  for (const name of (await listFileNames(folder)).filter(isAbandoned)) {
     const path = join(folder, name)
     const since = await stat(path).catch(nullIfMissing)
     if (since === null || Date.now() - since.mtimeMs <= STALE_AFTER_MS) continue
@@ -182,7 +188,10 @@ async function removeStale(folder: string, isLeft: (name: string) => boolean): P
   }
 }
 
-/** The names in a folder; none where it is gone, as that of a repository that is erased meanwhile. */
+/**
+ * The names in a folder; empty if it is missing, for example because the repository was erased
+ * meanwhile.
+ */
 export const listFileNames = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder).catch(nullIfMissing)) ?? []
 
@@ -191,50 +200,51 @@ function nullIfMissing(error: unknown): null {
   throw error
 }
 
-// What a push begins with: the refs that it wants to move, line by line up to the first flush. Git holds all
-// of it in memory, and takes more than is served here: a signed push would leave its certificate among the
-// objects before the hook is asked, and have the machine's gpg read it.
+// Checks the beginning of a push: the ref updates, line by line up to the first flush. Git holds
+// all of it in memory and accepts signed pushes, whose certificate it would store before the hook
+// runs and pass to gpg.
 
-/** The 5,000 refs of a backup have less, whatever their names. */
+/** More than the 5,000 refs of a backup, whatever their names. */
 const MAX_COMMANDS_BYTES = 2 * 1024 * 1024
-/** Nobody's file system takes a name as long. */
+/** Longer than any file name that file systems allow. */
 const MAX_LINE_BYTES = 8 * 1024
 
 const COMMAND_LINE = /^(?:[0-9a-f]{40} [0-9a-f]{40} |shallow [0-9a-f]{40})/
 const SIDE_BAND_CAPABILITY = /[\0 ]side-band-64k(?: |\n|$)/
 
-const SIGNED_PUSH_MESSAGE = "signed pushes are not taken here: push without --signed"
-const TOO_MANY_REFS_MESSAGE = "too many refs in one push, or too long a name: push them in parts"
-const NOT_A_PUSH_MESSAGE = "this is no push of git"
+const SIGNED_PUSH_MESSAGE = "signed pushes are not supported; push without --signed"
+const TOO_MANY_REFS_MESSAGE =
+  "too many refs in one push (limit 2 MiB), or a ref name longer than 8 KiB; push them in parts"
+const NOT_A_PUSH_MESSAGE = "this is not a git push"
 
 /**
- * Hands on what a push sends. Of one that begins badly no more is handed on, so that git gives it up
- * before anything is taken; the rest is taken off all the same, for its sender listens at the end only.
+ * Passes on a push. After an invalid beginning nothing more is passed on, so that git aborts; the
+ * rest is still read, because the client reads the answer only at the end.
  *
- * @param onBad told of such a one, with what to answer in git's protocol
+ * @param onInvalid receives the answer in git's protocol
  */
 async function* checkCommands(
   input: AsyncIterable<Uint8Array>,
-  onBad: (answer: Buffer) => void,
+  onInvalid: (answer: Buffer) => void,
 ): AsyncGenerator<Uint8Array> {
   const reader = byteReader(input)
   let hasSideBand = false
-  for (let taken = 0; ;) {
+  for (let totalBytes = 0; ;) {
     const start = await reader.bytes(4)
     if (start.equals(FLUSH_PACKET)) {
       yield start
       break
     }
     const length = parseLength(start)
-    taken += length
-    const isTooMuch = length > MAX_LINE_BYTES || taken > MAX_COMMANDS_BYTES
-    const line = length > 4 && !isTooMuch ? await reader.bytes(length - 4) : null
+    totalBytes += length
+    const isTooLong = length > MAX_LINE_BYTES || totalBytes > MAX_COMMANDS_BYTES
+    const line = length > 4 && !isTooLong ? await reader.bytes(length - 4) : null
     const text = line?.toString("latin1") ?? ""
     hasSideBand ||= SIDE_BAND_CAPABILITY.test(text)
     if (line === null || !COMMAND_LINE.test(text)) {
-      onBad(
+      onInvalid(
         rejectionReport(
-          isTooMuch
+          isTooLong
             ? TOO_MANY_REFS_MESSAGE
             : text.startsWith("push-cert")
               ? SIGNED_PUSH_MESSAGE
@@ -242,8 +252,8 @@ async function* checkCommands(
           hasSideBand,
         ),
       )
-      // Nothing of it: but who sends is there.
-      for await (const piece of reader.rest()) yield piece.subarray(0, 0)
+      // Empty chunks show that the client is still sending.
+      for await (const chunk of reader.rest()) yield chunk.subarray(0, 0)
       return
     }
     yield start
@@ -252,15 +262,15 @@ async function* checkCommands(
   yield* reader.rest()
 }
 
-/** The length of a line, with the four digits that say it; 0 where they do not. */
+/** The length of a line, including its four digits; 0 if they are invalid. */
 function parseLength(start: Buffer): number {
   const digits = start.toString("latin1")
   return /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : 0
 }
 
-/** A report that says why nothing was taken. */
-function rejectionReport(why: string, hasSideBand: boolean): Buffer {
-  const report = Buffer.concat([pktLine(`unpack ${why}\n`), FLUSH_PACKET])
+/** A report with the reason of a rejection. */
+function rejectionReport(reason: string, hasSideBand: boolean): Buffer {
+  const report = Buffer.concat([pktLine(`unpack ${reason}\n`), FLUSH_PACKET])
   if (!hasSideBand) return report
   return Buffer.concat([pktLine(Buffer.concat([Buffer.from([1]), report])), FLUSH_PACKET])
 }

@@ -1,13 +1,19 @@
-/** A git that fails when it is told to (`simulator set git unavailable`): for tests, and to look at what people then see. */
+/**
+ * A git that fails on request (`simulator set git unavailable`), for tests and for trying error
+ * messages.
+ */
 import type { Pacer } from "../machine/clock/port.ts"
 import type { Simulator, Simulators } from "../providers/simulators/port.ts"
 import type { Repositories } from "./port.ts"
 import { GitUnavailable } from "./port.ts"
 
-/** What it can be told to do. */
+/** The simulator's outcomes. */
 export const GIT_SIMULATOR = { name: "git", outcomes: [] } as const satisfies Simulator
 
-/** An erasure is not held up by a test; before the others it is asked whether there is a repository. */
+/**
+ * Erasure must not be blocked by a test. The other methods run after a check that the repository
+ * exists, which is not exempt.
+ */
 const EXEMPT_METHODS: ReadonlySet<string> = new Set([
   "erase",
   "advertiseRefs",
@@ -16,32 +22,33 @@ const EXEMPT_METHODS: ReadonlySet<string> = new Set([
 ])
 const SLOW_DELAY_MS = 2_000
 
-/** What it works with. */
+/** Ports of the simulated faults. */
 export interface GitFaultPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer
 }
 
 /**
- * The same repositories; whatever serves a client or an operator fails first where it was told to. Their
- * calls throw GitUnavailable then.
+ * Wraps the repositories: calls for clients and operators first apply the next outcome and throw
+ * GitUnavailable if it is not `ok`.
  */
 export function simulateGitFaults(
   git: Repositories,
   { simulators, pacer }: GitFaultPorts,
 ): Repositories {
-  const told = async (): Promise<void> => {
+  const applyOutcome = async (): Promise<void> => {
     const outcome = await simulators.nextOutcome(GIT_SIMULATOR)
     if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
-    else if (outcome !== "ok") throw new GitUnavailable(`git was told to be ${outcome}`)
+    else if (outcome !== "ok")
+      throw new GitUnavailable(`the simulated outcome of git is set to ${outcome}`)
   }
   return new Proxy(git, {
     get: (target, name) => {
-      const act: unknown = Reflect.get(target, name)
-      if (typeof act !== "function" || EXEMPT_METHODS.has(String(name))) return act
-      return async (...given: readonly unknown[]): Promise<unknown> => {
-        await told()
-        return Reflect.apply(act, target, given)
+      const method: unknown = Reflect.get(target, name)
+      if (typeof method !== "function" || EXEMPT_METHODS.has(String(name))) return method
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        await applyOutcome()
+        return Reflect.apply(method, target, args)
       }
     },
   })

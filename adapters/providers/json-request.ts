@@ -1,44 +1,47 @@
-/** Asking a provider over HTTP for JSON, with bounds on its time and on what it sends. */
+/** Sends JSON requests to providers over HTTP, with limits on time and response size. */
 import { brokenExchangeError, httpOutcome } from "./request-outcome.ts"
 import { ProviderOutcomeUnknown, ProviderUnavailable, isProviderError } from "./provider-errors.ts"
 
 const DEFAULT_TIMEOUT_MS = 5_000
 const DEFAULT_MAX_BYTES = 1_000_000
 
-/** What is asked. */
+/** A request to a provider. */
 export interface JsonRequest {
-  /** As sentences call it: `Google Places`. */
+  /** As a sentence calls it: `Google Places`. */
   readonly provider: string
   readonly url: URL
-  /** Default POST with a body, GET without one. */
+  /** Default: POST with a body, GET without one. */
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: object
-  /** How long the provider may take, milliseconds; default 5,000. */
+  /** Timeout, milliseconds; default 5,000. */
   readonly timeoutMs?: number
-  /** The longest answer that is read, bytes; default 1,000,000. */
+  /** Longest response that is read, bytes; default 1,000,000. */
   readonly maxBytes?: number
-  /** Whether the vendor says by this JSON that it did nothing, whatever the status. */
+  /** Whether this response of the vendor says that nothing was done, whatever the status. */
   readonly isKnownNotDone?: (value: unknown) => boolean
-  /** Statuses that the vendor documents as an answer, though the rule would call them unknown. */
+  /**
+   * Statuses that the vendor documents as a definitive answer, although `httpOutcome` would call
+   * them unknown.
+   */
   readonly definitiveStatuses?: readonly number[]
 }
 
-/** What was answered; `value` is undefined where it is no JSON. */
+/** The response of a provider; `value` is undefined if the body is not JSON. */
 export interface JsonResponse {
-  /** `rejected`: the provider did nothing because of what it was asked. */
+  /** `rejected`: the provider did nothing because of the request's content. */
   readonly outcome: "done" | "rejected"
   readonly status: number
   readonly value: unknown
 }
 
 /**
- * Asks, once. A redirect is not followed.
+ * Sends one request; redirects are not followed.
  *
- * @throws ProviderUnavailable where nothing was done: it was not reached, or the rule of `outcome.ts` says so
- * @throws ProviderOutcomeUnknown where it may have been done: another status of that rule, no answer in time, or a longer
- *   one than is read
+ * @throws ProviderUnavailable if nothing was done: no connection, or `httpOutcome` says so
+ * @throws ProviderOutcomeUnknown if the request may have been executed: another status, a timeout,
+ * or a response longer than `maxBytes`
  */
 export async function requestJson(request: JsonRequest): Promise<JsonResponse> {
   const { provider, url, body, method = body === undefined ? "GET" : "POST" } = request
@@ -68,36 +71,37 @@ async function readResponse(
   const { status } = response
   const byRule = httpOutcome(method, status)
   const outcome = byRule !== "done" && definitiveStatuses.includes(status) ? "rejected" : byRule
-  const says = `${provider} answered ${status}`
-  // Of an unknown outcome the vendor's own words may say more.
+  const message = `${provider} answered ${status}`
+  // For an unknown outcome the body may say that nothing was done.
   const isRead = outcome !== "not done" && (outcome !== "unknown" || isKnownNotDone !== undefined)
   const value = isRead
     ? parseJsonOrUndefined(await readText(response, provider, maxBytes))
     : undefined
   if (!isRead) await response.body?.cancel()
   if (outcome === "not done" || (outcome !== "done" && isKnownNotDone?.(value) === true)) {
-    throw new ProviderUnavailable(says)
+    throw new ProviderUnavailable(message)
   }
-  if (outcome === "unknown") throw new ProviderOutcomeUnknown(says)
+  if (outcome === "unknown") throw new ProviderOutcomeUnknown(message)
   return { outcome, status, value }
 }
 
-/** The text of an answer, as long as it may be. */
-async function readText({ body }: Response, provider: string, mostBytes: number): Promise<string> {
-  const pieces: Uint8Array[] = []
+async function readText({ body }: Response, provider: string, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = []
   let length = 0
-  // Leaving the loop early cancels what still comes.
-  for await (const piece of body ?? []) {
-    length += piece.length
-    if (length > mostBytes) {
-      throw new ProviderOutcomeUnknown(`${provider} sent more than ${mostBytes / 1_000_000} MB`)
+  // Leaving the loop early cancels the rest of the stream.
+  for await (const chunk of body ?? []) {
+    length += chunk.length
+    if (length > maxBytes) {
+      throw new ProviderOutcomeUnknown(
+        `${provider} sent a response longer than ${maxBytes / 1_000_000} MB`,
+      )
     }
-    pieces.push(piece)
+    chunks.push(chunk)
   }
-  return Buffer.concat(pieces).toString()
+  return Buffer.concat(chunks).toString()
 }
 
-/** The value of JSON; undefined where a text is none. */
+/** Parses JSON; undefined if the text is not JSON. */
 export function parseJsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,34 +1,31 @@
-/**
- * What any provider can do beside answering as its port says: refuse to do anything for now, or say
- * nothing. The two are one vocabulary for all of them, for what follows from each is the same.
- */
+/** The errors that every provider can throw in addition to the answers of its port. */
 import type { Pacer } from "../machine/clock/port.ts"
 
-/** A provider's answer has so long where nothing else is said. */
+/** Used where a caller gives no timeout. */
 const DEFAULT_TIMEOUT_MS = 10_000
 
-/** A provider did nothing and said so: the same again may work. */
+/** A provider did nothing and said so; the same request may succeed later. */
 export class ProviderUnavailable extends Error {
   override readonly name: string = "ProviderUnavailable"
 }
 
 /**
- * A provider did nothing because its account, or our settings for it, do not allow what was asked: an
- * operator has to fix that. The message says what the provider objects to.
+ * A provider did nothing because its account, or our settings for it, do not allow the request. An
+ * operator has to fix that; the message says what the provider objects to.
  */
 export class ProviderMisconfigured extends ProviderUnavailable {
   override readonly name = "ProviderMisconfigured"
 }
 
 /**
- * A provider did not answer: it may have done what it was asked to. Ask what became of it; only where
- * its port says that the same again is one and the same thing may it be done again.
+ * A provider did not answer, so the request may have been executed. Check its status before you
+ * repeat it, unless the port says that the call is idempotent.
  */
 export class ProviderOutcomeUnknown extends Error {
   override readonly name = "ProviderOutcomeUnknown"
 }
 
-/** Whether an error says only that a provider does not answer now: nobody did anything wrong. */
+/** Whether an error only says that a provider does not answer now. */
 export function isProviderError(
   error: unknown,
 ): error is ProviderUnavailable | ProviderOutcomeUnknown {
@@ -36,11 +33,11 @@ export function isProviderError(
 }
 
 /**
- * What follows a request that a provider accepted: where that fails, the outcome of the whole is unknown, and never
- * undone.
+ * Runs the steps that follow a request which a provider accepted. If a step fails, the outcome is
+ * unknown: the accepted part is not undone.
  *
  * @param provider as a sentence calls it: `the carrier`
- * @throws ProviderOutcomeUnknown in the place of ProviderUnavailable; any other error as it is
+ * @throws ProviderOutcomeUnknown instead of ProviderUnavailable; other errors unchanged
  */
 export async function withUnknownOutcome<T>(
   provider: string,
@@ -50,16 +47,18 @@ export async function withUnknownOutcome<T>(
     return await follow()
   } catch (error) {
     if (!(error instanceof ProviderUnavailable)) throw error
-    throw new ProviderOutcomeUnknown(`${provider} accepted a part of it`, { cause: error })
+    throw new ProviderOutcomeUnknown(`${provider} accepted part of the request; the rest failed`, {
+      cause: error,
+    })
   }
 }
 
 /**
- * A provider's answer, for which there are ten seconds unless said otherwise.
+ * Waits for a provider's answer, by default ten seconds.
  *
  * @param provider as a sentence calls it: `the carrier`
- * @param withinMs how long it may take, milliseconds
- * @throws ProviderOutcomeUnknown once they are over; what the provider throws
+ * @param withinMs timeout, milliseconds
+ * @throws ProviderOutcomeUnknown after the timeout; errors of the provider
  */
 export async function withProviderTimeout<T>(
   pacer: Pacer,
@@ -71,19 +70,18 @@ export async function withProviderTimeout<T>(
   const late = Promise.withResolvers<never>()
   void pacer.pause(withinMs, answered.signal).then(() => {
     if (answered.signal.aborted) return
-    late.reject(new ProviderOutcomeUnknown(`${provider} did not answer in time`))
+    late.reject(new ProviderOutcomeUnknown(`${provider} did not answer within ${withinMs} ms`))
   })
   try {
     return await Promise.race([answer, late.promise])
   } finally {
-    // The timer ends with the question.
     answered.abort()
   }
 }
 
 /**
- * What a provider knows of something that it was asked about: null where it does not say so, or not
- * in time. Then it is asked again later.
+ * Waits for a provider's answer to a status check. Null if it is unavailable or does not answer in
+ * time; check again later.
  */
 export async function providerResultOrNull<T>(
   pacer: Pacer,

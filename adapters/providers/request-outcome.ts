@@ -1,19 +1,20 @@
 /**
- * The one rule that says what became of a request to a provider. Every client uses it, so that no adapter decides
- * by itself whether something may be repeated or refunded.
+ * Decides the outcome of a request to a provider. Every client uses these functions, so that no
+ * adapter decides by itself whether a request may be repeated or refunded.
  */
 import { ProviderOutcomeUnknown, ProviderUnavailable } from "./provider-errors.ts"
 
 /**
- * What became of a request. `rejected`: the provider looked at it and did nothing. `not done`: it did not look at it;
- * the same request may work later. `unknown`: it may have been done; check before it is repeated or refunded.
+ * Outcome of a request. `rejected`: the provider read it and did nothing. `not done`: the provider
+ * did not process it; the same request may succeed later. `unknown`: it may have been executed;
+ * check before you repeat or refund it.
  */
 export type RequestOutcome = "done" | "rejected" | "not done" | "unknown"
 
-/** A request that was too early, or that the provider gave up on, or that met another one: it may have been done. */
+/** 408 Request Timeout, 409 Conflict, 425 Too Early: the request may have been executed. */
 const UNKNOWN_OUTCOME_STATUSES: ReadonlySet<number> = new Set([408, 409, 425])
 const TOO_MANY_REQUESTS = 429
-/** Faults of a connection that was never made. */
+/** Error codes of a connection that was never established. */
 const NEVER_SENT_CODES: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])
 
 /** The outcome of an HTTP request. A read changes nothing, so it is never unknown. */
@@ -30,7 +31,7 @@ export function httpOutcome(method: string, status: number): RequestOutcome {
     : "unknown"
 }
 
-/** The outcome of a command to a server of mail, by its reply code (RFC 5321, 4.2.1). */
+/** The outcome of a command to a mail server, by its reply code (RFC 5321, 4.2.1). */
 export function smtpOutcome(replyCode: number): RequestOutcome {
   if (replyCode >= 200 && replyCode < 300) return "done"
   if (replyCode >= 400 && replyCode < 500) return "not done"
@@ -38,17 +39,17 @@ export function smtpOutcome(replyCode: number): RequestOutcome {
   return "unknown"
 }
 
-/** Whether the connection was never made, by the code of a system error. */
+/** Whether the code of a system error means that the connection was never established. */
 export function isNeverSentCode(code: unknown): boolean {
   return NEVER_SENT_CODES.has(code)
 }
 
 /**
- * The error of an exchange that broke: the provider did nothing where the connection was never made; anything else
- * leaves the outcome unknown.
+ * The error of an exchange that broke. The provider did nothing if the connection was never
+ * established; otherwise the outcome is unknown.
  *
- * @param provider as sentences call it: `Telnyx`
- * @param error what `fetch` threw, with the system error as its cause
+ * @param provider as a sentence calls it: `Telnyx`
+ * @param error the error that `fetch` threw, with the system error as its cause
  */
 export function brokenExchangeError(
   provider: string,
@@ -57,5 +58,5 @@ export function brokenExchangeError(
   const cause = (error as { readonly cause?: { readonly code?: unknown } }).cause
   return isNeverSentCode(cause?.code)
     ? new ProviderUnavailable(`${provider} cannot be reached`, { cause: error })
-    : new ProviderOutcomeUnknown(`${provider} gave no answer`, { cause: error })
+    : new ProviderOutcomeUnknown(`${provider} did not answer`, { cause: error })
 }

@@ -1,4 +1,4 @@
-/** The page that simulated boxes and previews serve, with an echo for web sockets. */
+/** The page that simulated boxes and previews serve, with a WebSocket echo. */
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import type { Duplex } from "node:stream"
@@ -6,25 +6,24 @@ import { duplexPair } from "node:stream"
 
 /** A page in memory. */
 export interface SimulatedPage {
-  /** A connection to it; `onPassed` counts what its visitor sends. */
+  /** Opens a connection to the page; `onPassed` is called for each chunk that the visitor sends. */
   readonly connect: (onPassed: () => void) => Duplex
-  /** Breaks all connections. */
   readonly disconnectAll: () => void
 }
 
-/** What a page says. */
+/** The content of a simulated page. */
 export interface SimulatedPageText {
   readonly title: string
-  /** The paragraph that answers a request of this many bytes. */
+  /** The paragraph for a request whose body has this many bytes. */
   readonly paragraph: (bytes: number) => string
 }
 
-/** Opens a page that answers every path alike. */
+/** Opens a page that answers every path with the same content. */
 export function openSimulatedPage({ title, paragraph }: SimulatedPageText): SimulatedPage {
   const connections = new Set<Duplex>()
   const server = createServer((request, response) => {
     let bytes = 0
-    request.on("data", (piece: Buffer) => (bytes += piece.length))
+    request.on("data", (chunk: Buffer) => (bytes += chunk.length))
     request.on("end", () => {
       response.setHeader("content-type", "text/html; charset=utf-8")
       response.end(`<!doctype html>\n<title>${title}</title>\n<p>${paragraph(bytes)}</p>\n`)

@@ -84,7 +84,7 @@ describe("a push", () => {
     const tip = inCode(company, "rev-parse", "main")
     const refused = await push(company, boxId)
     expect(refused).toMatchObject({ status: 200, body: { pushed: false, exitCode: 1 } })
-    expect(refused.body.output).toContain("it moved meanwhile")
+    expect(refused.body.output).toContain("moved meanwhile")
     expect(inCode(company, "rev-parse", "main")).toBe(tip)
     expect(await resultOf(company, boxId)).toBe("refused")
   })
@@ -112,7 +112,7 @@ describe("a push", () => {
     expect((await push(company, boxId)).body).toMatchObject({
       pushed: false,
       exitCode: 128,
-      output: "fatal: git was told to fail",
+      output: "fatal: git is set to fail",
     })
     const code: { commit: typeof world.ports.boxCode.commit } = world.ports.boxCode
     const { commit } = code

@@ -201,7 +201,7 @@ describe("a box with a repository that was made to do harm", () => {
   it("is refused where it has no repository any more", async () => {
     await bring(shell.box)
     rmSync(at(".git"), { recursive: true })
-    const says = expect.stringContaining("There is no repository in")
+    const says = expect.stringContaining("was deleted")
     expect(await take(shell.box)).toEqual({ outcome: "refused", exitCode: 1, output: says })
     rmSync(at("."), { recursive: true })
     expect(await take(shell.box)).toMatchObject({ outcome: "refused", exitCode: 1 })

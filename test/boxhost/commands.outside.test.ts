@@ -134,7 +134,7 @@ describe("a command in a box", () => {
     const one = () => rejectionOf(runShell(box, "true"))
     await expect
       .poll(one)
-      .toEqual(new BoxRequestRejected("busy", "The box runs 64 commands already, its limit."))
+      .toEqual(new BoxRequestRejected("busy", "The box already runs 64 commands, its limit."))
     // It is by a process in the background that they are told: no command may come in.
     await box.spawn("touch enough")
     expect(await Promise.all(running)).toEqual(running.map(() => null))
@@ -180,7 +180,7 @@ describe("a process in the background", () => {
   it("may be one of thirty-two", async () => {
     const begun = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
     expect(await rejectionOf(box.spawn("sleep 600"))).toEqual(
-      new BoxRequestRejected("busy", "The box runs 32 background commands already, its limit."),
+      new BoxRequestRejected("busy", "The box already runs 32 background commands, its limit."),
     )
     for (const { id } of begun) await box.stopProcess(id)
   })

@@ -62,7 +62,7 @@ describe("a command in a simulated box", () => {
     expect(await run("true", { cwd: "/tmp" })).toEqual([0, NOT_RUN_OUTPUT])
     const nowhere = box.run(shellCommand("pwd"), { ...SIMULATED_RUN_OPTIONS, cwd: "nowhere" })
     await expect(nowhere).rejects.toThrow(
-      new BoxRequestRejected("folder", "There is no folder nowhere in the box."),
+      new BoxRequestRejected("folder", "The folder nowhere does not exist in the box."),
     )
   })
 
@@ -189,7 +189,7 @@ describe("a host of boxes that is set to fail", () => {
     await boxes.tell("clone-fails", 1)
     expect(await boxes.host.hasRoom("small")).toBe(true)
     expect(await writeBoxFile(box, "a", Buffer.from("a"))).toEqual({ ok: true })
-    expect(await checkOutInBox(box, NO_CODE)).toBe("fatal: git was told to fail")
+    expect(await checkOutInBox(box, NO_CODE)).toBe("fatal: git is set to fail")
     expect(await checkOutInBox(box, NO_CODE)).toBeNull()
   })
 

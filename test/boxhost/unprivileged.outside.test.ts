@@ -172,7 +172,7 @@ describe("previews of an ordinary user", () => {
     const full = "fallocate -l 3G one && fallocate -l 3G two && sleep 600"
     expect(await ordinary.ask("build", { script: full })).toMatchObject({
       ok: false,
-      reason: expect.stringMatching(/^The build ended with 137/),
+      reason: expect.stringMatching(/^The build command exited with code 137/),
     })
     expect(await ordinary.ask("sandboxes")).toEqual([])
   })

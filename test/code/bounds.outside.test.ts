@@ -190,7 +190,7 @@ describe("what a push begins with", () => {
     ]
     const pack = await writePack(here.desk, AT, [commit])
     const answer = await post("git-receive-pack", [Buffer.concat([...head, pack])])
-    expect(answer).toContain("unpack signed pushes are not taken here: push without --signed")
+    expect(answer).toContain("unpack signed pushes are not supported; push without --signed")
     const all = ["--git-dir", repositoryFolder(here.codeDir, company), "count-objects", "-v"]
     expect(await here.desk.right(all)).toContain("count: 0\nsize: 0\nin-pack: 0\n")
     await expectNothing()

@@ -270,7 +270,7 @@ describe("Telnyx", () => {
   it("says where it counts other segments than were charged", async () => {
     const { carrier, warnings } = await telnyx()
     await carrier.send({ ...TEXT, body: "x".repeat(200) })
-    expect(warnings).toEqual(["Telnyx counts 1 parts of msg_1"])
+    expect(warnings).toEqual(["Telnyx counts 1 segments for msg_1"])
   })
 
   it.each([

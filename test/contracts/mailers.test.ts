@@ -287,7 +287,9 @@ describe("a relay", () => {
     closing.push(close)
     const answer = await deliver(envelopeTo("ada@example.com"), BYTES)
     expect(answer).toEqual({ answer: "deferred", code: "settings" })
-    expect(warned).toEqual(["the relay of MAIL_URL takes no mail by these settings"])
+    expect(warned).toEqual([
+      "the mail relay rejected our settings; check the user, password and port of MAIL_URL",
+    ])
   })
 
   it("without STARTTLS gets neither the password nor the mail, unless it is this machine", async () => {

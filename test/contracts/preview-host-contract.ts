@@ -69,7 +69,7 @@ export function previewHostContract(
       ctx.skip(unavailableReason !== null, needed)
       const serves = { kind: "static", folder: "out", fallback: null } as const
       const built = await fixture.host.build(newBuildPlan(files, { serves }), readArchive)
-      expect(built).toMatchObject({ ok: false, reason: "The build left no folder out." })
+      expect(built).toMatchObject({ ok: false, reason: "The build created no folder out." })
     })
 
     it("throws what keeping it throws", async (ctx) => {

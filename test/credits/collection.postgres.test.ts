@@ -120,7 +120,9 @@ describe("what is owed when a month is over", () => {
     await world.operate("clock advance", { duration: "73h" })
     const rows = await pendingJobsOf(world, companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
-    expect(row?.stuck).toBe("the processor rejects the request: it is set to")
+    expect(row?.stuck).toBe(
+      "the simulated processor rejects the request, because its outcome is set to misconfigured",
+    )
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
     await world.operate("simulator set", { name: "cards", outcome: "ok" })
     await world.operate("job retry", { workId: row?.jobId })

@@ -217,7 +217,9 @@ describe("a processor that does not answer", () => {
     await advance("80h")
     await retryJobsOf(world, company.companyId, "check-card")
     const [row] = await checks()
-    expect(row?.stuck).toBe("the processor rejects the request: it is set to")
+    expect(row?.stuck).toBe(
+      "the simulated processor rejects the request, because its outcome is set to misconfigured",
+    )
     expect([await holds(), await facts()]).toEqual([[], ["CardCheckStarted"]])
     await processorIs("ok")
     await world.operate("job retry", { workId: row?.jobId })

@@ -89,7 +89,7 @@ const CASES: readonly {
   },
 ]
 
-const SAID = "the relay of MAIL_URL takes no mail by these settings"
+const SAID = "the mail relay rejected our settings; check the user, password and port of MAIL_URL"
 
 it.each(CASES)("a relay $what has mails wait", async ({ options, url, isSeen = true }) => {
   const { port, heard } = await serverWith(options)

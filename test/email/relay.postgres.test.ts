@@ -166,7 +166,7 @@ describe("a relay", () => {
       { personId: ada, address: "ada@people.example" },
     ]
     const send = () => world.ports.mailer.sendSystemMail({ ...mail, about: null, recipients })
-    await expect(send()).rejects.toThrow("took nothing")
+    await expect(send()).rejects.toThrow("accepted nothing")
     stand.rules = {}
     expect(await send()).toEqual({ answer: "taken" })
     expect(await send()).toEqual({ answer: "taken" })

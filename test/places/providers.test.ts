@@ -165,7 +165,7 @@ describe("Google", () => {
 
   it("with a key that it does not know is a fault of the settings", async () => {
     const asked = ofGoogle("another").suggest("12 map", LOOK_UP)
-    await expect(asked).rejects.toThrow("look at PLACES_GOOGLE_KEY")
+    await expect(asked).rejects.toThrow("check PLACES_GOOGLE_KEY")
   })
 })
 

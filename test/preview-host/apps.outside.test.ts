@@ -112,7 +112,7 @@ describe("an app", () => {
     await rejectionOf(fetchPage(previews.host, plan, "/crash"))
     const standing = async () => (await previews.host.readStatus(plan.companyId))?.versions
     await expect.poll(async () => (await standing())?.[0]?.status).toBe("down")
-    expect((await standing())?.[0]?.log).toContain("it is not begun again")
+    expect((await standing())?.[0]?.log).toContain("it is not restarted")
     expect(await previews.host.connect(plan)).toBeNull()
     // Whoever asks for it again has it again.
     await previews.host.start(plan)
@@ -147,7 +147,7 @@ describe("an app", () => {
       companyId: released.companyId,
       publishId,
     })
-    expect([failed.message, failed.log]).toEqual(["The release ended with 3.", "bad\n"])
+    expect([failed.message, failed.log]).toEqual(["The release exited with code 3.", "bad\n"])
     expect(await fetchPage(previews.host, released)).toBe("once\n")
     await previews.host.sleep(released.companyId)
     expect(await previews.host.start({ ...released, isNew: false })).toBe("")
@@ -223,7 +223,7 @@ describe("an app", () => {
     expect(await fetchPage(previews.host, plan, "/fill")).toBe("0")
     const running = async () => (await previews.host.readStatus(plan.companyId))?.versions.length
     await expect.poll(running).toBe(0)
-    expect((await failureOf(plan)).message).toMatch(/^The preview's storage has more than 1 GiB/)
+    expect((await failureOf(plan)).message).toMatch(/^The preview's storage is larger than 1 GiB/)
     expect(await previews.host.measureBytes(plan.companyId)).toBeGreaterThan(1_100 * 1024 * 1024)
     await previews.host.erase(plan.companyId)
   })
@@ -242,9 +242,13 @@ describe("an app", () => {
 
   it("is refused where a variable of it can have no such name, or its files are torn", async () => {
     const plan = newAppPlan(serving('return "well"'), { env: { "A B": "c" } })
-    expect((await failureOf(plan)).message).toBe('No variable can be called "A B".')
+    expect((await failureOf(plan)).message).toBe(
+      '"A B" is not a valid variable name: use letters, digits and underscores.',
+    )
     const pathless = { ...newAppPlan("", { app: { health: "a b" } }), companyId: plan.companyId }
-    expect((await failureOf(pathless)).message).toBe('No path for its health can be "a b".')
+    expect((await failureOf(pathless)).message).toBe(
+      '"a b" is not a valid health path: start it with / and use no spaces.',
+    )
     const torn = async function* () {
       for await (const piece of tarStreamOf({ "app.mjs": "x".repeat(10_000) }))
         yield piece.subarray(0, 600)

@@ -55,10 +55,15 @@ describe("a build", () => {
     [
       "install",
       { install: "echo no; exit 3", build: "echo never" },
-      "What installs ended with 3.",
+      "The install command exited with code 3.",
       "no\n",
     ],
-    ["build", { install: "echo yes", build: "exit 4" }, "The build ended with 4.", "yes\n"],
+    [
+      "build",
+      { install: "echo yes", build: "exit 4" },
+      "The build command exited with code 4.",
+      "yes\n",
+    ],
     ["root", { root: "app" }, "The commit has no folder app.", ""],
   ] as const)("says what its %s failed with", async ([, recipe, why, log]) => {
     const said = await previews.host.build(newBuildPlan(FILES, recipe), readArchive)
@@ -69,13 +74,17 @@ describe("a build", () => {
     const said = await build("echo begun; sleep 600", {}, hasty)
     expect(said).toMatchObject({
       ok: false,
-      reason: expect.stringMatching(/^The build took longer/),
+      reason: expect.stringMatching(/^The build command did not end in time/),
     })
     expect(text(said.log)).toBe("begun\n")
   })
 
   it.for([
-    ["a bomb of processes", "b() { b | b & }; b; sleep 60", /^The build (took longer|ended with)/],
+    [
+      "a bomb of processes",
+      "b() { b | b & }; b; sleep 60",
+      /^The build command (did not end in time|exited with)/,
+    ],
     ["a bomb that it leaves behind", "b() { b | b & }; b", /./],
     [
       "a disk that is full",
@@ -87,16 +96,24 @@ describe("a build", () => {
       "head -c 5M /dev/urandom > dist/big; cat /dev/zero > /tmp/x; cat /dev/zero > /tmp/y; true",
       /no room on its disk/,
     ],
-    ["its root taken away", "rm -rf /workspace/repo", /^The build left no folder dist\.$/],
-    ["a link as its folder", "rm -r dist; ln -s /etc dist", /^The build made dist a link/],
-    ["a file as its folder", "rm -r dist; echo > dist", /^The build left dist as no folder/],
-    ["more than may be kept", "head -c 501000000 /dev/zero > dist/big", /^There is more in dist/],
+    ["its root taken away", "rm -rf /workspace/repo", /^The build created no folder dist\.$/],
+    ["a link as its folder", "rm -r dist; ln -s /etc dist", /^The build created dist as a link/],
+    [
+      "a file as its folder",
+      "rm -r dist; echo > dist",
+      /^The build's output dist is not a readable folder/,
+    ],
+    [
+      "more than may be kept",
+      "head -c 501000000 /dev/zero > dist/big",
+      /^The folder dist is larger/,
+    ],
     [
       "more memory than it may",
       "exec python3 -c 'x = [bytearray(1 << 24) for _ in range(200)]'",
-      /^The build ended with (137|1)/,
+      /^The build command exited with code (137|1)/,
     ],
-    ["its own end", "kill -9 -1; kill -9 1", /^The build ended with 137/],
+    ["its own end", "kill -9 -1; kill -9 1", /^The build command exited with code 137/],
   ] as const)("comes to nothing with %s", async ([, script, why]) => {
     const isBomb = script.startsWith("b()")
     const said = await build(script, {}, isBomb ? hasty : previews.host)
@@ -112,7 +129,7 @@ describe("a build", () => {
     )
     expect(said).toMatchObject({
       ok: false,
-      reason: expect.stringMatching(/^The build ended with 1/),
+      reason: expect.stringMatching(/^The build command exited with code 1/),
     })
   })
 

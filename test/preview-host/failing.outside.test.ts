@@ -52,8 +52,8 @@ describe("a host of previews", () => {
     const failed = await host.build(newBuildPlan(FILES), readArchive)
     expect({ ...failed, log: failed.log.toString("utf8") }).toEqual({
       ok: false,
-      reason: "The build was told to fail.",
-      log: "The build was told to fail.\n",
+      reason: "The build is set to fail.",
+      log: "The build is set to fail.\n",
     })
     expect(await host.build(newBuildPlan(FILES), readArchive)).toMatchObject({ ok: true })
   })

@@ -46,7 +46,7 @@ describe("an answer from outside", () => {
     const asked = withProviderTimeout(pacer, "the mailer", never())
     pauses[0]?.over()
     await expect(asked).rejects.toThrow(
-      new ProviderOutcomeUnknown("the mailer did not answer in time"),
+      new ProviderOutcomeUnknown("the mailer did not answer within 10000 ms"),
     )
   })
 })

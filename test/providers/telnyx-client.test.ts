@@ -114,7 +114,7 @@ describe("asking Telnyx", () => {
       }
       more()
     }
-    await expect(ask("POST")).rejects.toThrow(/more than 4 MB/)
+    await expect(ask("POST")).rejects.toThrow(/longer than 4 MB/)
   })
 
   it("was not reached where nobody listens", async () => {

@@ -234,7 +234,7 @@ describe("a publish is refused", () => {
 
 const log = (publishId: string) => world.operate("publish log", { publishId })
 const wait = () => world.operate("wait")
-const BUILT = "Nothing was run: builds are simulated here.\n"
+const BUILT = "Simulated build: no command was run.\n"
 
 /** The words of the command for an answer of it. */
 function shown(answer: object): string {
@@ -249,7 +249,7 @@ describe("the log of a publish", () => {
     const commit = await commitAndImport(world, company, { "company.json": app })
     const start = vi.spyOn(world.ports.previewHost, "start")
     start.mockRejectedValueOnce(
-      new AppStartFailed("The release ended with 4.", "no table\u001b[2J\n"),
+      new AppStartFailed("The release exited with code 4.", "no table\u001b[2J\n"),
     )
     const publishId = await publishAndWait(world, company, commit)
     const failed = { status: "failed", build: BUILT, start: "no table\\x1b[2J\n", app: null }

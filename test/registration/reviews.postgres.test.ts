@@ -213,7 +213,7 @@ describe("what carriers say", () => {
     await advance("1d")
     const { parts, overall } = await registrationStatusOf(world, made)
     expect(overall).toBe("rejected")
-    expect(parts[0].reasons).toEqual(["The stand-in of the registry was told to reject it."])
+    expect(parts[0].reasons).toEqual(["The simulated registry is set to reject it."])
   })
 
   it("is corrected within what carriers take of a correction, and 400 before its fee", async () => {

@@ -1,33 +1,33 @@
-/** Looking for secrets in texts: keys and passwords that nobody should find there. */
+/** Scans texts for secrets: keys and passwords that must not be published. */
 
-/** A text to look through. */
+/** A text to scan. */
 export interface ScannedText {
-  /** What its findings are told apart by. */
+  /** Identifies the text in the results. */
   readonly id: string
-  /** One character a byte is enough: secrets are made of ASCII. */
+  /** One character per byte is enough: secrets are ASCII. */
   readonly text: string
 }
 
-/** A secret, as it seems. */
+/** A probable secret. */
 export interface FoundSecret {
   readonly id: string
-  /** What it looks like: `github`, `aws-key-id`. */
+  /** The kind of secret: `github`, `aws-key-id`. */
   readonly rule: string
-  /** In its text, the first is 1. */
+  /** Line in the text, from 1. */
   readonly line: number
   /** The secret itself. */
   readonly secret: string
 }
 
-/** Looks for secrets, beside the program's own thread. */
+/** Scans for secrets outside the main thread. */
 export interface SecretScanner {
-  /** All that is found, in the order of the texts. @throws SecretScanFailed */
+  /** All findings, in the order of the texts. @throws SecretScanFailed */
   readonly scan: (texts: readonly ScannedText[]) => Promise<readonly FoundSecret[]>
-  /** Ends the thread; the next scan begins another. */
+  /** Ends the thread; the next scan starts a new one. */
   readonly close: () => Promise<void>
 }
 
-/** A text could not be looked through: nobody knows whether it holds a secret. */
+/** The scan failed: the text may contain secrets. */
 export class SecretScanFailed extends Error {
   override readonly name = "SecretScanFailed"
 }

@@ -1,4 +1,4 @@
-/** The thread that looks for secrets, begun when there is something to look through. */
+/** Runs the secret scanner in a worker thread that starts with the first scan. */
 import { Worker } from "node:worker_threads"
 import type { Pacer } from "../../machine/clock/port.ts"
 import type { SecretMatch } from "./windows.ts"
@@ -6,18 +6,18 @@ import { secretsFromMatches, splitIntoWindows } from "./windows.ts"
 import type { SecretScanner } from "./port.ts"
 import { SecretScanFailed } from "./port.ts"
 
-/** What the thread is asked. */
+/** A request to the thread. */
 export interface ScanRequest {
   readonly id: number
   readonly text: string
 }
 
-/** What it says of it. */
+/** The thread's reply. */
 export type ScanReply =
   | { readonly id: number; readonly matches: readonly SecretMatch[] }
   | { readonly id: number; readonly error: string }
 
-/** A window takes some 10 ms: where nothing comes for so long, the thread is stuck or starved. */
+/** A window takes about 10 ms; a thread without a reply for this long is stuck. */
 const SCAN_TIMEOUT_MS = 60_000
 const MAX_MEMORY_MB = 512
 
@@ -26,29 +26,29 @@ interface ScanThread {
   readonly pending: Map<number, PromiseWithResolvers<readonly SecretMatch[]>>
 }
 
-/** Opens it: nothing is begun before the first scan. */
+/** Opens the scanner; the thread starts with the first scan. */
 export function openSecretScanner({ pacer }: { readonly pacer: Pacer }): SecretScanner {
   let thread: ScanThread | null = null
   let lastId = 0
-  const begin = (): ScanThread => {
-    const begun = startThread((ended) => {
+  const ensureThread = (): ScanThread => {
+    const started = startThread((ended) => {
       if (thread === ended) thread = null
     })
-    thread = begun
-    return begun
+    thread = started
+    return started
   }
-  const ask = async (text: string): Promise<readonly SecretMatch[]> => {
-    const { worker, pending } = thread ?? begin()
+  const scanWindow = async (text: string): Promise<readonly SecretMatch[]> => {
+    const { worker, pending } = thread ?? ensureThread()
     lastId += 1
     const id = lastId
     const answer = Promise.withResolvers<readonly SecretMatch[]>()
     const answered = new AbortController()
     pending.set(id, answer)
-    // It is a thread's, and no window's.
+    // Threads have no origin, unlike windows.
     // eslint-disable-next-line unicorn/require-post-message-target-origin
     worker.postMessage({ id, text } satisfies ScanRequest)
     void pacer.pause(SCAN_TIMEOUT_MS, answered.signal).then(async () => {
-      // Its end refuses everything that it was asked.
+      // Ending the thread rejects all pending requests.
       if (!answered.signal.aborted) await worker.terminate()
     })
     try {
@@ -61,7 +61,7 @@ export function openSecretScanner({ pacer }: { readonly pacer: Pacer }): SecretS
   return {
     scan: async (texts) => {
       const windows = [...splitIntoWindows(texts)]
-      const all = windows.map(async (window) => ({ window, places: await ask(window.text) }))
+      const all = windows.map(async (window) => ({ window, places: await scanWindow(window.text) }))
       return secretsFromMatches(await Promise.all(all))
     },
     close: async () => {
@@ -72,25 +72,25 @@ export function openSecretScanner({ pacer }: { readonly pacer: Pacer }): SecretS
 
 function startThread(onEnd: (thread: ScanThread) => void): ScanThread {
   const worker = new Worker(new URL("./worker.ts", import.meta.url), {
-    // It needs nothing of the program's: what pushes hold is read in it.
+    // The thread gets nothing of the program's environment, because it processes pushed content.
     env: {},
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
   })
-  // Nobody who waits for it may be kept from ending by it.
+  // The thread must not keep the process alive.
   worker.unref()
-  const asked: ScanThread["pending"] = new Map()
-  const thread = { worker, pending: asked }
-  const end = (why: string, cause?: unknown): void => {
+  const pending: ScanThread["pending"] = new Map()
+  const thread = { worker, pending }
+  const end = (reason: string, cause?: unknown): void => {
     onEnd(thread)
-    for (const { reject } of asked.values()) reject(new SecretScanFailed(why, { cause }))
+    for (const { reject } of pending.values()) reject(new SecretScanFailed(reason, { cause }))
   }
   worker.on("message", (said: ScanReply) => {
-    const one = asked.get(said.id)
+    const one = pending.get(said.id)
     if ("error" in said) one?.reject(new SecretScanFailed(said.error))
     else one?.resolve(said.matches)
   })
-  worker.on("error", (error) => end("the thread that looks for secrets broke", error))
-  worker.on("exit", () => end("the thread that looks for secrets ended"))
+  worker.on("error", (error) => end("the secret scanner's thread failed", error))
+  worker.on("exit", () => end("the secret scanner's thread ended"))
   return thread
 }

@@ -1,44 +1,44 @@
 /**
- * Texts joined and cut into windows: a call of the rules costs most of a millisecond however little there is
- * to look through, and long texts cost memory. Windows of one text overlap by more than the longest
- * secret, so that each stands whole in one of them.
+ * Joins texts and cuts them into windows. A call of the rules costs almost a millisecond even for a
+ * short text, and long texts cost memory. Windows of one text overlap by more than the longest
+ * secret, so that each secret is complete in one of them.
  */
 import type { FoundSecret, ScannedText } from "./port.ts"
 
-/** So many characters at a time. */
+/** Characters per window. */
 export const WINDOW_LENGTH = 256 * 1024
-/** By so much the windows of one text overlap. */
+/** Overlap of the windows of one text, characters. */
 export const WINDOW_OVERLAP = 16 * 1024
 
-/** A part of a text, where it stands in a window. */
+/** A part of a text and its place in a window. */
 interface WindowPart {
   readonly source: ScannedText
-  /** Where it begins in its text. */
+  /** Its start in the text. */
   readonly sourceOffset: number
-  /** Where it begins in the window. */
+  /** Its start in the window. */
   readonly windowOffset: number
 }
 
-/** Text to be looked through at once. */
+/** A text to scan in one call. */
 interface ScanWindow {
   readonly text: string
   readonly parts: readonly WindowPart[]
 }
 
-/** The windows of some texts. */
+/** Splits texts into windows. */
 export function* splitIntoWindows(texts: Iterable<ScannedText>): Generator<ScanWindow> {
   let text = ""
   let parts: WindowPart[] = []
   for (const scanned of texts) {
     for (let sourceOffset = 0; ; sourceOffset += WINDOW_LENGTH - WINDOW_OVERLAP) {
-      const piece = scanned.text.slice(sourceOffset, sourceOffset + WINDOW_LENGTH)
-      if (parts.length > 0 && text.length + piece.length > WINDOW_LENGTH) {
+      const chunk = scanned.text.slice(sourceOffset, sourceOffset + WINDOW_LENGTH)
+      if (parts.length > 0 && text.length + chunk.length > WINDOW_LENGTH) {
         yield { text, parts }
         text = ""
         parts = []
       }
       parts.push({ source: scanned, sourceOffset, windowOffset: text.length })
-      text += `${piece}\n`
+      text += `${chunk}\n`
       if (sourceOffset + WINDOW_LENGTH >= scanned.text.length) break
     }
   }
@@ -49,7 +49,7 @@ interface TextMatch extends SecretMatch {
   readonly source: ScannedText
 }
 
-/** What was found in windows, by text: what was found twice, or by two rules, is one and the longest. */
+/** Maps matches in windows to the texts. Of overlapping matches the longest is kept. */
 export function secretsFromMatches(
   windows: readonly { readonly window: ScanWindow; readonly places: readonly SecretMatch[] }[],
 ): readonly FoundSecret[] {
@@ -57,10 +57,10 @@ export function secretsFromMatches(
     places.map((one) => toTextMatch(window, one)),
   )
   const byText = Map.groupBy(found, ({ source }) => source)
-  return [...byText].flatMap(([of, all]) => {
-    const lineOf = lineCounter(of.text)
+  return [...byText].flatMap(([source, all]) => {
+    const lineOf = lineCounter(source.text)
     return keepLongest(all).map(({ rule, start, end }) => {
-      return { id: of.id, rule, line: lineOf(start), secret: of.text.slice(start, end) }
+      return { id: source.id, rule, line: lineOf(start), secret: source.text.slice(start, end) }
     })
   })
 }
@@ -68,11 +68,11 @@ export function secretsFromMatches(
 function toTextMatch({ parts }: ScanWindow, { rule, start, end }: SecretMatch): TextMatch {
   const part = parts.findLast(({ windowOffset }) => windowOffset <= start)
   if (part === undefined) throw new RangeError(`no part of the window begins before ${start}`)
-  const moved = part.sourceOffset - part.windowOffset
-  return { source: part.source, rule, start: start + moved, end: end + moved }
+  const shift = part.sourceOffset - part.windowOffset
+  return { source: part.source, rule, start: start + shift, end: end + shift }
 }
 
-/** Of places that lie over one another the longest, in order. */
+/** Of overlapping matches keeps the longest, in order. */
 function keepLongest(places: readonly TextMatch[]): readonly TextMatch[] {
   const sorted = places.toSorted((a, b) => a.start - b.start || b.end - a.end)
   const kept: TextMatch[] = []
@@ -84,24 +84,24 @@ function keepLongest(places: readonly TextMatch[]): readonly TextMatch[] {
   return kept
 }
 
-/** Lines by places that only go forward. */
-function lineCounter(text: string): (place: number) => number {
+/** Counts lines for ascending offsets. */
+function lineCounter(text: string): (offset: number) => number {
   let [line, from] = [1, 0]
-  return (place) => {
+  return (offset) => {
     for (;;) {
       const next = text.indexOf("\n", from)
-      if (next === -1 || next >= place) return line
+      if (next === -1 || next >= offset) return line
       line += 1
       from = next + 1
     }
   }
 }
 
-// What the rules of secretlint miss. Each begins with letters of its own and is bounded, so that none takes
-// longer than its text is long. Tokens of sign-ins (JWT) and `password=` are left out: too much that is no
-// secret looks like them.
+// Patterns for secrets that secretlint misses. Each starts with fixed letters and is bounded, so
+// that its time is linear. JWTs and `password=` are left out, because they match too much that is
+// not secret.
 
-/** Where a secret stands in a text. */
+/** The place of a secret in a text. */
 export interface SecretMatch {
   readonly rule: string
   readonly start: number
@@ -109,8 +109,8 @@ export interface SecretMatch {
 }
 
 const SECRET_PATTERNS: Readonly<Record<string, RegExp>> = {
-  // Whatever kind of key: what stands between the lines need not be what a key of that kind looks like, and
-  // each line may stand behind the sign of a comment. Words are no key: none of them is as long.
+  // Any kind of private key: the content may be malformed and each line may follow a comment sign.
+  // Ordinary words are shorter than the required 20 characters.
   "private-key":
     /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|-(?!----)|[^\w-]){0,200}(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n[^\w-]{0,100}){0,5}[A-Za-z0-9+/=]{20}(?:[A-Za-z0-9+/=\s"',#>*;|]|\\[nr]){0,8000}/g,
   "aws-key-id": /(?<![0-9A-Za-z])A(?:KIA|SIA)[A-Z2-7]{16}(?![0-9A-Za-z])/g,
@@ -118,17 +118,19 @@ const SECRET_PATTERNS: Readonly<Record<string, RegExp>> = {
   telnyx: /(?<![0-9A-Za-z])KEY[0-9A-F]{32}_[0-9A-Za-z]{22}(?![0-9A-Za-z])/g,
   "twilio-key": /(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])/g,
   openai: /(?<![0-9A-Za-z_-])sk-(?:proj|svcacct|admin)-[0-9A-Za-z_-]{20,200}/g,
-  // What stands for a password in instructions is none: <password>, ${PASSWORD}, ***.
+  // Placeholders such as <password>, ${PASSWORD} and *** are excluded.
   redis:
     /(?<![0-9A-Za-z])rediss?:\/\/[^\s:@/"'<>]{0,100}:[^\s:@/"'<>${}*]{3,200}@[^\s"'<>]{1,250}/g,
 }
 
-/** A character that stands where a secret would: `xxxxxxxx`, `00000000`. */
+/** A repeated character in place of a secret: `xxxxxxxx`, `00000000`. */
 const REPEATED_CHARACTER = /([A-Za-z0-9*.])\1{7,}/g
-/** What a placeholder keeps of its kind: prefixes such as `sk-ant-api03-`. */
+/** Longest prefix of a placeholder, such as `sk-ant-api03-`. */
 const MAX_PREFIX_LENGTH = 16
 
-/** Whether a text only looks like a secret: but for its prefix it is one character repeated, or its password is. */
+/**
+ * Whether a match is a placeholder: one repeated character after its prefix, or as its password.
+ */
 export function isPlaceholder(text: string): boolean {
   const [, password] = /^\w+:\/\/[^:/@]*:([^@]*)@/.exec(text) ?? []
   if (password !== undefined) return password === password.charAt(0).repeat(password.length)
@@ -136,10 +138,10 @@ export function isPlaceholder(text: string): boolean {
   return rest.length < text.length && rest.replaceAll(/[\W_]/g, "").length <= MAX_PREFIX_LENGTH
 }
 
-/** Keys that their makers show in instructions. */
+/** Keys that vendors show in instructions. */
 const EXAMPLE_KEY = /EXAMPLE$/
 
-/** What stands for a password in examples: the rules of secretlint let it pass in addresses of other databases. */
+/** Passwords of examples; secretlint's rules ignore them in addresses of other databases. */
 const EXAMPLE_PASSWORDS: ReadonlySet<string> = new Set([
   "localhost",
   "127.0.0.1",
@@ -160,7 +162,7 @@ const EXAMPLE_PASSWORDS: ReadonlySet<string> = new Set([
   "your_username",
 ])
 
-/** Whether an address holds a password as examples have them. */
+/** Whether an address has a typical example password. */
 function hasExamplePassword(address: string): boolean {
   const [, user, password = ""] = /^rediss?:\/\/([^:]*):([^@]*)@/.exec(address) ?? []
   const isOneLetter = password === password.charAt(0).repeat(password.length)
@@ -172,7 +174,7 @@ function hasExamplePassword(address: string): boolean {
   )
 }
 
-/** The secrets that the expressions find. */
+/** Finds the secrets that match the patterns. */
 export function matchSecretPatterns(text: string): readonly SecretMatch[] {
   return Object.entries(SECRET_PATTERNS).flatMap(([rule, expression]) =>
     [...text.matchAll(expression)]

@@ -1,4 +1,4 @@
-/** The thread that looks for secrets: by the rules of secretlint, and by what they miss. */
+/** The worker thread that scans for secrets, with secretlint's rules and our own patterns. */
 import { parentPort } from "node:worker_threads"
 import { lintSource } from "@secretlint/core"
 import { creator } from "@secretlint/secretlint-rule-preset-recommend"
@@ -8,11 +8,11 @@ import type { ScanRequest, ScanReply } from "./scanner.ts"
 
 const PRESET = "@secretlint/secretlint-rule-preset-recommend"
 const config = { rules: [{ id: PRESET, rule: creator }] }
-/** Rules named so are known by what they find. */
+/** Prefix of rule ids, removed from results. */
 const PREFIX = "@secretlint/secretlint-rule-"
 
 async function scanText(text: string): Promise<readonly SecretMatch[]> {
-  // A comment that switches the rules off would switch them off for all that stands in the window.
+  // A comment that disables secretlint's rules would disable them for the whole window.
   const content = text.replaceAll(/secretlint-/gi, "secretlint_")
   const { messages } = await lintSource({
     source: { filePath: "text", content, ext: "", contentType: "text" },
@@ -27,12 +27,13 @@ async function scanText(text: string): Promise<readonly SecretMatch[]> {
 }
 
 const port = parentPort
-if (port === null) throw new Error("this is the thread that looks for secrets, and no program")
+if (port === null)
+  throw new Error("this file is a worker thread of the secret scanner and cannot run as a program")
 
 port.on("message", ({ id, text }: ScanRequest) => {
-  const say = (said: ScanReply): void => port.postMessage(said)
+  const reply = (message: ScanReply): void => port.postMessage(message)
   scanText(text).then(
-    (matches) => say({ id, matches }),
-    (error: unknown) => say({ id, error: String(error) }),
+    (matches) => reply({ id, matches }),
+    (error: unknown) => reply({ id, error: String(error) }),
   )
 })

@@ -1,16 +1,19 @@
-/** Which addresses are anybody's on the Internet: the only ones that a name chosen by a stranger may lead to. */
+/**
+ * Recognizes public Internet addresses, the only ones that a name chosen by a stranger may resolve
+ * to.
+ */
 import ipaddr from "ipaddr.js"
 
-/** All IPv6 addresses that are given out to anybody so far (RFC 4291 §2.4, IANA). */
+/** All IPv6 addresses allocated for global unicast so far (RFC 4291 §2.4, IANA). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3")
-/** For examples in documents (RFC 9637). */
+/** Documentation addresses (RFC 9637). */
 const DOCUMENTATION = ipaddr.IPv6.parseCIDR("3fff::/20")
-/** How the interface of an IPv4 address is written inside an IPv6 one (RFC 5214). */
+/** Marks an IPv4 address embedded in an IPv6 one (RFC 5214). */
 const ISATAP = 0x5efe
 
 /**
- * Whether an address is anybody's on the Internet: no network of its own, no machine's own, none that stands
- * for an IPv4 address behind a translator or a tunnel. What is no address in its usual form is none.
+ * Whether an address is public: not private, not local, and not an IPv4 address behind a translator
+ * or a tunnel. False for text that is not an address in its usual form.
  */
 export function isPublicAddress(address: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) {
@@ -19,7 +22,7 @@ export function isPublicAddress(address: string): boolean {
   if (!ipaddr.IPv6.isValid(address) || address.includes("%")) return false
   const parsed = ipaddr.IPv6.parse(address)
   const { parts } = parsed
-  // The bit of the fifth part says whether the IPv4 address is unique in the world.
+  // The bit 0x200 of the fifth part says whether the IPv4 address is globally unique.
   const isIsatap = ((parts[4] ?? 0) & ~0x200) === 0 && parts[5] === ISATAP
   return (
     parsed.range() === "unicast" &&
@@ -29,7 +32,10 @@ export function isPublicAddress(address: string): boolean {
   )
 }
 
-/** An address in the one spelling by which two are compared. @throws Error for what is none */
+/**
+ * Normalizes an address, so that two spellings compare equal. @throws Error if the text is not an
+ * address
+ */
 export function normalizeAddress(address: string): string {
   return ipaddr.parse(address).toString()
 }

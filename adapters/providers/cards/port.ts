@@ -1,8 +1,8 @@
 /**
- * The payment processor: who takes a sum from a company's card on file, or from the buyer's own
- * wallet by a shared payment token, and says what became of it.
+ * The payment processor: takes payments from a company's card on file, or from a buyer's wallet by
+ * a shared payment token.
  *
- * Every call carries our own name for the payment, so asking for the same again is one payment.
+ * Every call carries our own key for the payment, so repeated calls are one payment.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
@@ -10,122 +10,124 @@ import type { ProviderMisconfigured } from "../provider-errors.ts"
 
 /** A payment as both sides know it. */
 export interface CardPayment {
-  /** Our own name for it: the same name is the same payment. */
+  /** Our key for the payment: the same key is the same payment. */
   readonly idempotencyKey: string
   readonly companyId: CompanyId
   /** Whole cents. */
   readonly amountMicros: Micros
-  /** When it was begun, by the ledger's clock, UTC milliseconds. */
+  /** When the payment was started, by the ledger's clock, UTC milliseconds. */
   readonly startedAt: number
-  /** The processor's id of the company as its customer; null where none is recorded. */
+  /** The processor's customer id of the company; null if none is recorded. */
   readonly customerId: string | null
-  /** The processor's id of the payment; null while it is not known. */
+  /** The processor's id of the payment; null while it is unknown. */
   readonly paymentId: string | null
 }
 
-/** A payment that is to be made. */
+/** A payment to be made. */
 export interface PaymentOrder extends CardPayment {
-  /** The buyer's own wallet; null: the company's card on file. Kept nowhere. */
+  /** The buyer's own wallet; null: the company's card on file. Never stored. */
   readonly sharedPaymentToken: string | null
 }
 
-/** Why a payment was not made, and will not be. */
+/** Why a payment failed permanently. */
 export type PaymentFailure = "declined" | "payment_failed" | "needs_owner" | "no_card"
 
-/** What the processor says of a payment. */
+/** The processor's answer for a payment. */
 export type PaymentAnswer =
   | { readonly answer: "paid"; readonly paymentId: string }
-  /** The payment is under way. */
+  /** The payment is being processed. */
   | { readonly answer: "processing"; readonly paymentId: string }
-  /** The order arrived and was not carried out so far; null where the payment cannot be found yet. */
+  /** The order was received but not executed so far; null if the payment cannot be found yet. */
   | { readonly answer: "unconfirmed"; readonly paymentId: string | null }
   | {
       readonly answer: PaymentFailure
-      /** Null where the processor made no payment of it. */
+      /** Null if the processor created no payment. */
       readonly paymentId: string | null
       /** The payment was canceled at the processor before the card was tried. */
       readonly isCardUntried?: true
     }
 
-/** What the processor knows of a payment by now. */
+/** The processor's current status of a payment. */
 export type PaymentStatus = PaymentAnswer | { readonly answer: "unknown" }
 
-/** What the processor says of a hold: a sum that a card is to have ready, and that is never taken. */
+/** The processor's answer for a hold: an authorized amount that is never captured. */
 export type HoldAnswer =
-  /** The card holds it. */
+  /** The card holds the amount. */
   | { readonly answer: "held"; readonly paymentId: string }
-  /** The card held it, and does not any more. */
+  /** The card held the amount, and does not hold it any more. */
   | { readonly answer: "released" }
-  /** It is under way, or the processor itself does not know. */
+  /** The hold is being processed, or its status is unknown to the processor. */
   | { readonly answer: "processing" | "unconfirmed" }
   | { readonly answer: PaymentFailure }
 
-/** What a hold has come to once it is let go, or was never made. */
+/** The answer for a hold that ended or was never made. */
 export type EndedHoldAnswer = Exclude<HoldAnswer, { readonly answer: "held" }>
 
 /**
- * A payment processor. What its account or our key does not allow throws ProviderMisconfigured, which says
- * nothing about the company's card.
+ * A payment processor. It throws ProviderMisconfigured if its account or our key does not allow a
+ * request, which says nothing about the company's card.
  */
 export interface CardProcessor {
-  /** Takes a payment, once by its name. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Takes a payment; idempotent. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly pay: (payment: PaymentOrder) => Promise<PaymentAnswer>
-  /** Asks what became of a payment. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Checks the status of a payment. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly checkPaymentStatus: (payment: CardPayment) => Promise<PaymentStatus>
   /**
-   * Sees that a payment that the processor does not know, or never carried out, is never made, however
-   * late it is still asked for; one that was made stays as it is. Answers how it stands from now on.
+   * Ensures that a payment which was not executed never will be, even if a late order arrives; an
+   * executed payment stays. Returns the final status.
    *
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly cancelPayment: (payment: CardPayment) => Promise<PaymentAnswer>
-  /** Has the company's card hold a sum, once by its name. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * Places a hold on the company's card; idempotent. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly hold: (hold: CardPayment) => Promise<HoldAnswer>
-  /** Asks what became of a hold. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Checks the status of a hold. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly checkHoldStatus: (
     hold: CardPayment,
   ) => Promise<HoldAnswer | { readonly answer: "unknown" }>
   /**
-   * Lets go of what a card holds; a hold that the processor does not know, or never carried out, is never
-   * made, however late it is still asked for. Again: the same answer.
+   * Releases a hold, and ensures that one which was not executed never will be. Idempotent.
    *
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly release: (hold: CardPayment) => Promise<EndedHoldAnswer>
   /**
-   * Why the processor did not take the last order, where its account or our key does not allow it; null
-   * from the next order on that it takes.
+   * The error of the last order if the account or our key did not allow it; null after the next
+   * accepted order.
    */
   readonly configurationError: () => ProviderMisconfigured | null
 }
 
-/** Pages of the processor's own, on which a company puts the card on file that payments are taken from. */
+/** The processor's hosted pages, on which a company adds its card on file. */
 export interface CardSetupPages {
   /**
-   * The processor's id of the company as its customer. It is made where there is none, and knows the
-   * company by our id alone.
+   * The processor's customer id of a company. Creates the customer, who carries only our company
+   * id, if there is none.
    *
-   * @param formerId the id that is recorded, which stays while the processor still has that customer
+   * @param formerId the recorded id, returned while the processor still has that customer
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly ensureCustomer: (companyId: CompanyId, formerId: string | null) => Promise<string>
   /**
    * Opens a page for a customer.
    *
-   * @param returnTo where its reader comes back to, an address of ours
-   * @returns its address, good for some minutes
+   * @param returnTo our address that the page links back to
+   * @returns the page's address, valid for some minutes
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly openPage: (customerId: string, returnTo: string) => Promise<string>
   /**
-   * Since when the processor has the customer's card on file, UTC milliseconds; null: it has none.
+   * When the customer's card on file was added, UTC milliseconds; null if there is none.
    *
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly cardAddedAt: (customerId: string) => Promise<number | null>
 }
 
-/** What the built-in processor can be told to do with a company's card. */
+/** The outcomes of a simulated company card. */
 export const SIMULATED_CARD_OUTCOMES = [
   "paid",
   "declined",
@@ -135,11 +137,11 @@ export const SIMULATED_CARD_OUTCOMES = [
   "unconfirmed",
 ] as const
 
-/** One of them. */
+/** An outcome of a simulated card. */
 export type SimulatedCardOutcome = (typeof SIMULATED_CARD_OUTCOMES)[number]
 
-/** The cards that the built-in processor knows: it plays every part of one but the money. */
+/** The cards of the simulated processor. */
 export interface SimulatedCards {
-  /** What it does with payments from this company's card; null: the card is gone. */
+  /** Sets the outcome of payments from a company's card; null removes the card. */
   readonly setOutcome: (companyId: CompanyId, outcome: SimulatedCardOutcome | null) => Promise<void>
 }

@@ -1,7 +1,6 @@
 /**
- * The built-in test processor: it takes no money from anybody, and remembers what it said. What it
- * does next with a company's card is set by `card set`, with all cards and wallets by
- * `simulator set cards …`.
+ * The simulated card processor: it takes no money and stores its answers. Operators set the outcome
+ * of one company's card with `card set`, and of all cards and wallets with `simulator set cards …`.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
@@ -24,7 +23,7 @@ import type {
 } from "./port.ts"
 import { SIMULATED_CARD_OUTCOMES } from "./port.ts"
 
-/** What it can be told to do. */
+/** The simulator's outcomes. */
 export const CARDS_SIMULATOR = {
   name: "cards",
   outcomes: [
@@ -33,32 +32,31 @@ export const CARDS_SIMULATOR = {
     "needs_owner",
     "processing",
     "unconfirmed",
-    // It rejects every order, as a processor does whose account is not set up for what we ask.
+    // Rejects every order, like a processor whose account is not set up for it.
     "misconfigured",
   ] as const,
 } as const satisfies Simulator
 
 const SLOW_DELAY_MS = 2_000
 
-/** What is remembered of a payment, by its name. */
+/** A stored payment; its key is the record's name. */
 interface SimulatedPayment {
   readonly amountMicros: Micros
   readonly source: "card" | "wallet"
   readonly status: SimulatedCardOutcome
 }
 
-/** What is remembered of a company's card, by the company's id. */
+/** A stored card, by company id. */
 interface SimulatedCard {
   readonly outcome: SimulatedCardOutcome
 }
 
-/** What is remembered of a hold, by its name. `paid`: the card holds it. */
+/** A stored hold; its key is the record's name. `paid`: the card holds the amount. */
 interface SimulatedHold {
   readonly amountMicros: Micros
   readonly status: SimulatedCardOutcome | "released"
 }
 
-/** What the built-in processor works with. */
 interface SimulatedCardsPorts {
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
@@ -66,8 +64,8 @@ interface SimulatedCardsPorts {
 }
 
 /**
- * The built-in processor. Its calls throw ProviderUnavailable, ProviderMisconfigured and ProviderOutcomeUnknown, as
- * they are set to.
+ * Opens the simulator. Its calls throw ProviderUnavailable, ProviderMisconfigured and
+ * ProviderOutcomeUnknown as the simulator is set.
  */
 export function openSimulatedCards(ports: SimulatedCardsPorts): CardProcessor & SimulatedCards {
   const { simulatorMemory: memory, simulators, pacer } = ports
@@ -86,19 +84,22 @@ export function openSimulatedCards(ports: SimulatedCardsPorts): CardProcessor & 
     const known = await payments.find(idempotencyKey)
     if (known === null) return { answer: "unknown" } as const
     if (!isUnsettled(known)) return paymentAnswerOf(idempotencyKey, known)
-    // What was under way comes to its end when it is asked about: paid, unless the card fails by now.
-    const wanted = known.source === "card" ? await outcomeOf(companyId) : "paid"
-    const status = wanted === "declined" || wanted === "payment_failed" ? wanted : "paid"
-    const ended = await payments.update(idempotencyKey, companyId, (now) => {
-      return now === null || isUnsettled(now) ? { ...(now ?? known), status } : now
+    // A status check settles a pending payment: as paid, unless the card is set to fail.
+    const cardOutcome = known.source === "card" ? await outcomeOf(companyId) : "paid"
+    const status =
+      cardOutcome === "declined" || cardOutcome === "payment_failed" ? cardOutcome : "paid"
+    const settled = await payments.update(idempotencyKey, companyId, (current) => {
+      return current === null || isUnsettled(current) ? { ...(current ?? known), status } : current
     })
-    return paymentAnswerOf(idempotencyKey, ended)
+    return paymentAnswerOf(idempotencyKey, settled)
   }
   const begin = async () => {
     const outcome = await simulators.nextOutcome(CARDS_SIMULATOR)
     if (outcome === "unavailable") throw new ProviderUnavailable("the processor answered 503")
     if (outcome === "misconfigured") {
-      throw new ProviderMisconfigured("the processor rejects the request: it is set to")
+      throw new ProviderMisconfigured(
+        "the simulated processor rejects the request, because its outcome is set to misconfigured",
+      )
     }
     if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
     return outcome
@@ -108,17 +109,22 @@ export function openSimulatedCards(ports: SimulatedCardsPorts): CardProcessor & 
     pay: async (payment) => {
       const outcome = await begin()
       const isFromCard = payment.sharedPaymentToken === null
-      const own = isFromCard ? await outcomeOf(payment.companyId) : "paid"
-      const taken = await keepPayment(payments, payment, isFromCard, toCardOutcome(outcome) ?? own)
+      const cardOutcome = isFromCard ? await outcomeOf(payment.companyId) : "paid"
+      const stored = await storePayment(
+        payments,
+        payment,
+        isFromCard,
+        toCardOutcome(outcome) ?? cardOutcome,
+      )
       if (outcome === "silent") throw noAnswerError()
-      return paymentAnswerOf(payment.idempotencyKey, taken)
+      return paymentAnswerOf(payment.idempotencyKey, stored)
     },
     checkPaymentStatus,
     cancelPayment: async (payment) => {
-      await keepPayment(payments, payment, true, "payment_failed")
+      await storePayment(payments, payment, true, "payment_failed")
       const known = await checkPaymentStatus(payment)
       if (known.answer === "unknown")
-        throw new ProviderOutcomeUnknown("the payment is not there any more")
+        throw new ProviderOutcomeUnknown("the simulated payment no longer exists")
       return known
     },
   })
@@ -131,7 +137,7 @@ export function openSimulatedCards(ports: SimulatedCardsPorts): CardProcessor & 
   }
 }
 
-/** Sums that cards hold for a moment. @param begin what is to go wrong with this call */
+/** Simulates holds. @param begin applies the next outcome of the simulator */
 function simulateHolds(
   memory: SimulatorStore,
   begin: () => Promise<string>,
@@ -142,16 +148,18 @@ function simulateHolds(
     kind: "hold",
     isPermanent: true,
   })
-  /** What was under way comes to its end when it is looked at, as the card stands by then. */
-  const lookAt = (
+  /** Settles a pending hold by the card's outcome, then applies `end` to its status. */
+  const settle = (
     hold: CardPayment,
     end: (status: SimulatedHold["status"]) => SimulatedHold["status"],
   ) =>
-    outcomeOf(hold.companyId).then((own) =>
+    outcomeOf(hold.companyId).then((cardOutcome) =>
       holds.update(hold.idempotencyKey, hold.companyId, (known) => {
         const { amountMicros } = hold
         const found = known ?? { amountMicros, status: "payment_failed" }
-        const status = end(isUnsettled(found) ? (own === "declined" ? own : "paid") : found.status)
+        const status = end(
+          isUnsettled(found) ? (cardOutcome === "declined" ? cardOutcome : "paid") : found.status,
+        )
         return status === known?.status ? known : { ...found, status }
       }),
     )
@@ -160,17 +168,17 @@ function simulateHolds(
       const outcome = await begin()
       const { idempotencyKey, companyId, amountMicros } = hold
       const status = toCardOutcome(outcome) ?? (await outcomeOf(companyId))
-      const taken = await holds.insertIfAbsent(idempotencyKey, companyId, { amountMicros, status })
+      const stored = await holds.insertIfAbsent(idempotencyKey, companyId, { amountMicros, status })
       if (outcome === "silent") throw noAnswerError()
-      return holdAnswerOf(idempotencyKey, taken)
+      return holdAnswerOf(idempotencyKey, stored)
     },
     checkHoldStatus: async (hold) => {
       if ((await holds.find(hold.idempotencyKey)) === null) return { answer: "unknown" }
-      return holdAnswerOf(hold.idempotencyKey, await lookAt(hold, (status) => status))
+      return holdAnswerOf(hold.idempotencyKey, await settle(hold, (status) => status))
     },
     release: async (hold) => {
       const outcome = await begin()
-      const { status } = await lookAt(hold, (now) => (now === "paid" ? "released" : now))
+      const { status } = await settle(hold, (now) => (now === "paid" ? "released" : now))
       if (outcome === "silent" || status === "paid") throw noAnswerError()
       return { answer: status }
     },
@@ -185,18 +193,17 @@ function holdAnswerOf(name: string, { status }: SimulatedHold): HoldAnswer {
 
 const noAnswerError = () => new ProviderOutcomeUnknown("the processor did not answer")
 
-/** Whether a payment has no end yet. */
 function isUnsettled({ status }: Pick<SimulatedPayment | SimulatedHold, "status">): boolean {
   return status === "processing" || status === "unconfirmed"
 }
 
-/** An outcome that is one of a payment's; null for those of every stand-in. */
+/** The outcome of a payment; null for outcomes that every simulator has. */
 function toCardOutcome(outcome: string): SimulatedCardOutcome | null {
   return SIMULATED_CARD_OUTCOMES.find((one) => one === outcome) ?? null
 }
 
-/** Of two that ask for the same payment at once both see what the first one got. */
-function keepPayment(
+/** Stores a payment. Concurrent calls for the same key all get the first one's payment. */
+function storePayment(
   payments: SimulatedRecords<SimulatedPayment>,
   { idempotencyKey, companyId, amountMicros }: CardPayment | PaymentOrder,
   isFromCard: boolean,
@@ -210,17 +217,17 @@ function paymentAnswerOf(name: string, { status }: SimulatedPayment): PaymentAns
   return { answer: status, paymentId: `builtin-${name}` }
 }
 
-/** The same processor, which says `misconfigured` of the last order that this process sent. */
+/** Wraps a processor so that it reports the configuration error of this process's last order. */
 export function trackConfigurationError(
   cards: Omit<CardProcessor, "configurationError">,
 ): CardProcessor {
   let fault: ProviderMisconfigured | null = null
-  const remembering =
+  const tracking =
     <P, A extends object>(order: (payment: P) => Promise<A>) =>
     async (payment: P): Promise<A> => {
       try {
         const answer = await order(payment)
-        // An answer without an id was found here, or says nothing about our account.
+        // An answer without a payment id says nothing about our account.
         if ("paymentId" in answer && answer.paymentId !== null) fault = null
         return answer
       } catch (error) {
@@ -230,8 +237,8 @@ export function trackConfigurationError(
     }
   return {
     ...cards,
-    pay: remembering(cards.pay),
-    hold: remembering(cards.hold),
+    pay: tracking(cards.pay),
+    hold: tracking(cards.hold),
     configurationError: () => fault,
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The PaymentIntents behind payments and holds: each carries our name for it in its metadata (`payment`)
- * and is made once by that name as Stripe's idempotency key. Stripe's search is never asked, because its
- * index can be an hour behind.
+ * The PaymentIntents behind payments and holds. Each carries our key in its metadata (`payment`)
+ * and uses it as Stripe's idempotency key. Stripe's search is not used, because its index can be an
+ * hour behind.
  */
 import { Stripe } from "stripe"
 import type { Clock } from "../../machine/clock/port.ts"
@@ -18,15 +18,18 @@ const MICROS_PER_CENT = 10_000
 const MINUTE_MS = 60_000
 /** Stripe's clock may be this far behind the ledger's. */
 const CLOCK_SKEW_MS = 5 * MINUTE_MS
-/** A payment that names no customer is ordered within this time, with room for clocks that differ. */
+/** A payment without a customer is ordered within this time, including clock skew. */
 const ORDER_WINDOW_MS = 15 * MINUTE_MS
-/** Stripe may forget idempotency keys after 24 hours: an older name is looked up before it is used again. */
+/**
+ * Stripe may forget idempotency keys after 24 hours: an older key is looked up before it is used
+ * again.
+ */
 const KEY_LIFETIME_MS = 23 * 60 * MINUTE_MS
 const PAGE_SIZE = 100
-/** Shared payment tokens are only in the preview of Stripe's API. */
+/** Shared payment tokens exist only in the preview version of Stripe's API. */
 const TOKENS_API_VERSION = "2026-04-22.preview"
 
-/** What an order came to: a PaymentIntent, or why there is none. */
+/** The result of an order: a PaymentIntent, or why there is none. */
 type OrderOutcome =
   | { readonly intent: Stripe.PaymentIntent }
   | {
@@ -37,7 +40,8 @@ type OrderOutcome =
     }
 
 /**
- * The PaymentIntent of a payment, by its id where that is known, else by its name; null where there is none.
+ * Finds the PaymentIntent of a payment by its id, or by our key while the id is unknown; null if
+ * there is none.
  *
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
@@ -49,19 +53,19 @@ export async function findIntent(
   return id === null ? null : translateErrors("GET", stripe.paymentIntents.retrieve(id))
 }
 
-/** Lists show a PaymentIntent as soon as it is there; when it was made and its customer are their only filters. */
+/** Lists include a PaymentIntent immediately, but filter only by creation time and customer. */
 async function findIdByKey(
   stripe: Stripe,
   { idempotencyKey, customerId, startedAt }: CardPayment,
 ): Promise<string | null> {
   const gte = Math.floor((startedAt - CLOCK_SKEW_MS) / 1_000)
   const lte = Math.ceil((startedAt + ORDER_WINDOW_MS) / 1_000)
-  const ofAll: Stripe.PaymentIntentListParams = { created: { gte, lte }, limit: PAGE_SIZE }
-  // An order of the company's card may be repeated for days; one of a wallet has no customer.
-  const ofCustomer: readonly Stripe.PaymentIntentListParams[] =
+  const byTime: Stripe.PaymentIntentListParams = { created: { gte, lte }, limit: PAGE_SIZE }
+  // An order on the company's card may be repeated for days; a wallet's order has no customer.
+  const byCustomer: readonly Stripe.PaymentIntentListParams[] =
     customerId === null ? [] : [{ customer: customerId, created: { gte }, limit: PAGE_SIZE }]
   let found: string | null = null
-  for (const params of [...ofCustomer, ofAll]) {
+  for (const params of [...byCustomer, byTime]) {
     for await (const { id, metadata, status } of stripe.paymentIntents.list(params)) {
       if (metadata["payment"] !== idempotencyKey) continue
       if (status === "succeeded") return id
@@ -73,16 +77,16 @@ async function findIdByKey(
 }
 
 /**
- * Orders a payment once by its name. A name that Stripe may have forgotten is looked up first.
+ * Orders a payment, idempotent by its key. A key that Stripe may have forgotten is looked up first.
  *
- * @param more what a hold is ordered with besides
+ * @param options extra parameters of a hold
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 export async function orderIntent(
   stripe: Stripe,
   clock: Clock,
   payment: PaymentOrder,
-  more: Pick<Stripe.PaymentIntentCreateParams, "capture_method">,
+  options: Pick<Stripe.PaymentIntentCreateParams, "capture_method">,
 ): Promise<OrderOutcome> {
   const isOld = clock.now() - payment.startedAt >= KEY_LIFETIME_MS
   const known = isOld || payment.paymentId !== null ? await findIntent(stripe, payment) : null
@@ -90,11 +94,11 @@ export async function orderIntent(
   const source = await sourceOf(stripe, payment)
   if (source === null) return { rejection: { answer: "no_card", paymentId: null } }
   try {
-    return { intent: await createIntent(stripe, payment, source, more) }
+    return { intent: await createIntent(stripe, payment, source, options) }
   } catch (error) {
     if (isKeyReused(error)) {
-      const former = await withUnknownOutcome("Stripe", () => findIntent(stripe, payment))
-      if (former !== null) return { intent: former }
+      const existing = await withUnknownOutcome("Stripe", () => findIntent(stripe, payment))
+      if (existing !== null) return { intent: existing }
       return { rejection: { answer: "unconfirmed", paymentId: null } }
     }
     const rejection = rejectionFromError(error)
@@ -104,8 +108,8 @@ export async function orderIntent(
 }
 
 /**
- * Uses up a payment's name with a PaymentIntent that is never confirmed, so that no late order can use it.
- * Answers the one that has the name from now on; null where an order arrived that cannot be found yet.
+ * Uses up a payment's key with a PaymentIntent that is never confirmed, so that no late order can
+ * use it. Returns the PaymentIntent of the key; null if an order arrived that cannot be found yet.
  *
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
@@ -128,7 +132,7 @@ export async function reserveIdempotencyKey(
 }
 
 /**
- * Cancels a PaymentIntent. Answers how it stands then: one that came to an end before stays so.
+ * Cancels a PaymentIntent and returns its new state; one that already ended stays unchanged.
  *
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
@@ -136,10 +140,10 @@ export async function cancelIntent(stripe: Stripe, id: string): Promise<Stripe.P
   try {
     return await stripe.paymentIntents.cancel(id)
   } catch (error) {
-    const isOther =
+    const hasEnded =
       error instanceof Stripe.errors.StripeInvalidRequestError &&
       error.code === "payment_intent_unexpected_state"
-    if (!isOther || error.payment_intent === undefined) throw translateError("POST", error)
+    if (!hasEnded || error.payment_intent === undefined) throw translateError("POST", error)
     return error.payment_intent
   }
 }
@@ -149,9 +153,10 @@ type PaymentSource = Pick<Stripe.PaymentIntentCreateParams, "customer" | "paymen
 }
 
 /**
- * What a payment is taken from; null where the company's customer has no card.
+ * The card or wallet of a payment; null if the company's customer has no card.
  *
- * @throws ProviderUnavailable where no customer is recorded, which says nothing about the card; ProviderOutcomeUnknown
+ * @throws ProviderUnavailable if no customer is recorded, which says nothing about the card;
+ * ProviderOutcomeUnknown
  */
 async function sourceOf(
   stripe: Stripe,
@@ -161,7 +166,9 @@ async function sourceOf(
     return { payment_method_data: { shared_payment_granted_token: sharedPaymentToken } }
   }
   if (customerId === null) {
-    throw new ProviderUnavailable(`No customer of Stripe is recorded for ${companyId}`)
+    throw new ProviderUnavailable(
+      `${companyId} has no Stripe customer. Open the card page to create one.`,
+    )
   }
   const customer = await readCustomer(stripe, customerId)
   const method = customer?.invoice_settings.default_payment_method ?? null
@@ -173,7 +180,7 @@ async function sourceOf(
 }
 
 /**
- * A customer, with the default payment method; null where Stripe does not have it any more.
+ * Reads a customer with the default payment method; null if Stripe no longer has it.
  *
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
@@ -195,7 +202,7 @@ function createIntent(
   stripe: Stripe,
   { idempotencyKey, companyId, amountMicros }: PaymentOrder,
   source: PaymentSource,
-  more: Pick<Stripe.PaymentIntentCreateParams, "capture_method">,
+  options: Pick<Stripe.PaymentIntentCreateParams, "capture_method">,
 ): Promise<Stripe.PaymentIntent> {
   const params = {
     amount: amountMicros / MICROS_PER_CENT,
@@ -203,13 +210,13 @@ function createIntent(
     confirm: true,
     metadata: { payment: idempotencyKey, company: companyId },
     automatic_payment_methods: { enabled: true, allow_redirects: "never" as const },
-    // No buyer sits at a screen to confirm: a payment that needs that is refused immediately.
+    // No buyer is present to confirm: a payment that needs confirmation is refused immediately.
     ...(source.customer === undefined ? {} : { off_session: true }),
     ...source,
-    ...more,
+    ...options,
   }
   const isByToken = source.payment_method_data !== undefined
-  // The types of the package do not have the parameters of previews.
+  // The package's types lack the parameters of preview versions.
   return stripe.paymentIntents.create(params as object as Stripe.PaymentIntentCreateParams, {
     idempotencyKey,
     ...(isByToken ? { apiVersion: TOKENS_API_VERSION } : {}),
@@ -218,10 +225,10 @@ function createIntent(
 
 const { errors } = Stripe
 
-/** Parameters by which an order names the company's card. */
+/** Parameters of an order that name the company's card. */
 const CARD_PARAMS: ReadonlySet<unknown> = new Set(["customer", "payment_method"])
 const TOKEN_PARAM = "shared_payment_granted_token"
-/** Codes by which payment methods other than cards are declined. */
+/** Decline codes of payment methods other than cards. */
 const DECLINES: ReadonlySet<unknown> = new Set([
   "payment_intent_authentication_failure",
   "payment_intent_payment_attempt_failed",
@@ -229,17 +236,17 @@ const DECLINES: ReadonlySet<unknown> = new Set([
   "payment_method_provider_decline",
 ])
 
-/** An error as Stripe describes it: in an answer, or as the last error of a payment. */
+/** Stripe's error object, from a response or a payment's last error. */
 interface StripeErrorDetails {
   readonly type?: string | undefined
   readonly code?: string | undefined
   readonly param?: string | undefined
 }
 
-/** By which HTTP method a call is sent: a read changes nothing, so it leaves no outcome unknown. */
+/** HTTP method of a call: a read changes nothing, so its outcome is never unknown. */
 type Method = "GET" | "POST"
 
-/** The answer of a call, with an error of Stripe as one of the port. */
+/** Awaits a call and translates Stripe's errors to those of the port. */
 export async function translateErrors<T>(method: Method, answer: Promise<T>): Promise<T> {
   try {
     return await answer
@@ -248,11 +255,11 @@ export async function translateErrors<T>(method: Method, answer: Promise<T>): Pr
   }
 }
 
-/** An error of Stripe as one of the port; any other stays as it is. */
+/** Translates an error of Stripe; other errors stay unchanged. */
 function translateError(method: Method, error: unknown): unknown {
   if (!(error instanceof errors.StripeError)) return error
   const { statusCode } = error
-  // An exchange that broke has no status.
+  // A broken exchange has no status.
   if (statusCode !== undefined && httpOutcome(method, statusCode) === "rejected") {
     const reason = error.message.replace(/\.$/, "")
     const message = `Stripe rejects the request: ${reason}`
@@ -261,9 +268,14 @@ function translateError(method: Method, error: unknown): unknown {
   const isUnsent =
     error instanceof errors.StripeConnectionError && isNeverSentCode(connectionErrorCode(error))
   if (method === "GET" || error instanceof errors.StripeRateLimitError || isUnsent) {
-    return new ProviderUnavailable(`Stripe took nothing: ${error.type}`, { cause: error })
+    return new ProviderUnavailable(`Stripe did not process the request: ${error.type}`, {
+      cause: error,
+    })
   }
-  return new ProviderOutcomeUnknown(`Stripe did not say: ${error.type}`, { cause: error })
+  return new ProviderOutcomeUnknown(
+    `Stripe did not answer; the request may have been executed: ${error.type}`,
+    { cause: error },
+  )
 }
 
 function connectionErrorCode({
@@ -272,29 +284,28 @@ function connectionErrorCode({
   return typeof detail === "object" && "code" in detail ? detail.code : undefined
 }
 
-/** Whether an order of this name arrived before, with other parameters or at this very moment. */
+/** Whether another order used this key, with other parameters or concurrently. */
 function isKeyReused(error: unknown): boolean {
   if (error instanceof errors.StripeIdempotencyError) return true
   return error instanceof errors.StripeError && error.statusCode === 409
 }
 
-/** Whether Stripe has no such object. */
 function isNotFound(error: unknown): boolean {
   return error instanceof errors.StripeError && error.code === "resource_missing"
 }
 
-/** Why an order was refused; null where its error says nothing about the company's means of payment. */
+/** Why an order was refused; null if the error says nothing about the card or wallet. */
 function rejectionFromError(
   error: unknown,
 ): { readonly answer: PaymentFailure; readonly paymentId: string | null } | null {
   if (!(error instanceof errors.StripeError)) return null
-  // Every 402 is one of these, whatever the payment method is.
+  // Stripe sends every 402 as a card error, whatever the payment method.
   const isCard = error instanceof errors.StripeCardError
   const answer = paymentFailureFromStripe(isCard ? { code: error.code, type: "card_error" } : error)
   return answer === null ? null : { answer, paymentId: error.payment_intent?.id ?? null }
 }
 
-/** Why a payment was refused, by an error as Stripe describes it; null where it was for another reason. */
+/** Maps an error of Stripe to a payment failure; null if it has another cause. */
 export function paymentFailureFromStripe({
   type,
   code,
@@ -302,7 +313,7 @@ export function paymentFailureFromStripe({
 }: StripeErrorDetails): PaymentFailure | null {
   if (code === "authentication_required") return "needs_owner"
   if (type === "card_error" || DECLINES.has(code)) return "declined"
-  // The buyer sent the token: one that is used up, too small or none is no fault of ours.
+  // The buyer sent the token; a used, insufficient or invalid one is not our fault.
   if (param?.includes(TOKEN_PARAM) === true) return "declined"
   return code === "resource_missing" && CARD_PARAMS.has(param) ? "no_card" : null
 }

@@ -1,6 +1,6 @@
 /**
- * Payments by Stripe. A company is the customer whose id its account records, its card that customer's
- * default payment method; a payment or a hold is a PaymentIntent (`stripe-intents.ts`).
+ * Card payments by Stripe. A company is a customer with its card as the default payment method; a
+ * payment or a hold is a PaymentIntent (`stripe-intents.ts`).
  */
 import { Stripe } from "stripe"
 import type { Clock } from "../../machine/clock/port.ts"
@@ -19,16 +19,16 @@ import {
 
 const TIMEOUT_MS = 8_000
 
-/** How Stripe is reached. */
+/** How to reach Stripe. */
 export interface StripeSettings {
   readonly secretKey: string
-  /** Another address than Stripe's own; null for that. */
+  /** Another address than Stripe's own; null for Stripe's. */
   readonly url: string | null
-  /** The clock by which payments are begun. */
+  /** The clock of `startedAt`. */
   readonly clock: Clock
 }
 
-/** Opens the adapter. It calls nobody before the first payment. */
+/** Opens the adapter; it connects for the first payment. */
 export function openStripeCards({
   clock,
   ...account
@@ -42,7 +42,7 @@ export function openStripeCards({
 }
 
 /**
- * Asks Stripe for what payments are looked up by; changes nothing.
+ * Checks the connection with the same read that finds payments; changes nothing.
  *
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
@@ -53,7 +53,7 @@ export async function checkStripeConnection(account: Omit<StripeSettings, "clock
 function createClient({ secretKey, url }: Omit<StripeSettings, "clock">): Stripe {
   return new Stripe(secretKey, {
     timeout: TIMEOUT_MS,
-    // What went unanswered is asked about, by a reaction that outlives this process.
+    // A reaction that survives this process checks unanswered calls.
     maxNetworkRetries: 0,
     telemetry: false,
     ...(url === null ? {} : stripeHostOptions(new URL(url))),
@@ -75,8 +75,8 @@ function stripePayments(
 ): Pick<CardProcessor, "pay" | "checkPaymentStatus" | "cancelPayment"> {
   return {
     pay: async (payment) => {
-      const made = await orderIntent(stripe, clock, payment, {})
-      return "intent" in made ? paymentAnswerOf(made.intent) : made.rejection
+      const order = await orderIntent(stripe, clock, payment, {})
+      return "intent" in order ? paymentAnswerOf(order.intent) : order.rejection
     },
     checkPaymentStatus: async (payment) => {
       const found = await findIntent(stripe, payment)
@@ -93,16 +93,16 @@ function stripePayments(
   }
 }
 
-/** Sums that cards hold for a moment: payments that wait to be captured, and are cancelled instead. */
+/** Holds: payments with manual capture that are canceled instead of captured. */
 function stripeHolds(
   stripe: Stripe,
   clock: Clock,
 ): Pick<CardProcessor, "hold" | "checkHoldStatus" | "release"> {
   return {
     hold: async (hold) => {
-      const order = { ...hold, sharedPaymentToken: null }
-      const made = await orderIntent(stripe, clock, order, { capture_method: "manual" })
-      return "intent" in made ? holdAnswerOf(made.intent) : { answer: made.rejection.answer }
+      const orderParams = { ...hold, sharedPaymentToken: null }
+      const order = await orderIntent(stripe, clock, orderParams, { capture_method: "manual" })
+      return "intent" in order ? holdAnswerOf(order.intent) : { answer: order.rejection.answer }
     },
     checkHoldStatus: async (hold) => {
       const found = await findIntent(stripe, hold)
@@ -113,14 +113,14 @@ function stripeHolds(
       if (found === null) return { answer: "unconfirmed" }
       const known = holdAnswerOf(found)
       if (known.answer !== "held" && known.answer !== "unconfirmed") return known
-      const left = holdAnswerOf(await cancelIntent(stripe, found.id))
-      if (left.answer === "held") throw new ProviderOutcomeUnknown("Stripe still holds the sum")
-      return left
+      const released = holdAnswerOf(await cancelIntent(stripe, found.id))
+      if (released.answer === "held")
+        throw new ProviderOutcomeUnknown("Stripe still holds the amount after the cancellation")
+      return released
     },
   }
 }
 
-/** What a PaymentIntent says of its payment. */
 function paymentAnswerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
   const { id: paymentId, status, latest_charge: charge, last_payment_error: error } = intent
   switch (status) {
@@ -131,7 +131,8 @@ function paymentAnswerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
     case "requires_action":
       return { answer: "needs_owner", paymentId }
     case "requires_payment_method":
-      // Without an error it was made and never confirmed. One about our account is no refusal either.
+      // Without an error it was never confirmed; an error about our account is not a failure
+      // either.
       return {
         answer: (error === null ? null : paymentFailureFromStripe(error)) ?? "unconfirmed",
         paymentId,
@@ -146,36 +147,35 @@ function paymentAnswerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
   }
 }
 
-/** What a PaymentIntent says of its hold. */
 function holdAnswerOf(intent: Stripe.PaymentIntent): HoldAnswer {
   const { id: paymentId, status, latest_charge: charge, last_payment_error: error } = intent
   if (status === "requires_capture") return { answer: "held", paymentId }
-  // One that was cancelled before it was held has no charge.
+  // A hold that was canceled before it was placed has no charge.
   if (status === "canceled" && charge !== null && error === null) return { answer: "released" }
   const { answer } = paymentAnswerOf(intent)
-  // Somebody took by hand what was to be held: the card is good, and nothing is held any more.
+  // A person captured the hold in Stripe's dashboard: the card is good, and nothing is held any
+  // more.
   return { answer: answer === "paid" ? "released" : answer }
 }
 
-/** Opens them. It calls nobody before the first page. */
 function openStripeSetupPages(stripe: Stripe): CardSetupPages {
   return {
     ensureCustomer: async (companyId, formerId) => {
       const former = formerId === null ? null : await readCustomer(stripe, formerId)
       if (former !== null) return former.id
       const params = { description: companyId, metadata: { company: companyId } }
-      // Two who ask for it at once get the same one; after one that is gone there is another.
+      // Concurrent calls get the same customer; after a deleted customer the key is a new one.
       const after = formerId === null ? "" : `-after-${formerId}`
       const idempotencyKey = `customer-${companyId}${after}`
       return (await translateErrors("POST", stripe.customers.create(params, { idempotencyKey }))).id
     },
     openPage: async (customerId, returnTo) => {
-      const asked = stripe.billingPortal.sessions.create({
+      const session = stripe.billingPortal.sessions.create({
         customer: customerId,
         return_url: returnTo,
         flow_data: { type: "payment_method_update" },
       })
-      return (await translateErrors("POST", asked)).url
+      return (await translateErrors("POST", session)).url
     },
     cardAddedAt: async (customerId) => {
       const customer = await readCustomer(stripe, customerId)

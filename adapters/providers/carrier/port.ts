@@ -1,46 +1,46 @@
 /**
- * The carrier: who takes texts and says what became of them, and who sells numbers.
+ * The carrier sends texts and sells phone numbers.
  *
- * Every call carries our own id for the thing, by which it is asked about later.
+ * Every call carries our own id, by which its status is checked later.
  */
 
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
-/** A text for the carrier. Numbers in E.164. */
+/** A text to send. Numbers are in E.164. */
 export interface OutgoingText {
   readonly textId: string
-  /** Whose account pays for it. */
+  /** The company that pays for it. */
   readonly companyId: CompanyId
   readonly from: string
   readonly to: string
   readonly body: string
-  /** Whether the number it goes from is a test one, which only the built-in carrier serves. */
+  /** Whether it is sent from a test number, which only the simulator serves. */
   readonly isTest: boolean
 }
 
-/** A text that was handed over, as it is asked about. */
+/** A sent text, for a status check. */
 export interface SentText extends Omit<OutgoingText, "body"> {
-  /** When it was recorded that it is to be sent, UTC milliseconds. */
+  /** When the text was recorded for sending, UTC milliseconds. */
   readonly queuedAt: number
 }
 
 /**
- * What the carrier says of a text. Why one was refused or not delivered is a word of ours where there is
- * one: `landline`, `spam`, `unreachable`, `expired`, `too_fast`, `not_registered`, `fraud`, `bad_number`,
- * `opted_out` (they texted STOP, and the carrier holds to it); else what the carrier calls it.
+ * The carrier's answer for a text. Error codes are our own where one exists: `landline`, `spam`,
+ * `unreachable`, `expired`, `too_fast`, `not_registered`, `fraud`, `bad_number`, `opted_out` (the
+ * recipient texted STOP, and the carrier blocks us); otherwise the carrier's code.
  */
 export type CarrierAnswer =
   | { readonly answer: "accepted"; readonly carrierId: string }
   | { readonly answer: "rejected"; readonly errorCode: string }
 
-/** What the carrier knows of a text by now. */
+/** The carrier's current status of a text. */
 export type CarrierTextStatus =
   | CarrierAnswer
   | { readonly answer: "delivered"; readonly carrierId: string }
   | { readonly answer: "undelivered"; readonly carrierId: string; readonly errorCode: string }
   | { readonly answer: "unknown" }
 
-/** What a carrier's own replies to keywords are to say. */
+/** The texts of the carrier's automatic replies to keywords. */
 export interface CarrierKeywordReplies {
   readonly companyId: CompanyId
   readonly optOutReply: string
@@ -49,33 +49,33 @@ export interface CarrierKeywordReplies {
   readonly extraOptOutWords: readonly string[]
 }
 
-/** Takes texts. */
+/** Sends texts. */
 interface TextCarrier {
-  /** Hands a text over. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Sends a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
-  /** Asks what became of a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Checks the status of a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly checkTextStatus: (text: SentText) => Promise<CarrierTextStatus>
-  /** Has the carrier's own replies say this. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Sets the carrier's automatic replies. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly setKeywordReplies: (replies: CarrierKeywordReplies) => Promise<void>
   /**
-   * Lets go of what it keeps of a company that is being erased: its replies, and who stopped. Nothing kept:
-   * nothing. @throws ProviderUnavailable, ProviderOutcomeUnknown
+   * Deletes a company's replies and opt-outs at the carrier because the company is erased;
+   * idempotent. @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly eraseCompany: (companyId: CompanyId) => Promise<void>
 }
 
-/** Which numbers are looked for. */
+/** The criteria of a search for numbers. */
 export interface NumberSearch {
   readonly kind: "local" | "toll_free"
   /** Three digits; null for any. */
   readonly areaCode: string | null
-  /** Digits, and `*` for any one; null for any. */
+  /** Digits, and `*` for any digit; null for any. */
   readonly contains: string | null
   /** Two letters; null for any. */
   readonly region: string | null
 }
 
-/** A number that is offered; nobody promises that it can still be bought. */
+/** A number for sale, not reserved. */
 export interface AvailableNumber {
   /** E.164. */
   readonly number: string
@@ -87,7 +87,7 @@ export interface AvailableNumber {
   readonly voice: boolean
 }
 
-/** An order of a number, by our own id for it. */
+/** An order of a number, by our own id. */
 export interface NumberOrder {
   readonly orderId: string
   readonly companyId: CompanyId
@@ -95,10 +95,13 @@ export interface NumberOrder {
   readonly number: string
 }
 
-/** A number that the carrier gave. */
+/** A number that the carrier sold to us. */
 type BoughtNumber = { readonly carrierRef: string } & Omit<AvailableNumber, "number" | "kind">
 
-/** What became of an order. `settling`: the number is bought, and may yet be able to do more than is said. */
+/**
+ * The result of an order. `settling`: the number is bought, and further features may be added to
+ * it.
+ */
 export type NumberOrderAnswer =
   | ({ readonly answer: "bought" } & BoughtNumber)
   | ({ readonly answer: "settling" } & BoughtNumber)
@@ -107,46 +110,48 @@ export type NumberOrderAnswer =
 
 /** Sells numbers. */
 interface NumberCarrier {
-  /** Looks for numbers, at most so many. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Searches for numbers. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly searchNumbers: (
-    wanted: NumberSearch,
-    most: number,
+    search: NumberSearch,
+    limit: number,
   ) => Promise<readonly AvailableNumber[]>
   /** Buys a number. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly buyNumber: (order: NumberOrder) => Promise<NumberOrderAnswer>
-  /** Asks what became of an order. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Checks the status of an order. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly checkOrderStatus: (
     order: NumberOrder,
   ) => Promise<NumberOrderAnswer | { readonly answer: "unknown" }>
-  /** Lets a number go; one that it does not have: nothing. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Releases a number; idempotent. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly releaseNumber: (carrierRef: string) => Promise<void>
 }
 
-/** A text as it came to one number. Numbers as the carrier says them, mostly E.164. */
+/** A text received by one number. Numbers as the carrier reports them, mostly E.164. */
 export interface ReceivedText {
-  /** The carrier's own name for it: that of a text to several numbers is one. */
+  /** The carrier's id; a text to several numbers has one id. */
   readonly carrierId: string
-  /** Whether it names more numbers than this one, so that its `carrierId` alone names no copy of it. */
+  /**
+   * Whether the text went to several numbers, so that `carrierId` alone does not identify a copy.
+   */
   readonly isGroupText: boolean
   readonly from: string
   readonly to: string
   readonly body: string
-  /** How many pictures and other files came with it. */
+  /** Number of attached pictures and other files. */
   readonly mediaCount: number
-  /** Whether the carrier answered it by itself. */
+  /** Whether the carrier replied automatically. */
   readonly isAutoAnswered: boolean
 }
 
 /**
- * A text that came, as the carrier's books name it: one of the numbers it went to. What it says, and to whom
- * else it went, is fetched where it is not known here.
+ * A received text in the carrier's records, for one of its recipients. Its body and the other
+ * recipients have to be fetched.
  */
 export type ReceivedTextRecord = Pick<ReceivedText, "carrierId" | "from" | "to">
 
-/** What a carrier tells by itself. */
+/** An event of a carrier. */
 export type CarrierEvent =
   | { readonly type: "text_came"; readonly text: ReceivedText }
-  /** How a text stands that we handed over, by our own id of it. */
+  /** The status of a text that we sent, by our own id. */
   | {
       readonly type: "text_news"
       readonly textId: string
@@ -154,63 +159,66 @@ export type CarrierEvent =
       readonly to: string
       readonly status: Exclude<CarrierTextStatus, { readonly answer: "unknown" | "rejected" }>
     }
-  /** Something is new of an order: it is asked about. */
+  /** An order changed; its status has to be checked. */
   | { readonly type: "order_news"; readonly companyId: string; readonly orderId: string }
 
-/** What a carrier called back with, as it was sent. */
+/** A webhook request as received. */
 export interface CarrierWebhookRequest {
   /** Path and query. */
   readonly target: string
-  /** The first value of a header field; null where it was not sent. */
+  /** The first value of a header field; null if it is missing. */
   readonly header: (name: string) => string | null
   readonly raw: Uint8Array
 }
 
-/** What a signature of a carrier vouches for. */
+/** The events of a webhook with a valid signature. */
 export interface CarrierWebhookEvents {
   /** UTC milliseconds, by the carrier's clock. */
   readonly signedAt: number
-  /** Each by the carrier's own id of it. */
+  /** Each with the carrier's event id. */
   readonly events: readonly { readonly id: string; readonly event: CarrierEvent }[]
 }
 
-/** Tells what came. */
+/** Receives texts. */
 interface IncomingTexts {
-  /** What was called back; pure. `forged`: the carrier did not sign it, or not for this address. */
+  /** The events of a webhook; pure. `forged`: the signature is invalid or for another address. */
   readonly readWebhook: (
     call: CarrierWebhookRequest,
     now: number,
   ) => CarrierWebhookEvents | "forged"
   /**
-   * Every text that came since an instant (UTC milliseconds), as far as its books show by now, page by
-   * page. @throws ProviderUnavailable, ProviderOutcomeUnknown
+   * All texts received since an instant (UTC milliseconds) that the carrier's records show so far,
+   * page by page. @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly receivedSince: (since: number) => AsyncIterable<readonly ReceivedTextRecord[]>
   /**
-   * A text that came, for each number it names, ours or not; null where it is kept no longer.
+   * A received text, once per recipient, ours or not; null if the carrier no longer has it.
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly fetchReceived: (carrierId: string) => Promise<readonly ReceivedText[] | null>
 }
 
-/** A carrier. */
+/** A carrier of texts and numbers. */
 export interface Carrier extends TextCarrier, NumberCarrier, IncomingTexts {
-  /** Whether it is the built-in one, which reaches nobody. */
+  /** Whether this is the simulator. */
   readonly isSimulator: boolean
-  /** Whether the same id again is one thing: then it may be handed over again where it is not known. */
+  /**
+   * Whether the same id twice is one text or order, so that it may be sent again after an unknown
+   * outcome.
+   */
   readonly isIdempotent: boolean
-  /** Whether it answers keywords itself. */
+  /** Whether the carrier replies to keywords itself. */
   readonly hasKeywordReplies: boolean
-  /** What it does not know so long after it was handed over it never got, milliseconds. */
+  /** A text that the carrier does not know after this time was never received, milliseconds. */
   readonly notReceivedAfterMs: number
 }
 
-/** The name that the built-in carrier gives a text. */
+/** The simulator's id of a text. */
 export function simulatedCarrierId(textId: string): string {
   return `builtin-${textId}`
 }
 
-/** What comes in at a carrier that calls nobody back: nothing. */
+/** The incoming side of a carrier without webhooks. */
 export const NO_INCOMING_TEXTS: IncomingTexts = {
   readWebhook: () => "forged",
   receivedSince: async function* () {},

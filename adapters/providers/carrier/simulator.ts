@@ -1,7 +1,6 @@
 /**
- * The built-in test carrier: it takes every text, remembers it and sends nothing out of this machine, and
- * it sells numbers that nobody has.
- * What it does next can be set (`simulator set carrier …`).
+ * The simulated carrier: it accepts every text, stores it and sends nothing, and sells fictional
+ * numbers. Operators set the next outcomes with `simulator set carrier …`.
  */
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderOutcomeUnknown, ProviderUnavailable } from "../provider-errors.ts"
@@ -22,29 +21,31 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 const SLOW_DELAY_MS = 2_000
 const NOT_RECEIVED_AFTER_MS = 10 * 60_000
 
-/** What is remembered of a text, by its id. */
+/** A stored text; its id is the record's name. */
 interface SimulatedText {
   readonly status: "accepted" | "rejected" | "delivered" | "undelivered"
   readonly errorCode: string | null
 }
 
-/** What the built-in carrier works with. */
 interface SimulatedCarrierPorts {
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
   readonly pacer: Pacer
 }
 
-/** Told, before the answer, when the built-in carrier cannot deliver a text that it takes. */
+/** Called before the answer if an accepted text is undeliverable. */
 type OnUndelivered = (text: OutgoingText, errorCode: string) => Promise<void> | void
 
-/** The built-in carrier. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown, as they are set to. */
+/**
+ * Opens the simulator. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown as the
+ * simulator is set.
+ */
 export function openSimulatedCarrier(
   { simulatorMemory: memory, simulators, pacer }: SimulatedCarrierPorts,
   onUndelivered: OnUndelivered,
 ): Carrier {
   const texts = memory.recordsOf<SimulatedText>({ provider: CARRIER_SIMULATOR.name, kind: "text" })
-  const take = (
+  const store = (
     { textId, companyId }: OutgoingText,
     status: SimulatedText["status"],
     code?: string,
@@ -55,11 +56,11 @@ export function openSimulatedCarrier(
     isIdempotent: true,
     hasKeywordReplies: false,
     notReceivedAfterMs: NOT_RECEIVED_AFTER_MS,
-    // What it receives an operator hands it.
+    // Operators create incoming texts.
     ...NO_INCOMING_TEXTS,
-    // It answers no keywords: the company's own replies are sent.
+    // The simulator does not reply to keywords; the company's own replies are sent.
     setKeywordReplies: async () => undefined,
-    // What it remembers goes with the company's rows.
+    // The records are deleted with the company's rows.
     eraseCompany: async () => undefined,
     ...simulateNumbers({
       sold: memory.recordsOf<SoldNumber>({ provider: CARRIER_SIMULATOR.name, kind: "number" }),
@@ -75,21 +76,21 @@ export function openSimulatedCarrier(
       if (outcome === "unavailable") throw new ProviderUnavailable("the carrier answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
       if (outcome === "reject")
-        return textAnswerOf(text.textId, await take(text, "rejected", "30007"))
-      const taken = await take(text, "accepted")
+        return textAnswerOf(text.textId, await store(text, "rejected", "30007"))
+      const stored = await store(text, "accepted")
       if (outcome === "silent") throw new ProviderOutcomeUnknown("the carrier did not answer")
       if (outcome === "undelivered") await onUndelivered(text, "30003")
-      return textAnswerOf(text.textId, taken)
+      return textAnswerOf(text.textId, stored)
     },
     checkTextStatus: async ({ textId }): Promise<CarrierTextStatus> => {
-      const taken = await texts.find(textId)
-      if (taken === null) return { answer: "unknown" }
+      const stored = await texts.find(textId)
+      if (stored === null) return { answer: "unknown" }
       const carrierId = simulatedCarrierId(textId)
-      if (taken.status === "delivered") return { answer: "delivered", carrierId }
-      if (taken.status === "undelivered") {
-        return { answer: "undelivered", carrierId, errorCode: taken.errorCode ?? "unknown" }
+      if (stored.status === "delivered") return { answer: "delivered", carrierId }
+      if (stored.status === "undelivered") {
+        return { answer: "undelivered", carrierId, errorCode: stored.errorCode ?? "unknown" }
       }
-      return textAnswerOf(textId, taken)
+      return textAnswerOf(textId, stored)
     },
   }
 }
@@ -103,7 +104,7 @@ const LINES_PER_AREA = 100
 
 const TOLL_FREE_CODE = "800"
 
-/** State, area code, and the city that it is named by. Never 201: numbers that came with companies are there. */
+/** State, area code, and its city. Never 201: imported companies have numbers there. */
 const AREAS = `
 AL 205 Birmingham; AK 907 Anchorage; AZ 602 Phoenix; AR 501 Little Rock; CA 415 San Francisco; CO 303 Denver;
 CT 203 Bridgeport; DE 302 Wilmington; DC 202 Washington; FL 305 Miami; GA 404 Atlanta; HI 808 Honolulu; ID 208 Boise;
@@ -129,34 +130,36 @@ const AREAS_BY_CODE: ReadonlyMap<string, Area> = new Map(
 
 const ALL_FEATURES = { sms: true, mms: true, voice: true }
 
-/** Who has a number that was sold, by the order that it was sold for. */
+/** The order that a sold number belongs to. */
 interface SoldNumber {
   readonly orderId: string
 }
 
-/** What became of an order, by its id. */
+/** The result of an order; its id is the record's name. */
 interface SimulatedOrder {
   readonly number: string
   readonly isTaken: boolean
 }
 
-/** What the built-in carrier can do. */
+/** The simulator's outcomes. */
 type CarrierOutcome =
   (typeof CARRIER_SIMULATOR)["outcomes"][number] | "ok" | "unavailable" | "silent" | "slow"
 
-/** What it works with. */
 interface SimulatedNumbersPorts {
   readonly sold: SimulatedRecords<SoldNumber>
   readonly orders: SimulatedRecords<SimulatedOrder>
-  /** What it does next, which counts one time down. */
+  /** Returns the next outcome and counts it. */
   readonly nextOutcome: () => Promise<CarrierOutcome>
-  /** What it does next, where it is one of these; else nothing is counted. */
+  /** Returns and counts the next outcome if it is one of these; otherwise `ok`. */
   readonly nextOutcomeAmong: (outcomes: readonly CarrierOutcome[]) => Promise<CarrierOutcome>
 }
 
 const FAULT_OUTCOMES: readonly CarrierOutcome[] = ["unavailable", "silent"]
 
-/** Sells numbers of the stock. What it answers with throws ProviderUnavailable and ProviderOutcomeUnknown, as set. */
+/**
+ * Simulates the sale of numbers. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown as
+ * the simulator is set.
+ */
 function simulateNumbers({
   sold,
   orders,
@@ -166,22 +169,26 @@ function simulateNumbers({
   Carrier,
   "searchNumbers" | "buyNumber" | "checkOrderStatus" | "releaseNumber"
 > {
-  const take = async ({ orderId, number, companyId }: NumberOrder): Promise<NumberOrderAnswer> => {
+  const placeOrder = async ({
+    orderId,
+    number,
+    companyId,
+  }: NumberOrder): Promise<NumberOrderAnswer> => {
     const isSold =
       findInStock(number) === null || (await isSoldToAnother(sold, number, orderId, companyId))
     const order = await orders.insertIfAbsent(orderId, companyId, { number, isTaken: isSold })
     return orderAnswerOf(order, orderId)
   }
   return {
-    searchNumbers: async (wanted, most) => {
-      // What is set for a purchase is not used up by looking.
+    searchNumbers: async (search, limit) => {
+      // A search must not use up an outcome that is set for a purchase.
       const outcome = await nextOutcomeAmong(FAULT_OUTCOMES)
       if (outcome === "unavailable") throw new ProviderUnavailable("the carrier answered 503")
       if (outcome === "silent") throw new ProviderOutcomeUnknown("the carrier did not answer")
       const offered = []
-      for (const one of searchStock(wanted)) {
+      for (const one of searchStock(search)) {
         if ((await sold.find(one.number)) === null) offered.push(one)
-        if (offered.length === most) break
+        if (offered.length === limit) break
       }
       return offered
     },
@@ -193,7 +200,7 @@ function simulateNumbers({
         await orders.insertIfAbsent(orderId, companyId, { number, isTaken: true })
         return { answer: "taken" }
       }
-      const answer = await take(order)
+      const answer = await placeOrder(order)
       if (outcome === "silent") throw new ProviderOutcomeUnknown("the carrier did not answer")
       return outcome === "slow" ? { answer: "pending" } : answer
     },
@@ -214,7 +221,7 @@ function simulateNumbers({
   }
 }
 
-/** Sells a number to an order, unless another one has it. */
+/** Sells a number to an order; true if another order has it. */
 async function isSoldToAnother(
   sold: SimulatedRecords<SoldNumber>,
   number: string,
@@ -224,18 +231,15 @@ async function isSoldToAnother(
   return (await sold.insertIfAbsent(number, companyId, { orderId })).orderId !== orderId
 }
 
-/** The built-in carrier calls a number by the order that it was sold for. */
-function orderAnswerOf(
-  { number, isTaken: taken }: SimulatedOrder,
-  orderId: string,
-): NumberOrderAnswer {
+/** The reference of a simulated number is its order's id. */
+function orderAnswerOf({ number, isTaken }: SimulatedOrder, orderId: string): NumberOrderAnswer {
   const offered = findInStock(number)
-  if (taken || offered === null) return { answer: "taken" }
+  if (isTaken || offered === null) return { answer: "taken" }
   const { locality, region, sms, mms, voice } = offered
   return { answer: "bought", carrierRef: orderId, locality, region, sms, mms, voice }
 }
 
-/** A number of the stock; null where it has none such. */
+/** A number of the stock; null if it has none. */
 function findInStock(number: string): AvailableNumber | null {
   const areaCode = /^\+1(\d{3})55501\d{2}$/.exec(number)?.[1]
   if (areaCode === undefined) return null
@@ -246,27 +250,30 @@ function findInStock(number: string): AvailableNumber | null {
   return area === undefined ? null : { number, kind: "local", ...area, ...ALL_FEATURES }
 }
 
-/** The numbers of the stock that are wanted, those of one line of every area before the next line. */
-function* searchStock(wanted: NumberSearch): Generator<AvailableNumber> {
-  const codes = wanted.kind === "toll_free" ? [TOLL_FREE_CODE] : [...AREAS_BY_CODE.keys()]
-  const form = digitsPattern(wanted.contains)
+/**
+ * The matching numbers of the stock: the first line of every area, then the second lines, and so
+ * on.
+ */
+function* searchStock(search: NumberSearch): Generator<AvailableNumber> {
+  const codes = search.kind === "toll_free" ? [TOLL_FREE_CODE] : [...AREAS_BY_CODE.keys()]
+  const pattern = digitsPattern(search.contains)
   for (let line = 0; line < LINES_PER_AREA; line += 1) {
     for (const code of codes) {
-      if (wanted.kind === "local" && wanted.areaCode !== null && wanted.areaCode !== code) continue
+      if (search.kind === "local" && search.areaCode !== null && search.areaCode !== code) continue
       const number = `+1${code}5550${100 + line}`
       const offered = findInStock(number)
-      if (offered === null || !form.test(number.slice(2))) continue
-      if (wanted.region === null || wanted.region === offered.region) yield offered
+      if (offered === null || !pattern.test(number.slice(2))) continue
+      if (search.region === null || search.region === offered.region) yield offered
     }
   }
 }
 
-/** What the ten digits of a number must have in them: digits, and any one for each `*`. */
+/** A pattern for the ten digits of a number; `*` matches any digit. */
 function digitsPattern(contains: string | null): RegExp {
   return new RegExp((contains ?? "").replaceAll("*", "\\d"))
 }
 
-/** What it can be told to do. */
+/** The simulator's outcomes. */
 export const CARRIER_SIMULATOR = {
   name: "carrier",
   outcomes: ["reject", "undelivered", "taken"],

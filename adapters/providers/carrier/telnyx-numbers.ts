@@ -1,4 +1,4 @@
-/** Numbers by Telnyx: an order carries our id of it, by which it is asked about. */
+/** Buys numbers from Telnyx. An order carries our own id, by which its status is checked. */
 import { z } from "zod"
 import { isProviderError } from "../provider-errors.ts"
 import type { TelnyxClient } from "../telnyx/client.ts"
@@ -20,55 +20,55 @@ import {
   isUnrelatedRefusal,
 } from "./telnyx-schemas.ts"
 
-/** A form with gaps is matched here: so many are looked at for it. */
+/** Maximum number of candidates for a pattern with gaps, which is matched here. */
 const SEARCH_LIMIT = 250
 
-/** What numbers need. */
 interface TelnyxNumbersPorts {
   readonly telnyx: TelnyxClient
   readonly profiles: MessagingProfiles
-  /** The connection that calls to a bought number come by; null for none. */
+  /** The connection for calls to a bought number; null for none. */
   readonly connectionId: string | null
 }
 
-/** The part of the carrier that is about numbers. */
+/** The number part of the carrier. */
 export function telnyxNumbers(
   ports: TelnyxNumbersPorts,
 ): Pick<Carrier, "searchNumbers" | "buyNumber" | "checkOrderStatus" | "releaseNumber"> {
   const { telnyx } = ports
   return {
-    searchNumbers: (wanted, most) => searchNumbers(telnyx, wanted, most),
+    searchNumbers: (search, limit) => searchNumbers(telnyx, search, limit),
     buyNumber: (order) => buyNumber(ports, order),
     checkOrderStatus: async (order) => {
       const query = { "filter[customer_reference]": referenceOf(order), "page[size]": "50" }
       const listed = await telnyx.request({ method: "GET", path: "/number_orders", query })
-      if (listed.outcome === "refused") throw telnyxUnavailable("a look at the orders", listed)
+      if (listed.outcome === "refused") throw telnyxUnavailable("the request for orders", listed)
       const ours = parseTelnyxData(z.array(TelnyxNumberOrder), listed.value).filter(
         ({ customer_reference }) => customer_reference === referenceOf(order),
       )
-      const told = ["success", "pending", "failure"].find((status) =>
-        ours.some((one) => one.status === status),
+      const status = ["success", "pending", "failure"].find((known) =>
+        ours.some((one) => one.status === known),
       )
-      return told === undefined
+      return status === undefined
         ? { answer: "unknown" }
-        : readOrderAnswer(telnyx, told, order.number)
+        : readOrderAnswer(telnyx, status, order.number)
     },
     releaseNumber: async (carrierRef) => {
       const path = `/phone_numbers/${encodeURIComponent(carrierRef)}`
       const released = await telnyx.request({ method: "DELETE", path })
       if (released.outcome === "done" || released.status === 404) return
-      throw telnyxUnavailable("a release", released)
+      throw telnyxUnavailable("the release of a number", released)
     },
   }
 }
 
 async function searchNumbers(
   telnyx: TelnyxClient,
-  wanted: NumberSearch,
-  most: number,
+  search: NumberSearch,
+  limit: number,
 ): Promise<readonly AvailableNumber[]> {
-  const { kind, areaCode, contains, region } = wanted
-  // They know no gaps: the longest run of digits is asked for, and the whole form is matched here.
+  const { kind, areaCode, contains, region } = search
+  // Telnyx supports no gaps: the query uses the longest run of digits, and the pattern is matched
+  // here.
   const runs = (contains ?? "").split("*").toSorted((a, b) => b.length - a.length)
   const [run = ""] = runs
   const isExact = runs.length === 1
@@ -77,22 +77,22 @@ async function searchNumbers(
     "filter[phone_number_type]": kind,
     "filter[best_effort]": "false",
     "filter[quickship]": "true",
-    "filter[limit]": String(isExact ? most : SEARCH_LIMIT),
+    "filter[limit]": String(isExact ? limit : SEARCH_LIMIT),
   }
   if (areaCode !== null) query["filter[national_destination_code]"] = areaCode
   if (run !== "") query["filter[phone_number][contains]"] = run
   if (region !== null) query["filter[administrative_area]"] = region
   const listed = await telnyx.request({ method: "GET", path: "/available_phone_numbers", query })
   if (listed.outcome === "refused") {
-    // Telnyx says of a place that it has nothing there by a refusal.
+    // Telnyx answers with an error if an area has no numbers.
     if (listed.status === 400 || listed.status === 404 || listed.status === 422) return []
-    throw telnyxUnavailable("a search", listed)
+    throw telnyxUnavailable("a search for numbers", listed)
   }
-  const form = new RegExp((contains ?? "").replaceAll("*", "\\d"))
+  const pattern = new RegExp((contains ?? "").replaceAll("*", "\\d"))
   return parseTelnyxData(z.array(TelnyxAvailableNumber), listed.value)
     .flatMap((one) => toAvailableNumber(one, kind))
-    .filter(({ number }) => form.test(number.slice(2)))
-    .slice(0, most)
+    .filter(({ number }) => pattern.test(number.slice(2)))
+    .slice(0, limit)
 }
 
 function toAvailableNumber(
@@ -117,7 +117,7 @@ function toAvailableNumber(
   ]
 }
 
-/** Our id of an order, with whose it is: for that is asked when Telnyx tells of it. */
+/** Our order id with its company, which Telnyx returns in events. */
 const referenceOf = ({ companyId, orderId }: NumberOrder): string => `${companyId}:${orderId}`
 
 async function buyNumber(
@@ -138,7 +138,7 @@ async function buyNumber(
     },
   })
   if (ordered.outcome === "refused") {
-    if (isUnrelatedRefusal(ordered)) throw telnyxUnavailable("an order", ordered)
+    if (isUnrelatedRefusal(ordered)) throw telnyxUnavailable("an order of a number", ordered)
     return { answer: "taken" }
   }
   try {
@@ -148,13 +148,13 @@ async function buyNumber(
       number,
     )
   } catch (error) {
-    // Telnyx has the order, whatever became of the look at the number: the order is asked about.
+    // Telnyx has the order, although reading the number failed: the status check completes it.
     if (!isProviderError(error)) throw error
     return { answer: "pending" }
   }
 }
 
-/** What an order's status comes to. One that is done is told with what the number can do. */
+/** Maps an order's status to an answer; a completed order includes the number's features. */
 async function readOrderAnswer(
   telnyx: TelnyxClient,
   status: string | null,
@@ -162,25 +162,25 @@ async function readOrderAnswer(
 ): Promise<NumberOrderAnswer> {
   if (status === "failure") return { answer: "taken" }
   if (status !== "success") return { answer: "pending" }
-  // By anything but digits Telnyx finds no number.
+  // Telnyx finds numbers by digits only.
   const query = { "filter[phone_number]": number.replaceAll(/\D/g, "") }
   const listed = await telnyx.request({ method: "GET", path: "/phone_numbers", query })
-  if (listed.outcome === "refused") throw telnyxUnavailable("a look at a number", listed)
+  if (listed.outcome === "refused") throw telnyxUnavailable("the request for a number", listed)
   const owned = parseTelnyxData(z.array(TelnyxOwnedNumber), listed.value).find(
     (one) => one.phone_number === number,
   )
-  // The order is done a moment before the number is there.
+  // An order completes a moment before the number exists.
   if (owned === undefined) return { answer: "pending" }
   const path = `/phone_numbers/${encodeURIComponent(owned.id)}/messaging`
   const found = await telnyx.request({ method: "GET", path })
   if (found.outcome === "refused" && found.status !== 404)
-    throw telnyxUnavailable("a look at a number", found)
+    throw telnyxUnavailable("the request for a number's features", found)
   const features =
     found.outcome === "done" ? parseTelnyxData(TelnyxMessagingFeatures, found.value).features : null
   const has = (feature: unknown) => feature !== null && feature !== undefined
   const sms = has(features?.sms)
   return {
-    // Right after a purchase Telnyx does not know of texting, whether or not the number can do it.
+    // Right after a purchase Telnyx reports no texting feature, whether or not the number has it.
     answer: sms ? "bought" : "settling",
     carrierRef: owned.id,
     locality: null,

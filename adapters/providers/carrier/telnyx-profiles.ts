@@ -1,6 +1,6 @@
 /**
- * The messaging profiles: a company has one, named by its id, which is the scope of what the carrier blocks
- * by itself. It is made when it is needed first, and known by its name from then on.
+ * Messaging profiles: each company has one, named by its id. The profile is the scope of the
+ * carrier's own opt-out list. It is created on first use and found by name afterwards.
  */
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -12,7 +12,7 @@ import type { CarrierKeywordReplies } from "./port.ts"
 import { TelnyxAutoResponse, TelnyxMessagingProfile, parseTelnyxData } from "./telnyx-schemas.ts"
 
 const CACHE_SIZE = 10_000
-/** Where the company's own replies are said; elsewhere Telnyx says its own. */
+/** Countries with the company's own replies; elsewhere Telnyx uses its defaults. */
 const COUNTRIES = ["US", "CA"] as const
 const STOP_WORDS = [
   "STOP",
@@ -26,7 +26,7 @@ const STOP_WORDS = [
   "OPTOUT",
   "OPT OUT",
 ]
-/** Never YES: it would answer everybody who replies YES to a question. */
+/** Without YES, which would reply to everyone who answers a question with YES. */
 const START_WORDS = ["START", "UNSTOP"]
 const HELP_WORDS = ["HELP", "INFO"]
 
@@ -35,56 +35,59 @@ export interface MessagingProfiles {
   /**
    * The id of a company's profile.
    *
-   * @throws ProviderUnavailable where it cannot be told: whatever it was asked for was not begun
+   * @throws ProviderUnavailable if it cannot be read; the caller's request was not started
    */
   readonly profileIdOf: (companyId: CompanyId) => Promise<string>
-  /** Looks it up anew the next time. */
+  /** Reads the profile from Telnyx on the next use. */
   readonly invalidate: (companyId: CompanyId) => void
   readonly setKeywordReplies: (replies: CarrierKeywordReplies) => Promise<void>
-  /** Deletes a company's profile, and with it its replies and whom it blocks. */
+  /** Deletes a company's profile with its replies and its opt-out list. */
   readonly remove: (companyId: CompanyId) => Promise<void>
 }
 
 /**
- * Opens them. `webhookUrl` is where texts are told of that come in. Their calls throw ProviderUnavailable,
- * and to set replies ProviderOutcomeUnknown too.
+ * Opens the profiles. `webhookUrl` is the address for incoming texts. Calls throw
+ * ProviderUnavailable; `setKeywordReplies` also ProviderOutcomeUnknown.
  */
 export function openMessagingProfiles(
   telnyx: TelnyxClient,
   webhookUrl: () => string,
 ): MessagingProfiles {
-  const known = new LRU<CompanyId, string>(CACHE_SIZE)
+  const cache = new LRU<CompanyId, string>(CACHE_SIZE)
   const profileIdOf = async (companyId: CompanyId): Promise<string> => {
-    const remembered = known.get(companyId)
-    if (remembered !== undefined) return remembered
+    const cached = cache.get(companyId)
+    if (cached !== undefined) return cached
     try {
-      const made = await ensureProfile(telnyx, companyId, webhookUrl())
-      known.set(companyId, made)
-      return made
+      const id = await ensureProfile(telnyx, companyId, webhookUrl())
+      cache.set(companyId, id)
+      return id
     } catch (error) {
-      // A profile that was made without a word is found by its name; what it was for was not begun.
+      // A profile whose creation had an unknown outcome is found by name later; the caller's
+      // request was not started.
       if (!(error instanceof ProviderOutcomeUnknown)) throw error
-      throw new ProviderUnavailable("Telnyx did not tell the company's profile", { cause: error })
+      throw new ProviderUnavailable("Telnyx did not confirm the company's messaging profile", {
+        cause: error,
+      })
     }
   }
   return {
     profileIdOf,
-    invalidate: (companyId) => known.delete(companyId),
+    invalidate: (companyId) => cache.delete(companyId),
     setKeywordReplies: async (replies) =>
       setKeywordReplies(telnyx, await profileIdOf(replies.companyId), replies),
     remove: async (companyId) => {
-      known.delete(companyId)
+      cache.delete(companyId)
       for (const { id } of await listProfiles(telnyx, companyId)) {
         const path = `/messaging_profiles/${encodeURIComponent(id)}`
         const removed = await telnyx.request({ method: "DELETE", path })
         if (removed.outcome === "done" || removed.status === 404) continue
-        throw telnyxUnavailable("the end of a profile", removed)
+        throw telnyxUnavailable("the deletion of a profile", removed)
       }
     },
   }
 }
 
-/** The profile of a company; made where there is none, told of our address where it knows another. */
+/** Finds or creates a company's profile and updates its webhook address. */
 async function ensureProfile(
   telnyx: TelnyxClient,
   companyId: CompanyId,
@@ -101,7 +104,7 @@ async function ensureProfile(
   return found.id
 }
 
-/** Of two that were made at once, all take the older one. */
+/** If two were created concurrently, everyone uses the older one. */
 async function findProfile(
   telnyx: TelnyxClient,
   companyId: CompanyId,
@@ -109,14 +112,14 @@ async function findProfile(
   return (await listProfiles(telnyx, companyId))[0] ?? null
 }
 
-/** All of a company's, the oldest first. */
+/** All profiles of a company, oldest first. */
 async function listProfiles(
   telnyx: TelnyxClient,
   companyId: CompanyId,
 ): Promise<readonly TelnyxMessagingProfile[]> {
   const query = { "filter[name][eq]": companyId, "page[size]": "50" }
   const listed = await telnyx.request({ method: "GET", path: "/messaging_profiles", query })
-  if (listed.outcome === "refused") throw telnyxUnavailable("a look at the profiles", listed)
+  if (listed.outcome === "refused") throw telnyxUnavailable("the request for profiles", listed)
   const ours = parseTelnyxData(z.array(TelnyxMessagingProfile), listed.value).filter(
     ({ name }) => name === companyId,
   )
@@ -136,19 +139,19 @@ async function createProfile(
     enabled: true,
     webhook_api_version: "2",
     webhook_url: webhookUrl,
-    // Whom a company may text is decided here, in its own stream.
+    // The company's stream decides which destinations are allowed.
     whitelisted_destinations: ["*"],
-    // Else their segments are not those that are charged.
+    // Otherwise the number of segments would differ from the charged ones.
     smart_encoding: false,
     mms_fall_back_to_sms: false,
   }
-  const made = await telnyx.request({ method: "POST", path: "/messaging_profiles", body })
-  if (made.outcome === "refused") throw telnyxUnavailable("a new profile", made)
-  const one = parseTelnyxData(TelnyxMessagingProfile, made.value)
+  const created = await telnyx.request({ method: "POST", path: "/messaging_profiles", body })
+  if (created.outcome === "refused") throw telnyxUnavailable("a new profile", created)
+  const one = parseTelnyxData(TelnyxMessagingProfile, created.value)
   return (await findProfile(telnyx, companyId)) ?? { ...one, webhook_url: webhookUrl }
 }
 
-/** Has the carrier's own replies say what the company's do, by words that each is said to. */
+/** Sets the carrier's automatic replies and their keywords. */
 async function setKeywordReplies(
   telnyx: TelnyxClient,
   profile: string,
@@ -156,24 +159,27 @@ async function setKeywordReplies(
 ): Promise<void> {
   const path = `/messaging_profiles/${encodeURIComponent(profile)}/autoresp_configs`
   const listed = await telnyx.request({ method: "GET", path })
-  if (listed.outcome === "refused") throw telnyxUnavailable("a look at the replies", listed)
-  const there = parseTelnyxData(z.array(TelnyxAutoResponse), listed.value)
+  if (listed.outcome === "refused")
+    throw telnyxUnavailable("the request for automatic replies", listed)
+  const existing = parseTelnyxData(z.array(TelnyxAutoResponse), listed.value)
   const stop = [...STOP_WORDS, ...replies.extraOptOutWords]
-  const wanted = [
+  const autoResponses = [
     { op: "stop", keywords: stop, resp_text: replies.optOutReply },
     { op: "start", keywords: START_WORDS, resp_text: replies.optInReply },
     { op: "info", keywords: HELP_WORDS, resp_text: replies.helpReply },
   ]
   for (const country of COUNTRIES) {
-    for (const one of wanted) {
-      const known = there.find(({ op, country_code }) => op === one.op && country_code === country)
+    for (const one of autoResponses) {
+      const known = existing.find(
+        ({ op, country_code }) => op === one.op && country_code === country,
+      )
       const body = { ...one, country_code: country }
       const set = await telnyx.request(
         known === undefined
           ? { method: "POST", path, body }
           : { method: "PUT", path: `${path}/${encodeURIComponent(known.id)}`, body },
       )
-      if (set.outcome === "refused") throw telnyxUnavailable("a reply to keywords", set)
+      if (set.outcome === "refused") throw telnyxUnavailable("a change of an automatic reply", set)
     }
   }
 }

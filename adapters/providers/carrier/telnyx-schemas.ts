@@ -1,4 +1,4 @@
-/** The parts of Telnyx's answers and events that are read; whatever else stands in them is passed over. */
+/** Schemas of Telnyx's answers and events about texts and numbers. */
 import { z } from "zod"
 import type { TelnyxRefusal } from "../telnyx/client.ts"
 import { parseTelnyxAnswer, isAccountRefusal } from "../telnyx/client.ts"
@@ -10,32 +10,32 @@ const MessageErrors = z
   .array(z.object({ code: z.union([z.string(), z.number()]).transform(String) }))
   .nullish()
 
-/** A message, of either direction. */
+/** A message of either direction. */
 export const TelnyxMessage = z.object({
   id: z.string(),
   direction: optionalText,
   from: MessageParty.nullish(),
   to: z.array(MessageParty).nullish(),
-  /** The others of a group text that came: all who take part, its sender included. */
+  /** The other participants of a received group text, including its sender. */
   cc: z.array(MessageParty).nullish(),
   text: optionalText,
   media: z.array(z.unknown()).nullish(),
   parts: z.number().nullish(),
   errors: MessageErrors,
   webhook_url: optionalText,
-  /** That the carrier has answered a keyword by itself, and which. */
+  /** The keyword that the carrier replied to automatically. */
   autoresponse_type: optionalText,
 })
 
-/** A message as Telnyx tells it. */
+/** A message at Telnyx. */
 export type TelnyxMessage = z.infer<typeof TelnyxMessage>
 
-/** The codes of a message's errors, in their order. */
+/** The codes of a message's errors, in order. */
 export function messageErrorCodes({ errors }: TelnyxMessage): readonly string[] {
   return (errors ?? []).map(({ code }) => code)
 }
 
-/** A row of the detail records of messages. */
+/** A row of the message detail records. */
 export const TelnyxDetailRecord = z.object({
   uuid: optionalText,
   cli: optionalText,
@@ -53,7 +53,7 @@ export const TelnyxMessagingProfile = z.object({
   webhook_url: optionalText,
 })
 
-/** An own reply to keywords. */
+/** An automatic reply to keywords. */
 export const TelnyxAutoResponse = z.object({
   id: z.string(),
   op: optionalText,
@@ -66,7 +66,7 @@ export const TelnyxNumberOrder = z.object({
   status: optionalText,
 })
 
-/** A number that is offered. */
+/** A number for sale. */
 export const TelnyxAvailableNumber = z.object({
   phone_number: z.string(),
   features: z.array(z.object({ name: optionalText })).nullish(),
@@ -78,37 +78,37 @@ export const TelnyxAvailableNumber = z.object({
 /** A number of the account. */
 export const TelnyxOwnedNumber = z.object({ id: z.string(), phone_number: optionalText })
 
-/** What a number of the account can send. */
+/** The messaging features of a number. */
 export const TelnyxMessagingFeatures = z.object({
   features: z.object({ sms: z.unknown(), mms: z.unknown() }).partial().nullish(),
 })
 
 /**
- * The `data` of an answer.
+ * Parses the `data` of an answer.
  *
- * @throws ProviderOutcomeUnknown where it has another form: whoever cannot read an answer has none
+ * @throws ProviderOutcomeUnknown if it does not match the schema
  */
 export function parseTelnyxData<T>(schema: z.ZodType<T>, value: unknown): T {
   return parseTelnyxAnswer(z.object({ data: schema }), value).data
 }
 
-// Where Telnyx calls back. It signs a body and not the address, so the address of a text's news carries
-// our id of it with a keyed hash: nobody else's id can be put there.
+// Telnyx signs a webhook's body but not its address. So the address contains our text id with a
+// keyed hash, which cannot be forged for another id.
 
-/** Where texts are told of that come in, and whatever has no address of its own. */
+/** The webhook path for incoming texts, and for events without an address of their own. */
 export const TEXT_WEBHOOKS_PATH = "/carriers/telnyx/texts"
 
 const TEXT_WEBHOOK_PATTERN = /^\/carriers\/telnyx\/texts\/(msg_[0-9A-Za-z]+)\/([0-9a-f]{32})$/
 
-/** What addresses are made with. */
+/** The inputs of webhook addresses. */
 export interface WebhookAddressing {
-  /** The public address of this service, without a slash at the end. */
+  /** The public address of this service, without a trailing slash. */
   readonly baseUrl: () => string
   /** A keyed hash of the installation, 32 hexadecimal characters. */
   readonly keyedHash: (text: string) => string
 }
 
-/** The path of a text's news. */
+/** The webhook path of a sent text. */
 export function textWebhookPath(
   { keyedHash }: Pick<WebhookAddressing, "keyedHash">,
   textId: string,
@@ -116,12 +116,12 @@ export function textWebhookPath(
   return `${TEXT_WEBHOOKS_PATH}/${textId}/${keyedHash(`telnyx text ${textId}`)}`
 }
 
-/** The address of a text's news. */
+/** The webhook address of a sent text. */
 export function textWebhookUrl(addressing: WebhookAddressing, textId: string): string {
   return `${addressing.baseUrl()}${textWebhookPath(addressing, textId)}`
 }
 
-/** Whose news a path is for: a text's, anybody's, or nobody's because somebody made it up. */
+/** Parses a webhook path: of one text, the general one, or null if its hash is wrong. */
 export function parseTextWebhookTarget(
   addressing: Pick<WebhookAddressing, "keyedHash">,
   target: string,
@@ -147,20 +147,20 @@ const ERROR_CODES_BY_TELNYX_CODE: ReadonlyMap<string, string> = new Map(
   }).flatMap(([word, codes]) => codes.split(" ").map((code) => [code, word] as const)),
 )
 
-/** A word of ours for an error code; where there is none, the code with whose it is. */
+/** Our word for Telnyx's error code, or the code with the prefix `carrier_`. */
 export function textErrorCodeFrom(code: string | null): string {
   if (code === null) return "unknown"
   return ERROR_CODES_BY_TELNYX_CODE.get(code) ?? `carrier_${code}`
 }
 
-/** Of several codes of one text: that its recipient opted out comes first, then a code that we know. */
+/** The most important of several codes: an opt-out first, then one that has a word of ours. */
 function mainErrorCodeFrom(codes: readonly string[]): string {
   const known = codes.filter((code) => ERROR_CODES_BY_TELNYX_CODE.has(code))
   const stopped = known.find((code) => ERROR_CODES_BY_TELNYX_CODE.get(code) === "opted_out")
   return textErrorCodeFrom(stopped ?? known[0] ?? codes[0] ?? null)
 }
 
-/** Whether a refusal says nothing of a text or an order: a code that is known is always about the thing. */
+/** Whether a refusal is not about the text or order; a known error code always is. */
 export function isUnrelatedRefusal(refused: TelnyxRefusal): boolean {
   return (
     isAccountRefusal(refused) &&
@@ -168,7 +168,7 @@ export function isUnrelatedRefusal(refused: TelnyxRefusal): boolean {
   )
 }
 
-/** A status of a text, whatever told it, with the codes of its errors. */
+/** Maps a status and error codes of messages or detail records. */
 export function textStatusFromTelnyx(
   carrierId: string,
   status: string | null,
@@ -179,14 +179,14 @@ export function textStatusFromTelnyx(
       return { answer: "delivered", carrierId }
     case "expired":
       return { answer: "undelivered", carrierId, errorCode: "expired" }
-    // The first three are of messages, the others of detail records.
+    // The first three statuses are those of messages, `gw_reject` that of detail records.
     case "delivery_failed":
     case "sending_failed":
     case "failed":
     case "gw_reject":
       return { answer: "undelivered", carrierId, errorCode: mainErrorCodeFrom(codes) }
     default:
-      // Queued, sending, sent, and what nobody confirmed: it has it.
+      // Queued, sending, sent, or delivery unconfirmed: Telnyx has the text.
       return { answer: "accepted", carrierId }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Telnyx as a carrier (API v2). It has no idempotency key for texts and orders: each is handed over once,
- * and what became of it is asked by our own id, which goes along where Telnyx gives it back. It answers
- * keywords by itself, and refuses texts to whoever stopped.
+ * Telnyx as the carrier (API v2). Texts and orders have no idempotency key, so each is sent once,
+ * and status checks find it by our own id, which Telnyx returns. Telnyx replies to keywords itself
+ * and refuses texts to people who opted out.
  */
 import type { TelnyxClient } from "../telnyx/client.ts"
 import { openTelnyxClient, telnyxUnavailable } from "../telnyx/client.ts"
@@ -38,10 +38,10 @@ import { z } from "zod"
 import { smsEncodingOf, countSegments } from "../../../domain/phone/segments.ts"
 import { ProviderOutcomeUnknown } from "../provider-errors.ts"
 
-/** Its books show a text that late. */
+/** Delay after which the detail records show every text. */
 const NOT_RECEIVED_AFTER_MS = 30 * 60_000
 
-/** How Telnyx is reached, and reaches us. */
+/** The addresses and keys of both directions. */
 interface TelnyxCarrierSettings extends WebhookAddressing {
   readonly key: string
   readonly publicKey: string
@@ -50,11 +50,11 @@ interface TelnyxCarrierSettings extends WebhookAddressing {
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** Opens the adapter. It calls nobody before it is asked something. */
+/** Opens the adapter; it connects for the first request. */
 export function openTelnyxCarrier(settings: TelnyxCarrierSettings): Carrier {
   const { key, publicKey, url, connectionId, warn, baseUrl, keyedHash } = settings
   const telnyx = openTelnyxClient({ key, url })
-  const addressing = { baseUrl, keyedHash: keyedHash }
+  const addressing = { baseUrl, keyedHash }
   const profiles = openMessagingProfiles(telnyx, () => `${baseUrl()}${TEXT_WEBHOOKS_PATH}`)
   return {
     isSimulator: false,
@@ -70,21 +70,22 @@ export function openTelnyxCarrier(settings: TelnyxCarrierSettings): Carrier {
 }
 
 const PAGE_SIZE = 50
-/** Their clock and ours: a record is looked for from so long before a text was queued. */
+/**
+ * Allowance for clock differences: records are searched from this long before a text was queued.
+ */
 const CLOCK_SKEW_MS = 10 * 60_000
-/** So many pages of records are read at most: what a week may hold. */
+/** Maximum number of pages, enough for a week of records. */
 const MAX_PAGES = 2_000
 
-/** What texts need. */
 interface TelnyxTextsPorts {
   readonly telnyx: TelnyxClient
   readonly profiles: MessagingProfiles
   readonly addressing: WebhookAddressing
-  /** Told where Telnyx counts other segments than those that were charged. */
+  /** Receives differences between Telnyx's segment count and the charged one. */
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** The part of the carrier that is about texts. */
+/** The text part of the carrier. */
 function telnyxTexts(
   ports: TelnyxTextsPorts,
 ): Pick<Carrier, "send" | "checkTextStatus" | "receivedSince" | "fetchReceived"> {
@@ -115,15 +116,18 @@ async function sendText(ports: TelnyxTextsPorts, text: OutgoingText): Promise<Ca
     },
   })
   if (sent.outcome === "refused") {
-    if (isUnrelatedRefusal(sent)) throw telnyxUnavailable("a text", sent)
-    // It may be the profile that is gone: the next text looks.
+    if (isUnrelatedRefusal(sent)) throw telnyxUnavailable("a text message", sent)
+    // The profile may be gone: the next text reads it again.
     if (sent.status === 404) profiles.invalidate(companyId)
     return { answer: "rejected", errorCode: textErrorCodeFrom(sent.code) }
   }
   const { id, parts } = parseTelnyxData(TelnyxMessage, sent.value)
-  const ours = countSegments(body)
-  if (typeof parts === "number" && parts !== ours) {
-    warn(`Telnyx counts ${parts} parts of ${textId}`, new Error(`it was charged as ${ours}`))
+  const segments = countSegments(body)
+  if (typeof parts === "number" && parts !== segments) {
+    warn(
+      `Telnyx counts ${parts} segments for ${textId}`,
+      new Error(`${segments} segments were charged`),
+    )
   }
   return { answer: "accepted", carrierId: id }
 }
@@ -165,30 +169,30 @@ async function fetchReceived(
 ): Promise<readonly ReceivedText[] | null> {
   const message = await fetchMessage(ports, carrierId)
   if (message === null) return null
-  // Whatever it was, the carrier has seen it: a keyword in it was answered when it came.
+  // The carrier has already replied to a keyword in it.
   return toReceivedTexts(message).map((text) => ({ ...text, isAutoAnswered: true }))
 }
 
-/** A message that came, for each number it names but its sender's; none where it does not name its sender. */
+/** A received message, once for each number except its sender's; none if the sender is missing. */
 function toReceivedTexts(message: TelnyxMessage): readonly ReceivedText[] {
   const from = message.from?.phone_number ?? null
   if (from === null) return []
   const parties = [...(message.to ?? []), ...(message.cc ?? [])]
-  const named = parties.map(({ phone_number: number }) => number ?? from)
-  const numbers = [...new Set(named)].filter((number) => number !== from)
+  const recipients = parties.map(({ phone_number: number }) => number ?? from)
+  const numbers = [...new Set(recipients)].filter((number) => number !== from)
   return numbers.map((to) => ({
     carrierId: message.id,
     isGroupText: numbers.length > 1,
     from,
     to,
-    // A lone surrogate is no text: nothing could store it.
+    // Databases cannot store lone surrogates.
     body: (message.text ?? "").toWellFormed(),
     mediaCount: message.media?.length ?? 0,
     isAutoAnswered: (message.autoresponse_type ?? null) !== null,
   }))
 }
 
-/** A message by Telnyx's id of it; null where it is kept no longer. */
+/** A message by Telnyx's id; null if Telnyx no longer has it. */
 async function fetchMessage(
   { telnyx }: TelnyxTextsPorts,
   carrierId: string,
@@ -197,7 +201,7 @@ async function fetchMessage(
   const found = await telnyx.request({ method: "GET", path })
   if (found.outcome === "done") return parseTelnyxData(TelnyxMessage, found.value)
   if (found.status === 404 || found.status === 410) return null
-  throw telnyxUnavailable("a look at a message", found)
+  throw telnyxUnavailable("the request for a message", found)
 }
 
 /** Detail records of messages since an instant, page by page. */
@@ -216,33 +220,40 @@ async function* listDetailRecords(
     sort: "created_at",
   }
   for (let number = 1; number <= MAX_PAGES; number += 1) {
-    const asked = { ...query, "page[number]": String(number) }
-    const listed = await telnyx.request({ method: "GET", path: "/detail_records", query: asked })
-    if (listed.outcome === "refused") throw telnyxUnavailable("a look at the records", listed)
+    const pageQuery = { ...query, "page[number]": String(number) }
+    const listed = await telnyx.request({
+      method: "GET",
+      path: "/detail_records",
+      query: pageQuery,
+    })
+    if (listed.outcome === "refused")
+      throw telnyxUnavailable("the request for detail records", listed)
     const page = parseTelnyxData(z.array(TelnyxDetailRecord), listed.value)
     yield page
     if (page.length < PAGE_SIZE) return
   }
-  throw new ProviderOutcomeUnknown("Telnyx has more records than can be looked through")
+  throw new ProviderOutcomeUnknown(
+    `Telnyx has more detail records than ${MAX_PAGES} pages of ${PAGE_SIZE}`,
+  )
 }
 
-/** The reading of what is called back. Whatever is signed and says nothing to us is no event. */
+/** Reads webhooks. Signed bodies that don't concern us are no events. */
 function telnyxWebhooks(
-  signedIn: ReturnType<typeof openTelnyxWebhookReader>,
+  readSigned: ReturnType<typeof openTelnyxWebhookReader>,
   addressing: WebhookAddressing,
 ): Pick<Carrier, "readWebhook"> {
   return {
     readWebhook: (call, now) => {
-      const signed = signedIn(call, now)
-      const place = parseTextWebhookTarget(addressing, call.target)
-      if (signed === null || place === null) return "forged"
+      const signed = readSigned(call, now)
+      const target = parseTextWebhookTarget(addressing, call.target)
+      if (signed === null || target === null) return "forged"
       const { signedAt, body } = signed
-      const told = TelnyxEvent.safeParse(body)
-      if (!told.success) return { signedAt, events: [] }
-      const { id, event_type: type, payload } = told.data.data
+      const parsed = TelnyxEvent.safeParse(body)
+      if (!parsed.success) return { signedAt, events: [] }
+      const { id, event_type: type, payload } = parsed.data.data
       const events =
-        place.is === "text"
-          ? textStatusEvents(addressing, place.textId, type, payload)
+        target.is === "text"
+          ? textStatusEvents(addressing, target.textId, type, payload)
           : incomingEvents(type, payload)
       if (events === "forged") return "forged"
       return { signedAt, events: events.map((event) => ({ id: eventIdOf(id, event), event })) }
@@ -250,12 +261,12 @@ function telnyxWebhooks(
   }
 }
 
-/** Telnyx's id of an event; of a group text each number has an event of its own. */
+/** Telnyx's event id; a group text has one event per number. */
 function eventIdOf(id: string, event: CarrierEvent): string {
   return event.type === "text_came" && event.text.isGroupText ? `${id}:${event.text.to}` : id
 }
 
-/** News of a text that we handed over; forged where it was signed for another address. */
+/** Status events of a text that we sent; forged if the body was signed for another address. */
 function textStatusEvents(
   addressing: WebhookAddressing,
   textId: string,
@@ -266,15 +277,15 @@ function textStatusEvents(
   const read = TelnyxMessage.safeParse(payload)
   if (!read.success) return []
   const { id, from, to, webhook_url: url } = read.data
-  // The address is not signed, and the body that says it is: it is that text's, or no text's.
+  // The request's address is not signed, but the body contains it and must match.
   if (url !== null && url !== undefined && url !== textWebhookUrl(addressing, textId))
     return "forged"
   const sender = from?.phone_number
   if (!sender) return []
   return (to ?? []).flatMap(({ phone_number: recipient, status }) => {
     if (!recipient) return []
-    const news = textStatusFromTelnyx(id, status ?? null, messageErrorCodes(read.data))
-    return [{ type: "text_news" as const, textId, from: sender, to: recipient, status: news }]
+    const textStatus = textStatusFromTelnyx(id, status ?? null, messageErrorCodes(read.data))
+    return [{ type: "text_news" as const, textId, from: sender, to: recipient, status: textStatus }]
   })
 }
 
@@ -291,23 +302,23 @@ function incomingEvents(type: string, payload: unknown): readonly CarrierEvent[]
   return companyId && orderId ? [{ type: "order_news", companyId, orderId }] : []
 }
 
-// Two carriers as one: test numbers are of the built-in one, wherever they come from, and all others of
-// the real one. So a company can try everything on an installation that reaches people.
+// Combines two carriers: test numbers use the simulator, all others the real carrier. So a company
+// can try every feature on an installation with a real carrier.
 
-/** What the built-in carrier calls a number that it sold: our own id of the order. */
+/** The simulator's reference of a number: our id of the order. */
 const SIMULATED_NUMBER_REF = /^num_/
 
 /**
- * Joins them. What is promised of it is what the real one keeps: a text is handed over once, and what is
- * unknown is waited for as long as there.
+ * Combines the carriers. `isIdempotent` and `notReceivedAfterMs` are the real carrier's, which are
+ * stricter.
  */
-export function combineCarriers(builtIn: Carrier, real: Carrier): Carrier {
-  const ofText = ({ isTest }: { readonly isTest: boolean }) => (isTest ? builtIn : real)
+export function combineCarriers(simulator: Carrier, real: Carrier): Carrier {
+  const carrierFor = ({ isTest }: { readonly isTest: boolean }) => (isTest ? simulator : real)
   return {
     ...real,
-    send: (text) => ofText(text).send(text),
-    checkTextStatus: (text) => ofText(text).checkTextStatus(text),
+    send: (text) => carrierFor(text).send(text),
+    checkTextStatus: (text) => carrierFor(text).checkTextStatus(text),
     releaseNumber: (carrierRef) =>
-      (SIMULATED_NUMBER_REF.test(carrierRef) ? builtIn : real).releaseNumber(carrierRef),
+      (SIMULATED_NUMBER_REF.test(carrierRef) ? simulator : real).releaseNumber(carrierRef),
   }
 }

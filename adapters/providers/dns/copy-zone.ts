@@ -1,4 +1,7 @@
-/** Copying what is served for a domain: the whole zone where it is given, else what usual names have. */
+/**
+ * Copies the records of a domain: the whole zone if a server transfers it, otherwise the records of
+ * common names.
+ */
 import { randomBytes } from "node:crypto"
 import type { Answer, DecodedPacket, TxtData } from "dns-packet"
 import {
@@ -12,7 +15,7 @@ import { isProviderError } from "../provider-errors.ts"
 import type { QueryType, CopiedZone, DnsAnswer, ResolvedRecord } from "./port.ts"
 import { DNS_RESPONSE_CODES } from "./wire-format.ts"
 
-/** What hosts have. A CNAME is seen in the answer to each of these. */
+/** Record types of hosts. The answer to each of these shows a CNAME, too. */
 const HOST_TYPES = ["A", "AAAA", "MX", "TXT"] as const satisfies readonly QueryType[]
 
 const APEX_TYPES = [...HOST_TYPES, "CAA"] as const
@@ -68,7 +71,7 @@ const HOST_NAMES = [
   "track",
 ]
 
-/** Parts of a company's own, which other servers may answer for. */
+/** Subdomains of a company that may be delegated to other servers. */
 const SITE_NAMES = [
   "app",
   "api",
@@ -144,7 +147,7 @@ const SERVICE_NAMES = [
   "_minecraft._tcp",
 ]
 
-/** Names, relative to the domain, `@` for itself, with what is asked for at each. */
+/** Names relative to the domain (`@` for the domain itself), with the types to query for each. */
 const COMMON_NAMES: readonly (readonly [string, readonly QueryType[]])[] = [
   ["@", APEX_TYPES],
   ...HOST_NAMES.map((name) => [name, HOST_TYPES] as const),
@@ -153,11 +156,11 @@ const COMMON_NAMES: readonly (readonly [string, readonly QueryType[]])[] = [
   ...SERVICE_NAMES.map((name) => [name, ["SRV"]] as const),
 ]
 
-/** So many questions are on their way at a time. */
+/** Maximum number of concurrent queries. */
 const CONCURRENCY = 20
-/** What was not asked after so long is told as missing. */
+/** Queries that have not been sent by then are reported as omitted. */
 const TIMEOUT_MS = 8_000
-/** What a signed zone has beside its records: it is not signed by us. */
+/** Record types of a signed zone that are not copied: we don't sign zones. */
 const DNSSEC_TYPES: ReadonlySet<string> = new Set([
   "RRSIG",
   "NSEC",
@@ -168,91 +171,99 @@ const DNSSEC_TYPES: ReadonlySet<string> = new Set([
   "CDNSKEY",
 ])
 
-/** What is copied, and by whom it is told. */
+/** The inputs of a copy. */
 interface ZoneCopy {
   readonly domain: string
-  /** The whole zone, where somebody gives it. */
+  /** The whole zone, if a server transferred it. */
   readonly transferred: readonly Answer[] | null
   readonly pacer: Pacer
-  /** Throws ProviderUnavailable and ProviderOutcomeUnknown. */
   readonly query: (name: string, type: QueryType) => Promise<DnsAnswer>
 }
 
 /**
- * Copies a zone, as far as anybody gives it.
+ * Copies a zone as far as its servers answer.
  *
- * @throws ProviderUnavailable, ProviderOutcomeUnknown where not even the domain itself is answered for
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown if the queries for the domain itself fail
  */
 export async function copyZone(copying: ZoneCopy): Promise<CopiedZone> {
   const { domain, transferred } = copying
   if (transferred === null) return scanZone(copying)
-  const leftOut: string[] = []
+  const omitted: string[] = []
   const found = transferred.flatMap((answer): readonly ResolvedRecord[] => {
     const record = toResolvedRecord(answer)
     if (record !== null && record.type !== "DS") return [record]
     if (!DNSSEC_TYPES.has(answer.type))
-      leftOut.push(`${answer.type} ${answer.name}: is not served here.`)
+      omitted.push(`${answer.type} ${answer.name}: this type is not supported.`)
     return []
   })
-  const kept = normalizeRecords(domain, found)
-  return { records: kept.records, omitted: [...leftOut, ...kept.omitted], queriedNames: null }
+  const normalized = normalizeRecords(domain, found)
+  return {
+    records: normalized.records,
+    omitted: [...omitted, ...normalized.omitted],
+    queriedNames: null,
+  }
 }
 
 async function scanZone(copying: ZoneCopy): Promise<CopiedZone> {
   const { domain } = copying
-  const leftOut: string[] = []
-  const wholeName = (name: string) => (name === "@" ? domain : `${name}.${domain}`)
-  // What a name has that nobody can have made is what every name has.
-  const random = randomBytes(12).toString("hex")
-  const [any = []] = await queryNames(copying, [[`${random}.${domain}`, HOST_TYPES]], leftOut)
-  const wildcard = any.map((record) => ({ ...record, name: `*.${domain}` }))
-  const names = COMMON_NAMES.map(([name, types]) => [wholeName(name), types] as const)
-  const all = await queryNames(copying, names, leftOut)
+  const omitted: string[] = []
+  const fullName = (name: string) => (name === "@" ? domain : `${name}.${domain}`)
+  // A random name has only what the wildcard gives to every name.
+  const label = randomBytes(12).toString("hex")
+  const [random = []] = await queryNames(copying, [[`${label}.${domain}`, HOST_TYPES]], omitted)
+  const wildcard = random.map((record) => ({ ...record, name: `*.${domain}` }))
+  const names = COMMON_NAMES.map(([name, types]) => [fullName(name), types] as const)
+  const all = await queryNames(copying, names, omitted)
   const own = all.filter((records) => !matchesWildcard(records, wildcard)).flat()
-  const glue = await queryGlue(copying, own, leftOut)
-  const kept = normalizeRecords(domain, [...wildcard, ...own, ...glue])
+  const glue = await queryGlue(copying, own, omitted)
+  const normalized = normalizeRecords(domain, [...wildcard, ...own, ...glue])
   return {
-    records: kept.records,
-    omitted: [...leftOut, ...kept.omitted],
+    records: normalized.records,
+    omitted: [...omitted, ...normalized.omitted],
     queriedNames: COMMON_NAMES.map(([name]) => name),
   }
 }
 
 type NameQueries = readonly (readonly [string, readonly QueryType[]])[]
 
-/** What these names have, in their order. What nobody answers is told, but for the first of them. */
+/**
+ * Queries names, in their order. Failed queries are reported as omitted, except for the domain
+ * itself, where the error is thrown.
+ */
 async function queryNames(
   { domain, pacer, query }: ZoneCopy,
   names: NameQueries,
-  leftOut: string[],
+  omitted: string[],
 ): Promise<readonly (readonly ResolvedRecord[])[]> {
   const found = names.map((): ResolvedRecord[] => [])
   const questions = names.flatMap(([name, types], i) => types.map((type) => ({ name, type, i })))
   const until = pacer.elapsedMs() + TIMEOUT_MS
-  const askNext = async (): Promise<void> => {
+  const queryNext = async (): Promise<void> => {
     for (let next = questions.shift(); next !== undefined; next = questions.shift()) {
       const { name, type, i } = next
       if (pacer.elapsedMs() >= until) {
-        leftOut.push(`${type} ${name}: there was no time left to ask.`)
+        omitted.push(
+          `${type} ${name}: not queried, because the time limit of ${TIMEOUT_MS / 1_000} s was reached.`,
+        )
         continue
       }
       try {
         const { answers } = await query(name, type)
-        const here = answers.filter(
+        const matching = answers.filter(
           (one) => one.name === name && (one.type === type || one.type === "CNAME"),
         )
-        found[i]?.push(...here)
+        found[i]?.push(...matching)
       } catch (error) {
         if (!isProviderError(error) || name === domain) throw error
-        leftOut.push(`${type} ${name}: nobody answered.`)
+        omitted.push(`${type} ${name}: no name server answered.`)
       }
     }
   }
-  await Promise.all(Array.from({ length: CONCURRENCY }, askNext))
+  await Promise.all(Array.from({ length: CONCURRENCY }, queryNext))
   return found
 }
 
-/** Whether a name has what the wildcard gives it, and nothing of its own. */
+/** Whether a name has only the wildcard's records. */
 function matchesWildcard(
   records: readonly ResolvedRecord[],
   wildcard: readonly ResolvedRecord[],
@@ -269,49 +280,51 @@ function matchesWildcard(
   )
 }
 
-/** The addresses of servers that are within the parts they answer for: nobody else has them. */
+/**
+ * The addresses of name servers that are inside the subdomains they serve; no other zone has them.
+ */
 async function queryGlue(
   copying: ZoneCopy,
   records: readonly ResolvedRecord[],
-  leftOut: string[],
+  omitted: string[],
 ): Promise<readonly ResolvedRecord[]> {
   const hosts = records
     .filter(({ type, name, content }) => type === "NS" && content.endsWith(`.${name}`))
     .map(({ content }) => content)
   const names = [...new Set(hosts)].map((host) => [host, ["A", "AAAA"]] as const)
-  return (await queryNames(copying, names, leftOut)).flat()
+  return (await queryNames(copying, names, omitted)).flat()
 }
 
-/** What of found records is kept, in its normal form. */
+/** Normalizes the found records and sorts out those that cannot be served. */
 function normalizeRecords(
   domain: string,
   found: readonly ResolvedRecord[],
 ): Pick<CopiedZone, "records" | "omitted"> {
   const records: CopiedZone["records"][number][] = []
-  const leftOut: string[] = []
-  const leave = ({ type, name }: ResolvedRecord, why: string) =>
-    leftOut.push(`${type} ${name}: ${why}`)
+  const omitted: string[] = []
+  const omit = ({ type, name }: ResolvedRecord, reason: string) =>
+    omitted.push(`${type} ${name}: ${reason}`)
   for (const one of found) {
     const { type, name, content, priority } = one
     if (type === "SOA" || type === "DS" || (type === "NS" && name === domain)) continue
     if (type === "TXT" && content.includes("\u{fffd}")) {
-      leave(one, "is no text in UTF-8.")
+      omit(one, "the text is not UTF-8.")
       continue
     }
     const read = parseRecord(domain, { type, name: `${name}.`, content, priority })
     if ("fault" in read) {
-      leave(one, `${read.fault.field} ${read.fault.sentence}.`)
+      omit(one, `${read.fault.field} ${read.fault.sentence}.`)
       continue
     }
     if (records.some((known) => isSameRecord(known, read.record))) continue
     const clash = recordConflict(domain, records, read.record)
     if (clash === null) records.push({ ...read.record, ttl: RECORD_TTL_SECONDS })
-    else leave(one, clash)
+    else omit(one, clash)
   }
-  return { records, omitted: leftOut }
+  return { records, omitted: omitted }
 }
 
-/** An answer as it is told. */
+/** Converts a packet to an answer. */
 export function dnsAnswerFromPacket(packet: DecodedPacket): DnsAnswer {
   const { flags = 0, answers = [], authorities = [] } = packet
   const code = Object.entries(DNS_RESPONSE_CODES).find(([, number]) => number === (flags & 0xf))
@@ -323,11 +336,11 @@ export function dnsAnswerFromPacket(packet: DecodedPacket): DnsAnswer {
   }
 }
 
-/** A record in our form; null for one of another type. */
+/** A record in our form; null for a type that we don't use. */
 function toResolvedRecord(answer: Answer): ResolvedRecord | null {
-  const said = contentOf(answer)
-  if (said === null || answer.type === "OPT") return null
-  const { content, priority = null } = said
+  const parsed = contentOf(answer)
+  if (parsed === null || answer.type === "OPT") return null
+  const { content, priority = null } = parsed
   return {
     type: answer.type as ResolvedRecord["type"],
     name: normalizeName(answer.name),
@@ -369,11 +382,11 @@ function contentOf(answer: Answer): RecordContent | null {
   }
 }
 
-/** In lower case; the root, which stands for no host, is a dot. */
+/** In lower case; the root is a dot. */
 const normalizeName = (name: string): string =>
   (name.endsWith(".") && name !== "." ? name.slice(0, -1) : name).toLowerCase()
 
-/** The strings of a TXT are one text. */
+/** Joins the strings of a TXT record. */
 function textFromTxt(data: TxtData): string {
   const strings = Array.isArray(data) ? data : [data]
   return Buffer.concat(strings.map((one) => Buffer.from(one))).toString()

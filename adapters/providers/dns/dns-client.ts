@@ -1,6 +1,7 @@
 /**
- * One question to one server: over UDP with a random id, a socket of its own that hears that server alone,
- * and letters in random case, so that nobody else can answer it; over TCP where the answer was too long.
+ * Sends one question to one name server. UDP questions use a random id, a connected socket and
+ * random letter case, so that other hosts cannot forge an answer; long answers are fetched over
+ * TCP.
  */
 import { randomBytes, randomInt } from "node:crypto"
 import { createSocket } from "node:dgram"
@@ -17,9 +18,8 @@ import {
 import { framePacket, readPackets } from "./tcp.ts"
 import { decodePacket, MAX_UDP_REPLY_BYTES } from "./wire-format.ts"
 
-/** A server has so long to answer. */
 const TIMEOUT_MS = 2_000
-/** A transfer ends at so many records; whoever has more is scanned. */
+/** Maximum number of records in a transfer; larger zones are scanned by name instead. */
 const MAX_TRANSFER_RECORDS = 5_000
 const HEADER_BYTES = 12
 const OPT_BYTES = 11
@@ -31,9 +31,9 @@ const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
   "EACCES",
 ])
 
-/** A question, and to whom. */
+/** A question to a name server. */
 export interface DnsQuestion {
-  /** `address:port`; an IPv6 address stands in brackets. */
+  /** `address:port`; IPv6 addresses in brackets. */
   readonly server: string
   readonly name: string
   readonly type: RecordType
@@ -43,23 +43,25 @@ export interface DnsQuestion {
 /**
  * Asks a name server one question.
  *
- * @throws ProviderUnavailable where the server is not reached, ProviderOutcomeUnknown where it says nothing in time
+ * @throws ProviderUnavailable if the server cannot be reached, ProviderOutcomeUnknown if it does
+ * not answer in time
  */
 export async function queryNameServer(pacer: Pacer, question: DnsQuestion): Promise<DecodedPacket> {
   const ended = new AbortController()
-  const talk = async (): Promise<DecodedPacket> => {
+  const exchange = async (): Promise<DecodedPacket> => {
     const answer = await queryOverUdp(question, ended.signal)
     if (!answer.flag_tc) return answer
     for await (const packet of queryOverTcp(question, ended.signal)) return packet
     throw new ProviderOutcomeUnknown(`the name server ${question.server} ended the connection`)
   }
-  return awaitAnswer(pacer, question, ended, talk())
+  return awaitAnswer(pacer, question, ended, exchange())
 }
 
 /**
- * Asks for a whole zone.
+ * Transfers a whole zone.
  *
- * @returns what it holds, with its SOA in front and at the end; null where it is refused or too long
+ * @returns its records, with the SOA first and last; null if the server refuses or the zone is too
+ * long
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 export async function transferZone(
@@ -69,21 +71,21 @@ export async function transferZone(
 ): Promise<readonly Answer[] | null> {
   const ended = new AbortController()
   const question: DnsQuestion = { server, name, type: "AXFR", isRecursive: false }
-  const talk = async (): Promise<readonly Answer[] | null> => {
+  const exchange = async (): Promise<readonly Answer[] | null> => {
     const records: Answer[] = []
     for await (const { answers = [], flags = 0 } of queryOverTcp(question, ended.signal)) {
       if ((flags & 0xf) !== 0 || answers.length === 0) return null
       records.push(...answers)
-      const isWhole = records.length > 1 && records.at(-1)?.type === "SOA"
+      const isComplete = records.length > 1 && records.at(-1)?.type === "SOA"
       if (records.length > MAX_TRANSFER_RECORDS || records[0]?.type !== "SOA") return null
-      if (isWhole) return records
+      if (isComplete) return records
     }
     return null
   }
-  return awaitAnswer(pacer, question, ended, talk())
+  return awaitAnswer(pacer, question, ended, exchange())
 }
 
-/** Waits for an answer, and lets go of the socket however that ends. */
+/** Waits for an answer and closes the socket in any case. */
 async function awaitAnswer<T>(
   pacer: Pacer,
   { server }: DnsQuestion,
@@ -113,7 +115,7 @@ async function queryOverUdp(question: DnsQuestion, signal: AbortSignal): Promise
     const answer = matchAnswer(packet, bytes, "udp")
     if (answer !== null) return answer
   }
-  throw new ProviderOutcomeUnknown(`the name server ${question.server} said nothing`)
+  throw new ProviderOutcomeUnknown(`the name server ${question.server} did not answer`)
 }
 
 async function* queryOverTcp(
@@ -127,12 +129,11 @@ async function* queryOverTcp(
   for await (const bytes of readPackets(socket as AsyncIterable<Buffer>)) {
     const answer = matchAnswer(packet, bytes, "tcp")
     if (answer === null)
-      throw new ProviderOutcomeUnknown(`${question.server} answered something else`)
+      throw new ProviderOutcomeUnknown(`${question.server} answered a different question`)
     yield answer
   }
 }
 
-/** Where a server is, of `address:port`. */
 function parseServer(server: string): { readonly host: string; readonly port: number } {
   const at = server.lastIndexOf(":")
   return { host: server.slice(0, at).replace(/^\[|\]$/g, ""), port: Number(server.slice(at + 1)) }
@@ -159,22 +160,23 @@ function encodeQuestion({ name, type, isRecursive }: DnsQuestion): Buffer {
   })
 }
 
-/** Servers repeat the letters as they came (0x20): who did not see the question cannot know them. */
+/** Servers repeat the letter case of the question (0x20), which a forger cannot know. */
 function randomizeCase(name: string): string {
   const random = randomBytes(name.length)
   return [...name].map((one, i) => ((random[i] ?? 0) & 1 ? one.toUpperCase() : one)).join("")
 }
 
-/** What bytes say to our question; null where they are no answer to it. */
-function matchAnswer(asked: Buffer, bytes: Buffer, over: "udp" | "tcp"): DecodedPacket | null {
-  if (bytes.length < HEADER_BYTES || bytes.readUInt16BE(0) !== asked.readUInt16BE(0)) return null
+/** Decodes an answer to our question; null if the bytes do not answer it. */
+function matchAnswer(sentPacket: Buffer, bytes: Buffer, over: "udp" | "tcp"): DecodedPacket | null {
+  if (bytes.length < HEADER_BYTES || bytes.readUInt16BE(0) !== sentPacket.readUInt16BE(0))
+    return null
   const answer = decodePacket(bytes)
   if (answer === null || !answer.flag_qr) return null
-  // The question ends where our OPT begins.
-  const question = asked.subarray(HEADER_BYTES, asked.length - OPT_BYTES)
+  // The question ends where our OPT record begins.
+  const question = sentPacket.subarray(HEADER_BYTES, sentPacket.length - OPT_BYTES)
   const isRepeated = bytes.subarray(HEADER_BYTES, HEADER_BYTES + question.length).equals(question)
   if (isRepeated) return answer
-  // A refusal may leave it out, and so may the further packets of a transfer.
+  // Error replies and the later packets of a transfer may omit the question.
   const mayLeaveOut = over === "tcp" || ((answer.flags ?? 0) & 0xf) !== 0
   return mayLeaveOut && answer.questions?.length === 0 ? answer : null
 }

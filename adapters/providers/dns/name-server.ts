@@ -1,4 +1,4 @@
-/** The built-in name server: it answers the world over UDP and TCP, at one port. */
+/** The name server: it answers over UDP and TCP at one port. */
 import type { Socket as UdpSocket } from "node:dgram"
 import { createSocket } from "node:dgram"
 import { once } from "node:events"
@@ -20,23 +20,22 @@ import {
   zoneReply,
 } from "./wire-format.ts"
 
-/** So many answers a second go to one network. */
+/** Answers per second to one network; further ones are truncated. */
 const MAX_ANSWERS_PER_SECOND = 200
 
 const WINDOW_MS = 1_000
 
-/** So many free ports are tried until one is free for both. */
+/** Attempts to find a port that is free for both UDP and TCP. */
 const MAX_PORT_ATTEMPTS = 20
 
-/** Where and from what it answers. */
 interface NameServerOptions {
   /** An address of this machine. */
   readonly host: string
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number
   readonly zones: Pick<ServedZones, "findZone">
   readonly pacer: Pacer
-  /** Told what went wrong beside the questions of strangers. */
+  /** Receives errors other than those of clients' questions. */
   readonly onError: (error: unknown) => void
 }
 
@@ -48,16 +47,16 @@ interface ListeningNameServer {
 }
 
 /**
- * Begins to answer.
+ * Opens the name server.
  *
- * @throws Error as node:net has them: EADDRINUSE where the port is taken, EACCES where it may not be had
+ * @throws Error of node:net: EADDRINUSE if the port is taken, EACCES if it may not be used
  */
 export async function openNameServer(options: NameServerOptions): Promise<ListeningNameServer> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await listen(options)
     } catch (error) {
-      // A port that was free for the one is not always free for the other.
+      // A port that is free for TCP may be taken for UDP.
       const isTaken = (error as { readonly code?: unknown }).code === "EADDRINUSE"
       if (options.port !== 0 || !isTaken || tries === MAX_PORT_ATTEMPTS) throw error
     }
@@ -100,27 +99,27 @@ function serveUdp(
   udp: UdpSocket,
   answer: ReturnType<typeof createQueryHandler>,
   pacer: Pacer,
-  onFault: (error: unknown) => void,
+  onError: (error: unknown) => void,
 ): void {
   const isWithinLimit = openAnswerRateLimit(pacer)
   let isOpen = true
   udp.once("close", () => (isOpen = false))
   udp.on("message", (packet, { address, port }) => {
-    // Nobody asks from port 0, where nothing can be sent to.
+    // Nothing can be sent to port 0, so no client asks from it.
     if (port === 0) return
     const reply = answer({ packet, transport: "udp", isWithinLimit: isWithinLimit(address) })
     const send = (bytes: Buffer | null): void => {
-      // Whether it arrives is the asker's matter: they ask again.
+      // A lost answer is no error: the client asks again.
       if (bytes !== null && isOpen) udp.send(bytes, port, address, () => undefined)
     }
-    if (reply instanceof Promise) reply.then(send).catch(onFault)
+    if (reply instanceof Promise) reply.then(send).catch(onError)
     else send(reply)
   })
 }
 
 /**
- * Counts answers by network and second; the answer says whether one more may have records in it. It
- * remembers the networks of one second, of which there are no more than packets in it.
+ * Opens a rate limit of answers by network and second. It returns whether another answer may
+ * contain records; its memory is bounded by the packets of one second.
  */
 export function openAnswerRateLimit({ elapsedMs }: Pick<Pacer, "elapsedMs">) {
   const counts = new Map<string, number>()
@@ -138,28 +137,31 @@ export function openAnswerRateLimit({ elapsedMs }: Pick<Pacer, "elapsedMs">) {
   }
 }
 
-/** The network of an address: the /24 of an IPv4 address, the /56 of an IPv6 one. */
+/** The network of an address: /24 for IPv4, /56 for IPv6. */
 function networkOf(address: string): string {
   if (!address.includes(":")) return address.slice(0, address.lastIndexOf("."))
   const [plain = ""] = address.split("%")
-  // A socket of both kinds writes an IPv4 address as an IPv6 one: ::ffff:192.0.2.1.
+  // A dual-stack socket writes an IPv4 address as an IPv6 one: ::ffff:192.0.2.1.
   const parsed = ipaddr.process(plain)
   if (parsed instanceof ipaddr.IPv4) return networkOf(parsed.toString())
   return parsed.toByteArray().slice(0, 7).join(":")
 }
 
-/** A packet as it came. */
+/** A packet as received. */
 interface IncomingPacket {
   readonly packet: Buffer
   readonly transport: "udp" | "tcp"
-  /** Over UDP: whether the asker's network may get records in this answer. */
+  /** For UDP: whether the client's network is within the rate limit. */
   readonly isWithinLimit: boolean
 }
 
-/** Answers packets from these zones; null to what gets no answer. It throws at nothing that a packet holds. */
+/**
+ * Creates a handler that answers packets from these zones; null if a packet gets no answer. No
+ * packet makes it throw.
+ */
 export function createQueryHandler(
   zones: Pick<ServedZones, "findZone">,
-): (asked: IncomingPacket) => Buffer | null | Promise<Buffer | null> {
+): (incoming: IncomingPacket) => Buffer | null | Promise<Buffer | null> {
   return ({ packet, transport, isWithinLimit }) => {
     const read = parseQuery(packet)
     if (read === null) return null
@@ -168,22 +170,25 @@ export function createQueryHandler(
     const refusal = refusalOf(query)
     if (refusal !== null) return codeReply(query, refusal)
     if (!isWithinLimit) return truncatedReply(query)
-    const room = transport === "tcp" ? MAX_TCP_REPLY_BYTES : maxUdpReplyBytes(query)
+    const maxBytes = transport === "tcp" ? MAX_TCP_REPLY_BYTES : maxUdpReplyBytes(query)
     const zone = zones.findZone(query.name.toLowerCase())
     return zone instanceof Promise
-      ? zone.then((found) => replyOf(query, found, room))
-      : replyOf(query, zone, room)
+      ? zone.then((found) => replyOf(query, found, maxBytes))
+      : replyOf(query, zone, maxBytes)
   }
 }
 
-/** Why a question gets no answer, whatever is served: another EDNS or class, or a whole zone is wanted. */
+/**
+ * The code for a question that is rejected whatever zones are served: an unknown EDNS version or
+ * class, or a zone transfer.
+ */
 function refusalOf(query: DnsQuery): "BADVERS" | "REFUSED" | null {
   if (query.edns !== null && query.edns.version !== 0) return "BADVERS"
   const isPlain = query.class === "IN" && query.type !== "AXFR" && query.type !== "IXFR"
   return isPlain ? null : "REFUSED"
 }
 
-function replyOf(query: DnsQuery, zone: ZoneAuthority | "busy" | null, room: number): Buffer {
+function replyOf(query: DnsQuery, zone: ZoneAuthority | "busy" | null, maxBytes: number): Buffer {
   if (zone === "busy") return codeReply(query, "SERVFAIL")
   if (zone === null) return codeReply(query, "REFUSED")
   const name = query.name.toLowerCase()
@@ -192,9 +197,9 @@ function replyOf(query: DnsQuery, zone: ZoneAuthority | "busy" | null, room: num
     query,
     zone.answer(name, query.type),
     isStart ? zone.soaRecord : null,
-    room,
+    maxBytes,
   )
-  // Even over TCP it would be cut off: whoever asks is not to ask again and again.
-  const isCut = room === MAX_TCP_REPLY_BYTES && (reply.readUInt8(2) & 0x02) !== 0
-  return isCut ? codeReply(query, "SERVFAIL") : reply
+  // Truncated even over TCP: SERVFAIL stops the client from repeating the question.
+  const isTruncated = maxBytes === MAX_TCP_REPLY_BYTES && (reply.readUInt8(2) & 0x02) !== 0
+  return isTruncated ? codeReply(query, "SERVFAIL") : reply
 }

@@ -1,94 +1,100 @@
 /**
- * What is asked of the domain name system, and what is told to it: a resolver, which looks at the world;
- * a name server, which answers the world for connected domains; and a registrar's name.
+ * The ports of the domain name system: a resolver, a name server for connected domains, and a
+ * lookup of registrars.
  */
 import type { RecordBody, Zone } from "../../../domain/domains/dns-records.ts"
 
-/** The types of question that are asked. */
+/** Types of questions. */
 export type QueryType = RecordBody["type"] | "SOA" | "DS"
 
-/** A record of an answer, in the forms of our own records. SOA and DS show that they are there. */
+/** A record of an answer, in the form of our own records. SOA and DS only show that they exist. */
 export interface ResolvedRecord {
   readonly type: RecordBody["type"] | "SOA" | "DS"
-  /** In lower case, without a dot at the end. */
+  /** In lower case, without a trailing dot. */
   readonly name: string
   /**
-   * As `RecordBody.content`. Names are as they came, in lower case, and not checked. Empty for a DS; of
-   * a SOA the serial. A TXT that is no UTF-8 has U+FFFD in it.
+   * As `RecordBody.content`. Names are in lower case and not validated. Empty for a DS; the serial
+   * for an SOA. A TXT that is not UTF-8 contains U+FFFD.
    */
   readonly content: string
   readonly priority: number | null
-  /** Seconds. */
   readonly ttl: number
 }
 
-/** What a server answered. */
+/** The answer of a name server. */
 export interface DnsAnswer {
-  /** The word for its code: `NOERROR`, `NXDOMAIN`, `REFUSED`, `SERVFAIL`, … */
+  /** The response code: `NOERROR`, `NXDOMAIN`, `REFUSED`, `SERVFAIL`, … */
   readonly code: string
   readonly isAuthoritative: boolean
-  /** Records of other types than ours are left out. */
+  /** Without records of types that we don't use. */
   readonly answers: readonly ResolvedRecord[]
   readonly authorities: readonly ResolvedRecord[]
 }
 
-/** How a question is asked. */
+/** Options of a question. */
 export interface QueryOptions {
-  /** `address:port` of a server; without one the resolver's own. */
+  /** `address:port` of a server; default: the resolver's own servers. */
   readonly server?: string
-  /** Whether the server is to find the answer elsewhere; default yes. */
+  /** Whether the server may ask other servers; default yes. */
   readonly isRecursive?: boolean
 }
 
-/** What the parent of a domain says of it. */
+/** The delegation of a domain by its parent zone. */
 export interface Delegation {
-  /** Whom it names, in lower case and without a dot at the end, in order. */
+  /** The name servers, sorted, in lower case and without a trailing dot. */
   readonly nameServers: readonly string[]
-  /** Whether it has a DS: then only the old signer's answers are believed. */
+  /** Whether the parent has a DS record: then resolvers accept only answers of the old signer. */
   readonly dnssecOn: boolean
 }
 
-/** What was copied of a domain from where it is served now. */
+/** A copy of the records that a domain's current name servers serve. */
 export interface CopiedZone {
-  /** In their normal form, without SOA and the domain's own NS; none twice. */
+  /** Normalized, without SOA and the apex NS records, without duplicates. */
   readonly records: readonly (RecordBody & { readonly ttl: number })[]
-  /** What could not be kept, a line each for people: `TXT old.example.com: …`. */
+  /** Records that could not be copied, one line of text each: `TXT old.example.com: …`. */
   readonly omitted: readonly string[]
   /**
-   * The names that were asked for, relative to the domain, `@` for itself; null where the whole zone was
-   * given. What has another name was missed.
+   * The queried names, relative to the domain, `@` for the domain itself; null if the whole zone
+   * was transferred. Records of other names were missed.
    */
   readonly queriedNames: readonly string[] | null
 }
 
-/** Looks at the world. Its calls change nothing. */
+/** Asks name servers. Its calls change nothing. */
 export interface Resolver {
   /** Asks one question. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly query: (name: string, type: QueryType, how?: QueryOptions) => Promise<DnsAnswer>
   /**
-   * What the parent says of a domain, which is asked itself: the domain's own servers would always say
-   * that they are it. Null where it is no zone of its own: nobody registered it, or it belongs to one above.
+   * Asks the parent zone for the delegation of a domain, because the domain's own servers would
+   * always name themselves. Null if the domain is not delegated: it is not registered, or belongs
+   * to the zone above.
    *
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly findDelegation: (domain: string) => Promise<Delegation | null>
-  /** What is served for a domain now, as far as it can be found. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * Copies the records that are served for a domain now, as far as they can be found. @throws
+   * ProviderUnavailable, ProviderOutcomeUnknown
+   */
   readonly copyZone: (domain: string) => Promise<CopiedZone>
 }
 
-/** Answers the world for the zones that are told to it. Both calls may be repeated. */
+/** Serves the published zones. Both calls are idempotent. */
 export interface NameServer {
-  /** Serves a zone as it is now. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * Serves a zone, replacing its earlier version. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly publish: (zone: Zone) => Promise<void>
-  /** Serves nothing below this name any more. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Stops serving this zone. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly withdraw: (apex: string) => Promise<void>
 }
 
-/** Reads zones by their names, in their order; null for each that is not to be served. */
+/** Loads zones by name, in the order of the names; null for each that is not served. */
 export type LoadZones = (apexes: readonly string[]) => Promise<readonly (Zone | null)[]>
 
-/** Who knows by whom a domain is registered. */
+/** Looks up registrars. */
 export interface RegistrarLookup {
-  /** The name of a domain's registrar for people; null where nobody says so within three seconds. */
+  /** The display name of a domain's registrar; null if it is not found within three seconds. */
   readonly findRegistrarName: (domain: string) => Promise<string | null>
 }

@@ -1,6 +1,6 @@
 /**
- * PowerDNS (https://doc.powerdns.com/authoritative/http-api/) as the name server, by its HTTP API. Records
- * are kept in our facts: it holds a copy, which is made equal to them each time.
+ * PowerDNS (https://doc.powerdns.com/authoritative/http-api/) as the name server. Our facts are the
+ * source of the records; each publish makes PowerDNS's copy equal to them.
  */
 import { z } from "zod"
 import type { RecordBody, Zone } from "../../../domain/domains/dns-records.ts"
@@ -15,24 +15,26 @@ import { ProviderUnavailable } from "../provider-errors.ts"
 import type { NameServer } from "./port.ts"
 
 const PROVIDER = "PowerDNS"
-/** More than a zone of the largest company. */
+/** More than the zone of the largest company. */
 const MAX_BYTES = 50_000_000
 
-/** How it is reached. */
+/** How to reach PowerDNS. */
 export interface PowerDnsSettings {
   /** The address of its API, such as http://127.0.0.1:8081. */
   readonly url: string
   readonly key: string
 }
 
-/** It refused what we told it: a fault of the settings or of this program, which nobody mends by waiting. */
+/**
+ * PowerDNS refused a request: the settings or this program are wrong, and a retry does not help.
+ */
 class PowerDnsRejected extends ProviderUnavailable {}
 
 const ZoneResponse = z.object({
   rrsets: z.array(z.object({ name: z.string(), type: z.string() })),
 })
 
-/** Records of one name and type, as PowerDNS takes them. */
+/** The records of one name and type. */
 interface RecordSet {
   readonly name: string
   readonly type: string
@@ -41,13 +43,19 @@ interface RecordSet {
   readonly records: readonly { readonly content: string; readonly disabled: false }[]
 }
 
-/** PowerDNS, which can be looked at beside what every name server is told. */
+/** PowerDNS, with a connection check. */
 export interface PowerDns extends NameServer {
-  /** Whether it answers us; changes nothing. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * Checks whether PowerDNS answers; changes nothing. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly checkConnection: () => Promise<void>
 }
 
-/** Opens the adapter. It calls nobody before the first zone. Its calls throw PowerDnsRejected too. */
+/**
+ * Opens the adapter; it connects when the first zone is published. Calls also throw
+ * PowerDnsRejected.
+ */
 export function openPowerDns(settings: PowerDnsSettings): PowerDns {
   const zones = "/api/v1/servers/localhost/zones"
   const one = (apex: string) => `${zones}/${apex}.`
@@ -55,20 +63,21 @@ export function openPowerDns(settings: PowerDnsSettings): PowerDns {
     publish: async (zone) => {
       const { apex, nameServers } = zone
       const name = `${apex}.`
-      const made = { name, kind: "Native", nameservers: nameServers.map((host) => `${host}.`) }
-      // 409: it has the zone.
-      await call(settings, "POST", zones, { ...made, soa_edit_api: "" }, [201, 409])
+      const body = { name, kind: "Native", nameservers: nameServers.map((host) => `${host}.`) }
+      // 409: the zone exists.
+      await call(settings, "POST", zones, { ...body, soa_edit_api: "" }, [201, 409])
       const { value } = await call(settings, "GET", one(apex), null, [200])
       const { data } = ZoneResponse.safeParse(value)
-      if (data === undefined) throw new PowerDnsRejected(`${PROVIDER} answered in another form`)
+      if (data === undefined)
+        throw new PowerDnsRejected(`${PROVIDER} answered GET ${one(apex)} in an unknown form`)
       const sets = recordSetsOf(zone)
-      const isKept = (known: { readonly name: string; readonly type: string }) =>
+      const isServed = (known: { readonly name: string; readonly type: string }) =>
         sets.some((set) => set.name === known.name.toLowerCase() && set.type === known.type)
-      const gone = data.rrsets
-        .filter((known) => !isKept(known))
+      const removed = data.rrsets
+        .filter((known) => !isServed(known))
         .map((known) => ({ name: known.name, type: known.type, changetype: "DELETE" }))
-      // One call, so that no half of it is ever served.
-      await call(settings, "PATCH", one(apex), { rrsets: [...gone, ...sets] }, [204])
+      // One call, so that no half-updated zone is served.
+      await call(settings, "PATCH", one(apex), { rrsets: [...removed, ...sets] }, [204])
     },
     withdraw: async (apex) => {
       await call(settings, "DELETE", one(apex), null, [204, 404])
@@ -79,7 +88,7 @@ export function openPowerDns(settings: PowerDnsSettings): PowerDns {
   }
 }
 
-/** A zone with its SOA and its NS, by name and type. */
+/** The record sets of a zone, with its SOA and NS records. */
 function recordSetsOf(zone: Zone): readonly RecordSet[] {
   const { mname, rname, serial, refresh, retry, expire, minimum } = startOfAuthority(zone)
   const times = `${serial} ${refresh} ${retry} ${expire} ${minimum}`
@@ -114,7 +123,9 @@ function toRecordSet(
   }
 }
 
-/** @throws PowerDnsRejected at another status, ProviderUnavailable, ProviderOutcomeUnknown */
+/**
+ * @throws PowerDnsRejected for an unexpected status, ProviderUnavailable, ProviderOutcomeUnknown
+ */
 async function call(
   { url, key }: PowerDnsSettings,
   method: NonNullable<JsonRequest["method"]>,
@@ -132,6 +143,6 @@ async function call(
     definitiveStatuses: expected,
   })
   if (expected.includes(status)) return { value }
-  const said = JSON.stringify(value ?? null).slice(0, 200)
-  throw new PowerDnsRejected(`${PROVIDER} answered ${status} to ${method} ${path}: ${said}`)
+  const details = JSON.stringify(value ?? null).slice(0, 200)
+  throw new PowerDnsRejected(`${PROVIDER} answered ${status} to ${method} ${path}: ${details}`)
 }

@@ -1,11 +1,14 @@
-/** The registrar of a domain by RDAP (RFC 9082, 9083, 9224). It never holds anything up: null is enough. */
+/**
+ * Looks up a domain's registrar by RDAP (RFC 9082, 9083, 9224). It never blocks anything: on
+ * failure the registrar is null.
+ */
 import { z } from "zod"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { requestJson } from "../json-request.ts"
 import { providerResultOrNull } from "../provider-errors.ts"
 import type { RegistrarLookup } from "./port.ts"
 
-/** IANA's list of who answers for which top-level domain. */
+/** IANA's list of the RDAP servers of top-level domains. */
 const BOOTSTRAP_URL = "https://data.iana.org/rdap/dns.json"
 const TIMEOUT_MS = 3_000
 const CACHE_MS = 24 * 3_600_000
@@ -29,36 +32,37 @@ const DomainResponse = z.object({
     .default([]),
 })
 
-/** How it asks. */
+/** Options of the lookup. */
 export interface RdapOptions {
   readonly pacer: Pacer
-  /** Where the list is, if not at IANA. */
+  /** Address of the list of servers; default: IANA's. */
   readonly bootstrapUrl?: string
 }
 
-/** Opens it. It asks nobody before the first domain. */
+/** Opens the lookup; it connects for the first domain. */
 export function openRdap({ pacer, bootstrapUrl = BOOTSTRAP_URL }: RdapOptions): RegistrarLookup {
-  let kept: { readonly services: Services; readonly at: number } | null = null
+  let cached: { readonly services: Services; readonly at: number } | null = null
   const services = async (): Promise<Services> => {
-    if (kept !== null && pacer.elapsedMs() - kept.at < CACHE_MS) return kept.services
+    if (cached !== null && pacer.elapsedMs() - cached.at < CACHE_MS) return cached.services
     const { value } = await requestJson({ provider: PROVIDER, url: new URL(bootstrapUrl) })
     const { data } = Bootstrap.safeParse(value)
     if (data === undefined) return []
-    kept = { services: data.services, at: pacer.elapsedMs() }
-    return kept.services
+    cached = { services: data.services, at: pacer.elapsedMs() }
+    return cached.services
   }
-  const ask = async (domain: string): Promise<string | null> => {
+  const lookUp = async (domain: string): Promise<string | null> => {
     const base = findBaseUrl(await services(), domain)
     if (base === null) return null
     const url = new URL(`domain/${domain}`, base.endsWith("/") ? base : `${base}/`)
     return registrarNameFrom((await requestJson({ provider: PROVIDER, url })).value)
   }
   return {
-    findRegistrarName: (domain) => providerResultOrNull(pacer, PROVIDER, ask(domain), TIMEOUT_MS),
+    findRegistrarName: (domain) =>
+      providerResultOrNull(pacer, PROVIDER, lookUp(domain), TIMEOUT_MS),
   }
 }
 
-/** Who answers for the longest part of a domain's end; null for nobody. */
+/** The server of the longest matching suffix of a domain; null if there is none. */
 function findBaseUrl(services: Services, domain: string): string | null {
   const labels = domain.split(".")
   for (let i = 1; i < labels.length; i += 1) {

@@ -1,4 +1,4 @@
-/** The real resolver: it asks name servers, those of the machine or those that the settings name. */
+/** The resolver that asks name servers: those of the machine or those of the settings. */
 import { getServers } from "node:dns"
 import { isIPv6 } from "node:net"
 import type { Pacer } from "../../machine/clock/port.ts"
@@ -8,63 +8,65 @@ import { queryNameServer, transferZone } from "./dns-client.ts"
 import type { QueryType, Delegation, DnsAnswer, ResolvedRecord, Resolver } from "./port.ts"
 
 const DNS_PORT = 53
-/** So many servers are asked before it is given up. */
+/** Maximum number of servers asked for one question. */
 const MAX_SERVERS = 3
 
-/** Whom it asks. */
+/** Options of the resolver. */
 export interface ResolverOptions {
   /**
-   * `address` or `address:port`, with commas between them; `system` for the machine's own. One with a
-   * port stands for the whole world: parents and former hosts are asked through it too.
+   * Comma-separated `address` or `address:port`; `system` for the machine's own. If one has a port,
+   * all questions go to these servers, including those for parents and former hosts.
    */
   readonly servers: string
   readonly pacer: Pacer
 }
 
-/** Opens it. It asks nobody before the first question. */
+/** Opens the resolver; it connects for the first question. */
 export function openResolver(options: ResolverOptions): Resolver {
   return new NetworkResolver(options)
 }
 
 class NetworkResolver implements Resolver {
   readonly #pacer: Pacer
-  readonly #own: readonly string[]
-  readonly #isWorld: boolean
+  readonly #servers: readonly string[]
+  readonly #usesOnlyOwnServers: boolean
 
   constructor({ servers, pacer }: ResolverOptions) {
-    const places = (servers === "system" ? getServers() : servers.split(",")).map(parseServer)
+    const parsed = (servers === "system" ? getServers() : servers.split(",")).map(parseServer)
     this.#pacer = pacer
-    this.#own = places.map(({ place }) => place)
-    this.#isWorld = servers !== "system" && places.some(({ hasPort }) => hasPort)
+    this.#servers = parsed.map(({ address }) => address)
+    this.#usesOnlyOwnServers = servers !== "system" && parsed.some(({ hasPort }) => hasPort)
   }
 
   readonly query: Resolver["query"] = async (name, type, { server, isRecursive = true } = {}) =>
     server === undefined
-      ? this.#askAny(this.#own, name, type, isRecursive)
-      : this.#askOne(server, name, type, isRecursive)
+      ? this.#queryAny(this.#servers, name, type, isRecursive)
+      : this.#queryOne(server, name, type, isRecursive)
 
   readonly findDelegation = async (domain: string): Promise<Delegation | null> => {
-    const above = await this.#parents(domain)
-    const answer = await this.#askAny(above, domain, "NS", false)
+    const parent = await this.#parentServers(domain)
+    const answer = await this.#queryAny(parent, domain, "NS", false)
     const { answers, authorities, isAuthoritative } = answer
     const referred = nameServersIn(authorities, domain)
-    // Servers that have both zones answer for the lower one at once.
-    const isBoth = !this.#isWorld && isAuthoritative && referred.length === 0
-    const nameServers = isBoth ? nameServersIn(answers, domain) : referred
+    // Servers that host both zones answer for the child zone directly.
+    const hostsBothZones = !this.#usesOnlyOwnServers && isAuthoritative && referred.length === 0
+    const nameServers = hostsBothZones ? nameServersIn(answers, domain) : referred
     if (nameServers.length === 0) return null
-    const signed = await this.#askAny(above, domain, "DS", false)
+    const signed = await this.#queryAny(parent, domain, "DS", false)
     return { nameServers, dnssecOn: signed.answers.some(({ type }) => type === "DS") }
   }
 
   readonly copyZone: Resolver["copyZone"] = async (domain) => {
     const found = await this.findDelegation(domain)
-    const hosts = this.#isWorld ? this.#own : await this.#placesOf(found?.nameServers ?? [])
+    const hosts = this.#usesOnlyOwnServers
+      ? this.#servers
+      : await this.#addressesOf(found?.nameServers ?? [])
     const transferred = await transferFromAny(this.#pacer, hosts, domain)
-    const query = (name: string, type: QueryType) => this.#askAny(this.#own, name, type, true)
+    const query = (name: string, type: QueryType) => this.#queryAny(this.#servers, name, type, true)
     return copyZone({ domain, transferred, pacer: this.#pacer, query })
   }
 
-  async #askOne(
+  async #queryOne(
     server: string,
     name: string,
     type: QueryType,
@@ -75,16 +77,16 @@ class NetworkResolver implements Resolver {
     )
   }
 
-  async #askAny(
-    asked: readonly string[],
+  async #queryAny(
+    servers: readonly string[],
     name: string,
     type: QueryType,
-    recurse: boolean,
+    isRecursive: boolean,
   ): Promise<DnsAnswer> {
     let fault: unknown = new ProviderUnavailable(`no name server is known for ${name}`)
-    for (const server of asked.slice(0, MAX_SERVERS)) {
+    for (const server of servers.slice(0, MAX_SERVERS)) {
       try {
-        const answer = await this.#askOne(server, name, type, recurse)
+        const answer = await this.#queryOne(server, name, type, isRecursive)
         if (answer.code === "NOERROR" || answer.code === "NXDOMAIN") return answer
         fault = new ProviderUnavailable(`${server} answered ${answer.code} for ${name}`)
       } catch (error) {
@@ -95,10 +97,10 @@ class NetworkResolver implements Resolver {
     throw fault
   }
 
-  /** The addresses of name servers, with the port that all of them have. */
-  async #placesOf(nameServers: readonly string[]): Promise<readonly string[]> {
+  /** The addresses of name servers, with the DNS port. */
+  async #addressesOf(nameServers: readonly string[]): Promise<readonly string[]> {
     const asked = nameServers.slice(0, MAX_SERVERS).map(async (host) => {
-      const { answers } = await this.#askAny(this.#own, host, "A", true)
+      const { answers } = await this.#queryAny(this.#servers, host, "A", true)
       return answers
         .filter(({ type }) => type === "A")
         .map(({ content }) => `${content}:${DNS_PORT}`)
@@ -107,24 +109,23 @@ class NetworkResolver implements Resolver {
     return settled.flatMap((one) => (one.status === "fulfilled" ? one.value.slice(0, 1) : []))
   }
 
-  /** The servers of the zone above. */
-  async #parents(domain: string): Promise<readonly string[]> {
-    if (this.#isWorld) return this.#own
-    for (let above = parentOf(domain); ; above = parentOf(above)) {
-      const { answers } = await this.#askAny(this.#own, above, "NS", true)
-      const named = answers.filter(({ type, name }) => type === "NS" && name === above)
-      if (named.length > 0) return this.#placesOf(named.map(({ content }) => content))
-      if (above === ".") throw new ProviderUnavailable("nobody names the servers of the root")
+  /** The name servers of the parent zone. */
+  async #parentServers(domain: string): Promise<readonly string[]> {
+    if (this.#usesOnlyOwnServers) return this.#servers
+    for (let parent = parentOf(domain); ; parent = parentOf(parent)) {
+      const { answers } = await this.#queryAny(this.#servers, parent, "NS", true)
+      const named = answers.filter(({ type, name }) => type === "NS" && name === parent)
+      if (named.length > 0) return this.#addressesOf(named.map(({ content }) => content))
+      if (parent === ".") throw new ProviderUnavailable("no name server lists the root servers")
     }
   }
 }
 
-/** A server of the settings, with its port. */
-function parseServer(server: string): { readonly place: string; readonly hasPort: boolean } {
+function parseServer(server: string): { readonly address: string; readonly hasPort: boolean } {
   const text = server.trim()
-  if (isIPv6(text)) return { place: `[${text}]:${DNS_PORT}`, hasPort: false }
+  if (isIPv6(text)) return { address: `[${text}]:${DNS_PORT}`, hasPort: false }
   const hasPort = /:\d+$/.test(text)
-  return { place: hasPort ? text : `${text}:${DNS_PORT}`, hasPort }
+  return { address: hasPort ? text : `${text}:${DNS_PORT}`, hasPort }
 }
 
 const parentOf = (name: string): string => {
@@ -139,14 +140,14 @@ function nameServersIn(records: readonly ResolvedRecord[], domain: string): read
     .toSorted()
 }
 
-/** The whole zone, from the first of these who gives it; null where none does. */
+/** Transfers the whole zone from the first server that allows it; null if none does. */
 async function transferFromAny(pacer: Pacer, servers: readonly string[], domain: string) {
   for (const server of servers.slice(0, 2)) {
     try {
       const records = await transferZone(pacer, server, domain)
       if (records !== null) return records
     } catch (error) {
-      // Most servers give it to nobody, and some say so by silence.
+      // Most servers refuse transfers, some by not answering.
       if (!(error instanceof ProviderOutcomeUnknown) && !(error instanceof ProviderUnavailable))
         throw error
     }

@@ -1,6 +1,6 @@
 /**
- * The zones that this process answers for: those asked for last are kept, and looked up again after two
- * seconds, in which other processes may have changed them.
+ * A cache of the zones that this process serves. Zones are loaded again after two seconds, because
+ * other processes may have changed them.
  */
 import { getDomain } from "tldts"
 import type { ZoneAuthority } from "../../../domain/domains/authority.ts"
@@ -12,29 +12,28 @@ import { batchCalls } from "../../machine/promises.ts"
 import { LRU } from "../../sealing/lru.ts"
 import type { LoadZones, NameServer } from "./port.ts"
 
-/** So long one is answered from without another look. */
 const CACHE_MS = 2_000
-/** So many are kept; a mailing company's zone of 22 records takes 26 KB. */
+/** Maximum number of cached zones; a mailing company's zone of 22 records takes 26 KB. */
 const CACHE_SIZE = 5_000
-/** So many are looked up by one statement, and so many may wait for theirs. */
+/** Maximum number of zones per statement. */
 const LOAD_BATCH_SIZE = 500
 const MAX_WAITING = 2_000
 
-/** What they work with. */
+/** Ports of the zone cache. */
 export interface ServedZonesPorts {
   readonly pacer: Pacer
   readonly load: LoadZones
   /** Zones that are always served: those of the name servers themselves. */
   readonly fixed: readonly Zone[]
-  /** Told where zones could not be looked up; those known are answered from meanwhile. */
+  /** Receives errors of loading; cached zones are served meanwhile. */
   readonly onError: (error: unknown) => void
 }
 
-/** Zones, by the names in them. */
+/** The served zones, by the names in them. */
 export interface ServedZones extends NameServer {
   /**
-   * The zone that a name is in, in lower case; null where none is served. `busy` where too many wait for
-   * theirs, or it is not known and cannot be looked up.
+   * The zone of a name in lower case; null if none is served. `busy` if too many loads are waiting,
+   * or the zone is not cached and cannot be loaded.
    */
   readonly findZone: (
     name: string,
@@ -46,27 +45,29 @@ interface CachedZone {
   readonly cachedAt: number
 }
 
-/** Opens them. Every domain is one that anybody can register, so a name can be in one zone alone. */
+/**
+ * Opens the zones. Each zone's apex is a registrable domain, so a name belongs to one zone only.
+ */
 export function openServedZones(ports: ServedZonesPorts): ServedZones {
   const { pacer, load, onError } = ports
   const fixed = ports.fixed.map(buildZoneAuthority)
-  const kept = new LRU<string, CachedZone>(CACHE_SIZE)
+  const cache = new LRU<string, CachedZone>(CACHE_SIZE)
   const loadOne = batchCalls(LOAD_BATCH_SIZE, load)
   let waiting = 0
-  const keep = (apex: string, zone: Zone | null): ZoneAuthority | null => {
+  const store = (apex: string, zone: Zone | null): ZoneAuthority | null => {
     const authority = zone === null ? null : buildZoneAuthority(zone)
-    kept.set(apex, { authority, cachedAt: pacer.elapsedMs() })
+    cache.set(apex, { authority, cachedAt: pacer.elapsedMs() })
     return authority
   }
-  const look = async (
+  const loadZone = async (
     apex: string,
     known: CachedZone | undefined,
   ): Promise<ZoneAuthority | "busy" | null> => {
     waiting += 1
     try {
-      return keep(apex, await loadOne(apex))
+      return store(apex, await loadOne(apex))
     } catch (error) {
-      // Names go on to be found while the database is away.
+      // Serve the cached zone while the database is unavailable.
       onError(error)
       return known === undefined ? "busy" : known.authority
     } finally {
@@ -75,25 +76,25 @@ export function openServedZones(ports: ServedZonesPorts): ServedZones {
   }
   return {
     findZone: (name) => {
-      const own = fixed.find(({ zone }) => isSameOrSubdomain(name, zone.apex))
-      if (own !== undefined) return own
+      const fixedZone = fixed.find(({ zone }) => isSameOrSubdomain(name, zone.apex))
+      if (fixedZone !== undefined) return fixedZone
       const apex = apexOf(name)
       if (apex === null) return null
-      const known = kept.get(apex)
+      const known = cache.get(apex)
       if (known !== undefined && pacer.elapsedMs() - known.cachedAt < CACHE_MS)
         return known.authority
-      return waiting < MAX_WAITING ? look(apex, known) : (known?.authority ?? "busy")
+      return waiting < MAX_WAITING ? loadZone(apex, known) : (known?.authority ?? "busy")
     },
     publish: async (zone) => {
-      keep(zone.apex, zone)
+      store(zone.apex, zone)
     },
     withdraw: async (apex) => {
-      keep(apex, null)
+      store(apex, null)
     },
   }
 }
 
-/** The name above or at this one that somebody can register, or is a company's in a domain of many. */
+/** The registrable domain of a name, or the company's domain under a shared suffix. */
 function apexOf(name: string): string | null {
   return getDomain(name, { allowPrivateDomains: true, validateHostname: false })
 }

@@ -1,6 +1,6 @@
 /**
- * The built-in world of names: it needs nothing, and every domain in it is registered and served by a
- * pretended host, until it is connected. What its registrar names then can be set (`simulator set dns …`).
+ * The simulated domain name system: every domain is registered and served by a simulated former
+ * host until it is connected. Operators set its delegation with `simulator set dns …`.
  */
 import { RECORD_TTL_SECONDS } from "../../../domain/domains/dns-records.ts"
 import type { ZoneAuthority, ServedRecord, ZoneAnswer } from "../../../domain/domains/authority.ts"
@@ -13,9 +13,9 @@ import type { Delegation, DnsAnswer, ResolvedRecord, RegistrarLookup, Resolver }
 import type { ServedZones } from "./served-zones.ts"
 
 /**
- * What it can be told to do. A connected domain is pointed to us at once (`ok`, and `live` says the same),
- * still `elsewhere` (and `not-live`), to one of our servers and one of the former host's (`half`), or to us
- * with a DS left behind (`signed`).
+ * The simulator's outcomes. A connected domain is delegated to us (`ok`, `live`), still to the
+ * former host (`elsewhere`, `not-live`), to one server of each (`half`), or to us with a DS record
+ * left behind (`signed`).
  */
 export const DNS_SIMULATOR = {
   name: "dns",
@@ -25,15 +25,18 @@ export const DNS_SIMULATOR = {
 const SLOW_DELAY_MS = 2_000
 const FORMER_NAME_SERVERS = ["ns1.former-host.example", "ns2.former-host.example"]
 
-/** What it works with. */
+/** Ports of the simulator. */
 export interface SimulatedDnsPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer
-  /** What our name server answers for. */
+  /** The zones of our name server. */
   readonly zones: Pick<ServedZones, "findZone">
 }
 
-/** The built-in resolver. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown, as they are set to. */
+/**
+ * Opens the simulated resolver. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown as
+ * the simulator is set.
+ */
 export function openSimulatedResolver({ simulators, pacer, zones }: SimulatedDnsPorts): Resolver {
   const outcome = async () => {
     const next = await simulators.nextOutcome(DNS_SIMULATOR)
@@ -44,28 +47,28 @@ export function openSimulatedResolver({ simulators, pacer, zones }: SimulatedDns
   }
   const servedZone = async (name: string): Promise<ZoneAuthority | null> => {
     const found = await zones.findZone(name)
-    if (found === "busy") throw new ProviderUnavailable("the zones cannot be looked up")
+    if (found === "busy") throw new ProviderUnavailable("the zones cannot be loaded now; try again")
     return found
   }
   return {
     query: async (name, type) => {
-      const said = await outcome()
-      const isElsewhere = said === "elsewhere" || said === "not-live"
+      const current = await outcome()
+      const isElsewhere = current === "elsewhere" || current === "not-live"
       const zone = (isElsewhere ? null : await servedZone(name)) ?? formerZone(name)
       return toDnsAnswer(zone.answer(name, type))
     },
     findDelegation: async (domain): Promise<Delegation> => {
-      const said = await outcome()
+      const current = await outcome()
       const zone = await servedZone(domain)
       const ours = zone?.zone.nameServers ?? FORMER_NAME_SERVERS
-      const named = { half: [...ours.slice(0, 1), ...FORMER_NAME_SERVERS.slice(0, 1)] }
+      const mixed = { half: [...ours.slice(0, 1), ...FORMER_NAME_SERVERS.slice(0, 1)] }
       const nameServers =
-        said === "half"
-          ? named.half
-          : said === "elsewhere" || said === "not-live"
+        current === "half"
+          ? mixed.half
+          : current === "elsewhere" || current === "not-live"
             ? FORMER_NAME_SERVERS
             : ours
-      return { nameServers: nameServers.toSorted(), dnssecOn: said === "signed" }
+      return { nameServers: nameServers.toSorted(), dnssecOn: current === "signed" }
     },
     copyZone: async (domain) => {
       await outcome()
@@ -78,12 +81,12 @@ export function openSimulatedResolver({ simulators, pacer, zones }: SimulatedDns
   }
 }
 
-/** The registrar of every domain in it. */
+/** The simulated registrar, the same for every domain. */
 export const simulatedRegistrarLookup: RegistrarLookup = {
   findRegistrarName: () => Promise.resolve("Example Registrar"),
 }
 
-/** What the pretended host serves for the domain that a name is in. */
+/** The zone that the simulated former host serves for a name's domain. */
 function formerZone(name: string): ZoneAuthority {
   const apex = name.split(".").slice(-2).join(".")
   const records: Zone["records"] = [

@@ -1,43 +1,42 @@
-/** Questions over TCP: each with its length before it, answered in their order (RFC 7766). */
+/** DNS over TCP: each packet follows its length; questions are answered in order (RFC 7766). */
 import { once } from "node:events"
 import type { Server, Socket } from "node:net"
 import { createServer } from "node:net"
 import type { Pacer } from "../../machine/clock/port.ts"
 
-/** So many connections there are at once; further ones are closed. */
+/** Maximum number of open connections; further ones are closed. */
 const MAX_CONNECTIONS = 200
-/** A connection on which no question came for so long is closed. */
+/** A connection without a question for this long is closed. */
 const IDLE_MS = 10_000
-/** How often that is looked at. */
 const IDLE_CHECK_INTERVAL_MS = 1_000
 
 /** Answers one packet; null closes the connection. */
 type AnswerPacket = (packet: Buffer) => Buffer | null | Promise<Buffer | null>
 
-/** Answers questions on connections. */
+/** Answers questions on TCP connections. */
 interface TcpServer {
-  /** It does not listen yet. */
+  /** Not listening yet. */
   readonly server: Server
-  /** Resolves once nothing of it is open; connections are cut off. */
+  /** Cuts off all connections and resolves when they are closed. */
   readonly close: () => Promise<void>
 }
 
-/** Makes one. */
+/** Creates the server. */
 export function createTcpServer(
   pacer: Pacer,
   answer: AnswerPacket,
-  onFault: (error: unknown) => void,
+  onError: (error: unknown) => void,
 ): TcpServer {
-  const askedAt = new Map<Socket, number>()
+  const lastQuestionAt = new Map<Socket, number>()
   const server = createServer((socket) => {
-    const onAsked = () => askedAt.set(socket, pacer.elapsedMs())
-    onAsked()
-    socket.once("close", () => askedAt.delete(socket))
-    // Strangers' connections end as they like.
+    const onQuestion = () => lastQuestionAt.set(socket, pacer.elapsedMs())
+    onQuestion()
+    socket.once("close", () => lastQuestionAt.delete(socket))
+    // Errors of clients' connections are not ours to report.
     socket.on("error", () => socket.destroy())
-    serveConnection(socket, answer, onAsked).catch((error: unknown) => {
+    serveConnection(socket, answer, onQuestion).catch((error: unknown) => {
       socket.destroy()
-      if (!isConnectionError(error)) onFault(error)
+      if (!isConnectionError(error)) onError(error)
     })
   })
   server.maxConnections = MAX_CONNECTIONS
@@ -45,7 +44,7 @@ export function createTcpServer(
   const closeIdle = async (): Promise<void> => {
     while (!closing.signal.aborted) {
       await pacer.pause(IDLE_CHECK_INTERVAL_MS, closing.signal)
-      for (const [socket, at] of askedAt) {
+      for (const [socket, at] of lastQuestionAt) {
         if (pacer.elapsedMs() - at >= IDLE_MS) socket.destroy()
       }
     }
@@ -57,20 +56,20 @@ export function createTcpServer(
       closing.abort()
       const closed = once(server, "close")
       server.close()
-      for (const socket of askedAt.keys()) socket.destroy()
+      for (const socket of lastQuestionAt.keys()) socket.destroy()
       await closed
     },
   }
 }
 
-/** Reads and answers until the other side ends, or asks what gets no answer. */
+/** Answers questions until the client ends, or asks one that gets no answer. */
 async function serveConnection(
   socket: Socket,
   answer: AnswerPacket,
-  onAsked: () => void,
+  onQuestion: () => void,
 ): Promise<void> {
   for await (const packet of readPackets(socket as AsyncIterable<Buffer>)) {
-    onAsked()
+    onQuestion()
     const reply = await answer(packet)
     if (reply === null) break
     await send(socket, reply)
@@ -78,7 +77,7 @@ async function serveConnection(
   socket.destroySoon()
 }
 
-/** Resolves once it has left: answers do not gather for those who do not read them. */
+/** Resolves when the reply is sent, so that replies to slow readers do not pile up. */
 function send(socket: Socket, reply: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.write(framePacket(reply), (error) => (error ? reject(error) : resolve()))
@@ -92,30 +91,30 @@ const isConnectionError = (error: unknown): boolean =>
     String(error.code),
   )
 
-/** Packets on a connection: each has its length before it (RFC 1035 §4.2.2). */
+/** Bytes of the length prefix (RFC 1035 §4.2.2). */
 const LENGTH_BYTES = 2
 
-/** The packets that come, in their order. */
+/** The packets of a connection, in order. */
 export async function* readPackets(connection: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let come = Buffer.alloc(0)
-  // One piece after the other: who sends faster than it is read waits.
-  for await (const piece of connection) {
-    come = Buffer.concat([come, piece])
-    for (let packet = firstPacket(come); packet !== null; packet = firstPacket(come)) {
-      come = come.subarray(LENGTH_BYTES + packet.length)
+  let received = Buffer.alloc(0)
+  // One chunk at a time: a fast sender has to wait.
+  for await (const chunk of connection) {
+    received = Buffer.concat([received, chunk])
+    for (let packet = firstPacket(received); packet !== null; packet = firstPacket(received)) {
+      received = received.subarray(LENGTH_BYTES + packet.length)
       yield packet
     }
   }
 }
 
-/** The first whole packet of what came; null where it is not all there yet. */
-function firstPacket(come: Buffer): Buffer | null {
-  if (come.length < LENGTH_BYTES) return null
-  const end = LENGTH_BYTES + come.readUInt16BE(0)
-  return come.length < end ? null : come.subarray(LENGTH_BYTES, end)
+/** The first complete packet; null if more bytes are needed. */
+function firstPacket(received: Buffer): Buffer | null {
+  if (received.length < LENGTH_BYTES) return null
+  const end = LENGTH_BYTES + received.readUInt16BE(0)
+  return received.length < end ? null : received.subarray(LENGTH_BYTES, end)
 }
 
-/** A packet with its length before it. */
+/** Puts the length prefix before a packet. */
 export function framePacket(packet: Buffer): Buffer {
   const length = Buffer.alloc(LENGTH_BYTES)
   length.writeUInt16BE(packet.length)

@@ -1,26 +1,28 @@
-/** Writing answers to questions for the wire. */
+/** Parses DNS questions and encodes the answers. */
 import type { Answer, OptAnswer } from "dns-packet"
 import { encode, decode } from "dns-packet"
 import type { SoaRecord, ServedRecord, ZoneAnswer } from "../../../domain/domains/authority.ts"
 
-/** The longest answer over UDP, in bytes: it fits into one packet everywhere, and amplifies little. */
+/**
+ * Longest answer over UDP, bytes: it fits into one packet on every network and amplifies little.
+ */
 export const MAX_UDP_REPLY_BYTES = 1_232
-/** What a UDP answer may have where the question says nothing of it. */
+/** Longest answer over UDP to a question without EDNS. */
 const MIN_UDP_REPLY_BYTES = 512
-/** The length of an answer over TCP is told in two bytes. */
+/** The length prefix over TCP has two bytes. */
 export const MAX_TCP_REPLY_BYTES = 65_535
 
 const [RESPONSE, AUTHORITATIVE, TRUNCATED, RECURSION] = [0x8000, 0x0400, 0x0200, 0x0100]
-/** What of the flags of a packet that was not understood is repeated: kind of question and recursion. */
+/** Flags that a reply to an unparsable packet repeats: the opcode and recursion. */
 const REPEATED_FLAGS = 0x7900
 const MAX_STRING_BYTES = 255
 
-/** How long an answer to this question over UDP may be, in bytes. */
+/** Longest answer to this question over UDP, bytes. */
 export function maxUdpReplyBytes({ edns }: DnsQuery): number {
   return Math.min(Math.max(MIN_UDP_REPLY_BYTES, edns?.size ?? 0), MAX_UDP_REPLY_BYTES)
 }
 
-/** An answer of a code alone to a packet that was not understood: its header. */
+/** A reply of only a header, for a packet that could not be parsed. */
 export function headerOnlyReply(code: DnsResponseCode, id: number, flags: number): Buffer {
   const header = Buffer.alloc(12)
   header.writeUInt16BE(id, 0)
@@ -28,27 +30,27 @@ export function headerOnlyReply(code: DnsResponseCode, id: number, flags: number
   return header
 }
 
-/** An answer of a code alone. */
+/** A reply without records. */
 export function codeReply(query: DnsQuery, code: DnsResponseCode): Buffer {
   return encodeReply(query, code, 0, {})
 }
 
-/** No answer, but that there is one over TCP. It is as long as the question, or shorter. */
+/** A truncated reply, which sends the client to TCP. It is no longer than the question. */
 export function truncatedReply(query: DnsQuery): Buffer {
   return encodeReply(query, "NOERROR", TRUNCATED, {})
 }
 
 /**
- * The answer of a zone.
+ * Encodes the answer of a zone.
  *
- * @param start the SOA of the zone, where that was asked for
- * @param room bytes that it may have; what is longer says so, and holds no records
+ * @param start the zone's SOA record, if the question asks for it
+ * @param maxBytes longest reply; a longer one is truncated and holds no records
  */
 export function zoneReply(
   query: DnsQuery,
   answer: ZoneAnswer,
   start: SoaRecord | null,
-  room: number,
+  maxBytes: number,
 ): Buffer {
   const { code, isAuthoritative, answers, referral, glue, negative } = answer
   const flags = isAuthoritative ? AUTHORITATIVE : 0
@@ -61,7 +63,7 @@ export function zoneReply(
         : [encodeSoa(negative, query)],
     additionals: glue.flatMap((record) => encodeRecord(record, query)),
   })
-  if (reply.length <= room) return reply
+  if (reply.length <= maxBytes) return reply
   return encodeReply(query, code, flags | TRUNCATED, {})
 }
 
@@ -71,7 +73,7 @@ interface Sections {
   readonly additionals?: readonly Answer[]
 }
 
-/** A reply that repeats its question as it came. */
+/** Encodes a reply that repeats its question byte for byte. */
 function encodeReply(
   query: DnsQuery,
   code: DnsResponseCode,
@@ -90,7 +92,7 @@ function encodeReply(
   return reply
 }
 
-/** What is said of EDNS to whoever spoke of it. The upper bits of a code stand here. */
+/** The OPT record, for clients that sent one. It holds the upper bits of an extended code. */
 function optFor(code: DnsResponseCode, isDo: boolean): Answer {
   return {
     type: "OPT",
@@ -104,7 +106,7 @@ function optFor(code: DnsResponseCode, isDo: boolean): Answer {
   }
 }
 
-/** The name of an answer in the letters of the question, where it is that name. */
+/** The name in the letter case of the question, if it is the same name. */
 const echoNameCase = (name: string, query: DnsQuery): string =>
   query.name.toLowerCase() === name ? query.name : name
 
@@ -134,13 +136,13 @@ function encodeRecord(record: ServedRecord, query: DnsQuery): readonly Answer[] 
     }
     case "CAA": {
       const [, flags = "", tag = "", value = ""] = /^(\d+) (\w+) "(.*)"$/.exec(content) ?? []
-      // Its types know three tags; it writes any.
+      // The types of dns-packet list three tags; it encodes any.
       return [{ type, name, ttl, data: { flags: Number(flags), tag: tag as "issue", value } }]
     }
   }
 }
 
-/** A text as strings of at most 255 bytes: dns-packet writes longer ones broken. */
+/** Splits a text into strings of at most 255 bytes; dns-packet encodes longer ones wrongly. */
 function splitText(text: string): Buffer[] {
   const bytes = Buffer.from(text)
   const count = Math.ceil(bytes.length / MAX_STRING_BYTES)
@@ -149,10 +151,10 @@ function splitText(text: string): Buffer[] {
   )
 }
 
-// Reading questions off the wire, from anybody. dns-packet reads some names as others (a dot within a
-// label, bytes that are no UTF-8): only what it writes again byte for byte was understood.
+// dns-packet misreads some names (a dot within a label, bytes that are not UTF-8). A question is
+// accepted only if encoding it again gives the same bytes.
 
-/** Codes of answers (RFC 1035 §4.1.1, RFC 6891 §9). */
+/** Response codes (RFC 1035 §4.1.1, RFC 6891 §9). */
 export const DNS_RESPONSE_CODES = {
   NOERROR: 0,
   FORMERR: 1,
@@ -163,23 +165,23 @@ export const DNS_RESPONSE_CODES = {
   BADVERS: 16,
 } as const
 
-/** A code of an answer, by its word. */
+/** A response code. */
 type DnsResponseCode = keyof typeof DNS_RESPONSE_CODES
 
 const HEADER_BYTES = 12
 const OPCODE = 0b0111_1000
-/** The root, and the type 41. */
+/** The root name and the type 41. */
 const OPT_PREFIX = Buffer.from([0, 0, 41])
 
-/** A question that was understood. */
+/** A parsed question. */
 export interface DnsQuery {
   readonly id: number
   readonly isRecursive: boolean
-  /** As it was asked, in large and small letters; without a dot at the end, and empty for the root. */
+  /** In the letter case of the question, without a trailing dot; empty for the root. */
   readonly name: string
-  /** The word for its type; `UNKNOWN_65` for what dns-packet has no word for. */
+  /** The type's name; `UNKNOWN_65` for a type that dns-packet does not know. */
   readonly type: string
-  /** The word for its class: `IN`. */
+  /** The class's name: `IN`. */
   readonly class: string
   /** The bytes of the question, which an answer repeats. */
   readonly question: Buffer
@@ -187,13 +189,13 @@ export interface DnsQuery {
   readonly edns: { readonly version: number; readonly size: number; readonly isDo: boolean } | null
 }
 
-/** What a packet was: a question, one to be told a code, or nothing to be answered at all. */
+/** The result of parsing a packet: a question, an error code to reply, or null for no reply. */
 type ParsedQuery =
   | { readonly query: DnsQuery }
   | { readonly code: "FORMERR" | "NOTIMP"; readonly id: number; readonly flags: number }
   | null
 
-/** Reads a packet. An answer is never answered, or two servers could keep each other busy for ever. */
+/** Parses a packet. Answers are ignored, or two servers could answer each other forever. */
 export function parseQuery(packet: Buffer): ParsedQuery {
   if (packet.length < HEADER_BYTES) return null
   const id = packet.readUInt16BE(0)
@@ -208,25 +210,25 @@ export function parseQuery(packet: Buffer): ParsedQuery {
   return query === null ? { code: "FORMERR", id, flags } : { query }
 }
 
-/** The question in a packet; null where it is none, or not the one that was read. */
+/** The question of a packet; null if it cannot be parsed exactly. */
 function parseQuestion(packet: Buffer, hasMore: boolean): DnsQuery | null {
   const end = endOfQuestion(packet)
   if (end === null || end > packet.length) return null
-  // Nothing but an OPT is read beside the question.
+  // An additional record is accepted only if it is an OPT record.
   if (hasMore && !packet.subarray(end).subarray(0, 3).equals(OPT_PREFIX)) return null
   const read = decodePacket(packet)
-  const [asked] = read?.questions ?? []
-  if (read === null || asked === undefined) return null
+  const [first] = read?.questions ?? []
+  if (read === null || first === undefined) return null
   const question = packet.subarray(HEADER_BYTES, end)
-  const again = encode({ questions: [{ ...asked, name: normalizeRoot(asked.name) }] })
+  const again = encode({ questions: [{ ...first, name: normalizeRoot(first.name) }] })
   if (!again.subarray(HEADER_BYTES).equals(question)) return null
   const opt = read.additionals?.find((one): one is OptAnswer => one.type === "OPT")
   return {
     id: read.id ?? 0,
     isRecursive: read.flag_rd,
-    name: normalizeRoot(asked.name),
-    type: asked.type,
-    class: asked.class ?? "IN",
+    name: normalizeRoot(first.name),
+    type: first.type,
+    class: first.class ?? "IN",
     question,
     edns:
       opt === undefined
@@ -235,10 +237,10 @@ function parseQuestion(packet: Buffer, hasMore: boolean): DnsQuery | null {
   }
 }
 
-/** dns-packet calls the root a dot. */
+/** dns-packet writes the root as a dot. */
 const normalizeRoot = (name: string): string => (name === "." ? "" : name)
 
-/** Where the question ends, which holds no pointer; null where it does not end. */
+/** The index after the question, which has no compression pointers; null if it is cut off. */
 function endOfQuestion(packet: Buffer): number | null {
   let at = HEADER_BYTES
   for (;;) {
@@ -249,12 +251,12 @@ function endOfQuestion(packet: Buffer): number | null {
   }
 }
 
-/** What dns-packet reads in bytes of a stranger; null where it finds no sense in them. */
+/** Decodes untrusted bytes; null if dns-packet cannot. */
 export function decodePacket(packet: Buffer): ReturnType<typeof decode> | null {
   try {
     return decode(packet)
   } catch (error) {
-    // It says so by errors of each kind, none of which is ours: nothing else runs here.
+    // dns-packet throws plain errors of several kinds; nothing else runs here.
     if (error instanceof Error) return null
     throw error
   }

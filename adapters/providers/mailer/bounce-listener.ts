@@ -1,14 +1,16 @@
-/** The listener for mails that come back (`BOUNCE_LISTEN`). */
+/** The SMTP listener for bounces (`BOUNCE_LISTEN`). */
 import type { SMTPServer, SMTPServerDataStream } from "smtp-server"
 import { StartupFault } from "../../machine/startup/port.ts"
 import type { BounceReport, BounceListener } from "./port.ts"
 import PostalMime from "postal-mime"
 import { smtpStatusCode } from "./smtp-answers.ts"
 
-/** "It failed for good" (RFC 3463). */
+/** Permanent failure (RFC 3463). */
 const FAILED_STATUS = /^5\.\d{1,3}\.\d{1,3}\b/
 
-/** Servers report it where the other server's answer had no status code; the answer itself says more. */
+/**
+ * The status that servers report if the remote reply had none; the reply itself is more precise.
+ */
 const UNDEFINED_STATUS = "5.0.0"
 
 const SMTP_DIAGNOSTIC = /^smtp;\s*((5\d\d)\b.*)$/is
@@ -17,13 +19,13 @@ const MAX_BYTES = 1024 * 1024
 const MAX_CONNECTIONS = 20
 const IDLE_TIMEOUT_MS = 30_000
 
-/** Opens it. @param at `address:port`; null: it never listens */
+/** Opens the listener. @param at address and port; null: it never listens */
 export function openBounceListener(
   at: { readonly host: string; readonly port: number } | null,
   warn: (message: string, error: unknown) => void,
 ): BounceListener {
   return {
-    listen: async (isOurs, take) => {
+    listen: async (isOurs, store) => {
       if (at === null) return null
       const { SMTPServer } = await import("smtp-server")
       const server = new SMTPServer({
@@ -32,23 +34,23 @@ export function openBounceListener(
         socketTimeout: IDLE_TIMEOUT_MS,
         closeTimeout: 1_000,
         disableReverseLookup: true,
-        // What the package offers TLS with is known to everybody.
+        // The TLS key that the package ships is public.
         disabledCommands: ["AUTH", "STARTTLS"],
         onRcptTo: ({ address }, _session, done) => {
-          done(isOurs(address) ? null : smtpError(550, "5.1.1 there is no such mailbox"))
+          done(isOurs(address) ? null : smtpError(550, "5.1.1 mailbox does not exist"))
         },
         onData: (stream, { envelope }, done) => {
           const to = envelope.rcptTo.map(({ address }) => address)
-          receiveReport(stream, to, take).then(
+          receiveReport(stream, to, store).then(
             (fault) => done(fault),
             (error: unknown) => {
-              warn("a mail that came back could not be kept", error)
-              done(smtpError(451, "4.3.0 come again later"))
+              warn("a bounced mail could not be stored; its sender will retry", error)
+              done(smtpError(451, "4.3.0 try again later"))
             },
           )
         },
       })
-      // Whoever talks otherwise than servers of mail do is nobody's business.
+      // Errors of clients' connections are not ours to report.
       server.on("error", () => undefined)
       await startListening(server, at)
       const address = server.server.address()
@@ -60,23 +62,24 @@ export function openBounceListener(
   }
 }
 
-/** Resolves once what it reports is kept; with what is said to whoever brought too much. */
+/** Stores a report; returns the SMTP error for a mail that is too large. */
 async function receiveReport(
   stream: SMTPServerDataStream,
   to: readonly string[],
-  take: (report: BounceReport) => Promise<void>,
+  store: (report: BounceReport) => Promise<void>,
 ): Promise<Error | null> {
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   let bytes = 0
-  for await (const piece of stream) {
-    const given = Buffer.from(piece as Uint8Array)
-    bytes += given.length
-    if (bytes <= MAX_BYTES) pieces.push(given)
+  for await (const chunk of stream) {
+    const buffer = Buffer.from(chunk as Uint8Array)
+    bytes += buffer.length
+    if (bytes <= MAX_BYTES) chunks.push(buffer)
   }
-  if (stream.sizeExceeded || bytes > MAX_BYTES) return smtpError(552, "5.3.4 this is too much")
-  const status = await parseBounceStatus(Buffer.concat(pieces))
+  if (stream.sizeExceeded || bytes > MAX_BYTES)
+    return smtpError(552, `5.3.4 message exceeds ${MAX_BYTES} bytes`)
+  const status = await parseBounceStatus(Buffer.concat(chunks))
   if (status === null) return null
-  for (const one of to) await take({ to: one, status })
+  for (const one of to) await store({ to: one, status })
   return null
 }
 
@@ -89,7 +92,7 @@ function startListening(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error) => {
-      const message = `BOUNCE_LISTEN: ${host}:${port} cannot be listened at: ${error.message}`
+      const message = `BOUNCE_LISTEN: ${host}:${port} cannot be opened: ${error.message}`
       reject(new StartupFault(message))
     }
     server.server.once("error", fail)
@@ -101,8 +104,8 @@ function startListening(
 }
 
 /**
- * The status of the first recipient for whom a mail failed for good; null for what says nothing of the
- * kind: delays, answers of people who are away, and whatever is no such report.
+ * The status of the first recipient with a permanent failure. Null for other mails: delays,
+ * out-of-office replies, and anything that is not a delivery report.
  */
 export async function parseBounceStatus(bytes: Buffer): Promise<string | null> {
   const { headers, attachments } = await PostalMime.parse(bytes, { attachmentEncoding: "utf8" })
@@ -110,7 +113,7 @@ export async function parseBounceStatus(bytes: Buffer): Promise<string | null> {
   if (!/^multipart\/report\b/i.test(type.trim())) return null
   const status = attachments.find(({ mimeType }) => mimeType === "message/delivery-status")
   if (status === undefined) return null
-  // One group of fields for the mail, behind it one for each recipient.
+  // One group of fields for the mail, then one per recipient.
   const [, ...recipients] = String(status.content)
     .replaceAll(/\r\n?/g, "\n")
     .replaceAll(/\n[ \t]+/g, " ")

@@ -1,4 +1,4 @@
-/** Mails straight to the servers of their recipients' domains (`MAIL_URL=direct:`). */
+/** Delivers mail directly to the servers of the recipients' domains (`MAIL_URL=direct:`). */
 import nodemailer from "nodemailer"
 import type { Resolver } from "../dns/port.ts"
 import { isPublicAddress } from "../addresses/public-addresses.ts"
@@ -6,28 +6,28 @@ import { isProviderError } from "../provider-errors.ts"
 import { deliveryAnswerFromError, SMTP_DEFAULTS, smtpTransaction } from "./smtp-answers.ts"
 import type { MailEnvelope, DeliveryAnswer, Mailer } from "./port.ts"
 
-/** What it works with. */
+/** Options of the delivery. */
 export interface DirectDeliveryOptions {
   readonly resolver: Pick<Resolver, "query">
-  /** What this machine calls itself. */
+  /** The name of this machine for EHLO. */
   readonly hostName: () => string
-  /** Where servers of mail listen; default 25. */
+  /** The SMTP port; default 25. */
   readonly port?: number
-  /** Whether an address may be talked to; default the public ones. */
+  /** Whether connections to an address are allowed; default: public addresses. */
   readonly isAllowed?: (address: string) => boolean
 }
 
-/** So many servers of a domain are tried. */
+/** Maximum number of a domain's servers that are tried. */
 const MAX_HOSTS = 5
 
-/** Where a domain's mail goes: addresses in the order in which they are tried, each with its server's name. */
+/** The addresses of a domain's servers in order of preference, or the answer if there are none. */
 type MailServers =
   | { readonly hosts: readonly { readonly host: string; readonly address: string }[] }
   | DeliveryAnswer
 
 /**
- * Opens it. The first server that answers has the say; what an MX record names is only talked to where it
- * is a public address, for it may name any machine, this one too.
+ * Opens the delivery. The first server that answers decides. An MX record may name any machine,
+ * including this one, so only public addresses are used.
  */
 export function openDirectDelivery(options: DirectDeliveryOptions): Pick<Mailer, "deliver"> {
   return {
@@ -59,7 +59,7 @@ async function deliverToServer(
     port,
     name: hostName(),
     secure: false,
-    // Between servers TLS is used where it is offered, and keeps readers off, whoever answers (RFC 7435).
+    // Opportunistic TLS between servers: encryption without authentication (RFC 7435).
     tls: { servername: host, rejectUnauthorized: false },
   })
   try {
@@ -72,7 +72,7 @@ async function deliverToServer(
   }
 }
 
-/** The servers of a domain; what it comes to where there are none. */
+/** The servers of a domain, or the answer if there are none. */
 async function findMailServers(
   options: DirectDeliveryOptions,
   domain: string,
@@ -81,12 +81,12 @@ async function findMailServers(
     const { code, answers } = await options.resolver.query(domain, "MX")
     if (code === "NXDOMAIN") return { answer: "rejected", code: "5.1.2" }
     if (code !== "NOERROR") return { answer: "deferred", code: "4.4.3" }
-    const named = answers.filter(({ type }) => type === "MX")
-    // A domain that says by one MX without a name that it takes no mail (RFC 7505).
-    if (named.length === 1 && /^\.?$/.test(named[0]?.content ?? "")) {
+    const mxRecords = answers.filter(({ type }) => type === "MX")
+    // A null MX: the domain takes no mail (RFC 7505).
+    if (mxRecords.length === 1 && /^\.?$/.test(mxRecords[0]?.content ?? "")) {
       return { answer: "rejected", code: "5.1.10" }
     }
-    const inOrder = named.toSorted((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
+    const inOrder = mxRecords.toSorted((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
     const names = inOrder.map(({ content }) => content).slice(0, MAX_HOSTS)
     return await resolveServers(options, names.length === 0 ? [domain] : names)
   } catch (error) {
@@ -96,8 +96,8 @@ async function findMailServers(
 }
 
 /**
- * The addresses that may be talked to. A name that is an alias of another is none for mail (RFC 2181). One
- * that cannot be looked up now keeps nobody from the others; where there are none, it is tried later.
+ * Resolves servers to allowed addresses. An alias is invalid as an MX target (RFC 2181). A failed
+ * lookup matters only if no other server is found.
  */
 async function resolveServers(
   { resolver, isAllowed = isPublicAddress }: DirectDeliveryOptions,
@@ -105,13 +105,13 @@ async function resolveServers(
 ): Promise<MailServers> {
   const found = await Promise.allSettled(
     names.map(async (host) => {
-      const asked = await Promise.all(
+      const records = await Promise.all(
         (["A", "AAAA"] as const).map(async (type) => {
           const { answers } = await resolver.query(host, type)
           return answers.filter((one) => one.type === type && one.name === host)
         }),
       )
-      const addresses = asked.flat().map(({ content }) => content)
+      const addresses = records.flat().map(({ content }) => content)
       return addresses.filter(isAllowed).map((address) => ({ host, address }))
     }),
   )

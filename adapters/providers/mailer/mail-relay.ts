@@ -1,4 +1,7 @@
-/** A relay: a server of mail that takes all mails and passes them on (`MAIL_URL=smtps://…`). */
+/**
+ * Sends mail through a relay, an SMTP server that accepts all mail and forwards it
+ * (`MAIL_URL=smtps://…`).
+ */
 import nodemailer from "nodemailer"
 import {
   SETTINGS_ERROR_CODE,
@@ -8,26 +11,29 @@ import {
 } from "./smtp-answers.ts"
 import type { DeliveryAnswer, Mailer } from "./port.ts"
 
-/** How it is reached. */
+/** How to reach the relay. */
 export interface MailRelayOptions {
-  /** `smtps://name:password@host:port`, or `smtp://…`, which must offer STARTTLS unless it is this machine. */
+  /**
+   * `smtps://name:password@host:port` or `smtp://…`, which must offer STARTTLS unless it is on this
+   * machine.
+   */
   readonly url: string
-  /** Told where our settings are why it takes nothing. */
+  /** Receives failures that our settings cause. */
   readonly warn: (message: string, error: unknown) => void
-  /** How long it may be silent, milliseconds; default as RFC 5321 asks for. */
+  /** Timeouts, milliseconds; default: those of RFC 5321. */
   readonly timeouts?: { readonly greetingTimeout: number; readonly socketTimeout: number }
 }
 
-/** Handing over to a relay. */
+/** Delivers to a relay. */
 export interface MailRelay extends Pick<Mailer, "deliver"> {
-  /** What is wrong with how it is reached; null where nothing is. */
+  /** Tests the connection; returns the problem, or null if there is none. */
   readonly checkConnection: () => Promise<string | null>
   readonly close: () => Promise<void>
 }
 
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
-/** Opens it. What it takes is not delivered yet: a relay promises only to try. */
+/** Opens the relay. Accepted mail is not delivered yet: a relay only promises to try. */
 export function openMailRelay({ url, warn, timeouts }: MailRelayOptions): MailRelay {
   const pool = nodemailer.createTransport({
     ...transportOptions(new URL(url)),
@@ -36,7 +42,7 @@ export function openMailRelay({ url, warn, timeouts }: MailRelayOptions): MailRe
     pool: true,
     maxConnections: 4,
     maxMessages: Infinity,
-    // It would hand a mail over again by itself whose connection was closed without a word.
+    // Otherwise nodemailer would send a mail again when the connection closes without a reply.
     maxRequeues: 0,
   })
   return {
@@ -47,7 +53,10 @@ export function openMailRelay({ url, warn, timeouts }: MailRelayOptions): MailRe
       } catch (error) {
         const answer = deliveryAnswerFromError(error)
         if (answer.answer === "deferred" && answer.code === SETTINGS_ERROR_CODE) {
-          warn("the relay of MAIL_URL takes no mail by these settings", error)
+          warn(
+            "the mail relay rejected our settings; check the user, password and port of MAIL_URL",
+            error,
+          )
         }
         return answer
       }
@@ -66,16 +75,16 @@ export function openMailRelay({ url, warn, timeouts }: MailRelayOptions): MailRe
 
 function transportOptions({ protocol, hostname, port, username, password }: URL) {
   const secure = protocol === "smtps:"
-  const isHere = LOOPBACK.test(hostname)
+  const isLocal = LOOPBACK.test(hostname)
   const auth = { user: decodeURIComponent(username), pass: decodeURIComponent(password) }
   return {
     host: hostname.replace(/^\[|\]$/g, ""),
     secure,
     port: port === "" ? (secure ? 465 : 587) : Number(port),
-    // Without it the password would go in clear to whoever offers no STARTTLS.
-    ...(secure || isHere ? {} : { requireTLS: true }),
-    // Servers on a machine of their own have certificates that nobody vouches for, and nobody is between.
-    ...(!secure && isHere ? { tls: { rejectUnauthorized: false } } : {}),
+    // Without `requireTLS` the password would be sent in clear text to a server without STARTTLS.
+    ...(secure || isLocal ? {} : { requireTLS: true }),
+    // Local servers have self-signed certificates, and nothing can intercept the connection.
+    ...(!secure && isLocal ? { tls: { rejectUnauthorized: false } } : {}),
     ...(username === "" ? {} : { auth }),
   }
 }

@@ -1,4 +1,4 @@
-/** Mails as bytes. Addresses come as objects that were read before: as text they could be several. */
+/** Composes mails as bytes. Addresses are parsed objects, because text could contain several. */
 import type {
   MessageComposer,
   MessageCopy,
@@ -8,7 +8,7 @@ import type {
 } from "./port.ts"
 import { UnsignedMail } from "./port.ts"
 
-/** What a signature covers; RFC 8058 asks for the offer to unsubscribe. */
+/** The signed headers; RFC 8058 requires the unsubscribe headers. */
 const SIGNED_HEADERS = [
   "from",
   "reply-to",
@@ -26,10 +26,10 @@ const SIGNED_HEADERS = [
 const SIGNATURE_PREFIX = "DKIM-Signature:"
 const BLANK_LINE = "\r\n\r\n"
 
-/** Bytes in an encoded word: as base64 they are 60 letters of the 75 that one may have (RFC 2047). */
+/** 45 bytes are 60 base64 letters, which fit into the 75 of an encoded word (RFC 2047). */
 const WORD_BYTES = 45
 
-/** Makes mails into bytes. */
+/** Composes and signs mails. */
 export const messageComposer: MessageComposer = { compose, sign }
 
 async function compose({
@@ -46,7 +46,7 @@ async function compose({
     ...(html === null ? {} : { html }),
     headers: { Subject: { prepared: true, value: encodeSubject(subject) } },
     date: new Date(date),
-    // Each copy has its own.
+    // Each copy sets its own.
     messageId: "<composed@localhost>",
     baseBoundary: mailId,
     disableFileAccess: true,
@@ -71,8 +71,8 @@ async function compose({
 const toAddress = ({ name, address }: MailboxAddress) => ({ name, address })
 
 /**
- * A subject as it stands in the header: words of base64, cut between characters. Left to a composer, a
- * long one would be a line too long, and what looks like an encoded word would go out as one.
+ * Encodes a subject as base64 words, cut between characters. The composer would make a long subject
+ * one overlong line, and pass on text that looks like an encoded word.
  */
 export function encodeSubject(subject: string): string {
   const words: string[] = []
@@ -96,14 +96,14 @@ async function sign(copy: Buffer, { domain, selector, privateKey }: DkimSigner):
     privateKey,
     headerFieldNames: SIGNED_HEADERS,
   })
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   try {
-    for await (const piece of signing.sign(copy)) pieces.push(Buffer.from(piece as Uint8Array))
+    for await (const chunk of signing.sign(copy)) chunks.push(Buffer.from(chunk as Uint8Array))
   } catch (cause) {
     throw new UnsignedMail(`a mail from ${domain} could not be signed`, { cause })
   }
-  const signed = Buffer.concat(pieces)
-  // With a key that it cannot use it hands the mail on as it was.
+  const signed = Buffer.concat(chunks)
+  // With an unusable key the DKIM package returns the mail unsigned.
   if (signed.subarray(0, SIGNATURE_PREFIX.length).toString() === SIGNATURE_PREFIX) return signed
   throw new UnsignedMail(`a mail from ${domain} could not be signed`)
 }

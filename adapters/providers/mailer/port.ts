@@ -1,101 +1,99 @@
 /**
- * The mailer: who takes mails for people, those of the program to a company's people as a whole, those of
- * a company to anybody as bytes, one recipient at a time.
+ * The mailer. It sends the program's own mails to a company's people, and delivers a company's
+ * mails as bytes, one recipient at a time.
  *
- * Every mail of the program carries our own id, and whoever has it gets it no second time: sending the
- * same again is one mail, and reaches only those whom it has not reached yet. What is handed over as bytes
- * is whoever hands it over to remember.
+ * The program's mails carry our id and are idempotent: sending one again reaches only recipients
+ * that do not have it yet. For bytes, the caller must remember what it delivered.
  */
 import type { AddressTag } from "../../../domain/email/ids.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 
-/** A mail of the program to a company's people. */
+/** A mail of the program to people of a company. */
 export interface SystemMail {
   readonly mailId: string
   readonly companyId: CompanyId
-  /** At least one, each person once. */
+  /** At least one; no person twice. */
   readonly recipients: readonly { readonly personId: PersonId; readonly address: string }[]
   /** One line. */
   readonly subject: string
   readonly text: string
   /**
-   * Whose name or label stands in subject and text, so that erasing them erases it there too; null
-   * where nothing in it is anybody's but the company's.
+   * The person or key whose name or label is in subject and text, so that its erasure covers them;
+   * null if they contain only the company's data.
    */
   readonly about: PersonId | KeyId | null
 }
 
-/** What the mailer says of a mail. */
+/** The mailer's answer for a system mail. */
 export type SystemMailAnswer =
   | { readonly answer: "taken" }
-  /** It came back from these; the others have it. */
+  /** The mail bounced for these people; the others have it. */
   | { readonly answer: "bounced"; readonly from: readonly PersonId[] }
-  /** Nobody got it, and the same again is of no use until somebody has mended the reason. */
+  /** The mail reached no recipient, and a retry does not help until the cause is fixed. */
   | { readonly answer: "refused"; readonly code: string }
 
-/** From where to where bytes go: one transaction, for one recipient. */
+/** Sender and recipient of one SMTP transaction. */
 export interface MailEnvelope {
   readonly companyId: CompanyId
   readonly mailId: string
-  /** Whose key the recipient's address is sealed with, where it is remembered. */
+  /** The subject whose key seals the recipient's address where it is stored. */
   readonly addressTag: AddressTag
-  /** Where it comes back to: an address alone. */
+  /** The return path: an address without a name. */
   readonly from: string
-  /** An address alone. */
   readonly to: string
 }
 
-/** What became of bytes that were handed over. `code`: a status code, a reply code, or a word of ours. */
+/** The outcome of a delivery. `code`: a status code, a reply code, or a word of ours. */
 export type DeliveryAnswer =
-  /** It was taken; delivered where it was by the recipient's own server. */
+  /** Accepted; `isDelivered` if the recipient's own server accepted it. */
   | { readonly answer: "accepted"; readonly isDelivered: boolean }
-  /** This recipient is not to be had there, ever. */
+  /** The recipient cannot be reached at this address, permanently. */
   | { readonly answer: "rejected"; readonly code: string }
-  /** The mail itself is not wanted, or whom it is from. */
+  /** The server refuses the mail or its sender. */
   | { readonly answer: "refused"; readonly code: string }
-  /** Surely nothing was taken: not now, or not by our settings. */
+  /** Nothing was accepted: temporarily, or because of our settings. */
   | { readonly answer: "deferred"; readonly code: string }
-  /** It may have been taken. */
+  /** The server may have accepted it. */
   | { readonly answer: "unknown" }
 
 /** A mailer. */
 export interface Mailer {
-  /** Hands a mail of the program over. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Sends a mail of the program. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly sendSystemMail: (mail: SystemMail) => Promise<SystemMailAnswer>
-  /** Hands bytes over, a whole message with lines ended by CR LF. */
+  /** Delivers a complete message with CR LF line endings. */
   readonly deliver: (envelope: MailEnvelope, bytes: Buffer) => Promise<DeliveryAnswer>
 }
 
-/** A mailbox: a name, perhaps empty, and an address that was read before. */
+/** A mailbox: a name, which may be empty, and a validated address. */
 export interface MailboxAddress {
   readonly name: string
   readonly address: string
 }
 
-/** What a mail says, the same for all who get it. */
+/** The content of a mail, the same for all recipients. */
 export interface MessageContent {
-  /** What its parts are told apart by derives from this: the same letter is the same bytes again. */
+  /** Source of the MIME boundaries, so that the same mail always has the same bytes. */
   readonly mailId: string
   readonly from: MailboxAddress
   readonly replyTo: MailboxAddress | null
   readonly subject: string
-  /** At least one of the two. */
+  /** At least one of the two is set. */
   readonly text: string | null
   readonly html: string | null
   /** UTC milliseconds. */
   readonly date: number
 }
 
-/** What differs between the copies of a letter. */
+/** The differences between the copies of a mail. */
 export interface MessageCopy {
   readonly to: MailboxAddress
-  /** With its angle brackets. */
+  /** Includes the angle brackets. */
   readonly messageId: string
-  /** Where a click says not to be written to again (RFC 8058); null for no such offer. */
+  /** The one-click unsubscribe address (RFC 8058); null for none. */
   readonly unsubscribeUrl: string | null
 }
 
-/** By what a mail is signed (DKIM, RFC 6376). */
+/** The key of a DKIM signature (RFC 6376). */
 export interface DkimSigner {
   readonly domain: string
   readonly selector: string
@@ -103,59 +101,59 @@ export interface DkimSigner {
   readonly privateKey: string
 }
 
-/** Makes mails into bytes. */
+/** Composes mails as bytes. */
 export interface MessageComposer {
-  /** Composes a letter once; answers how each copy of it is made, not signed. */
+  /** Composes a mail once and returns a function that makes its unsigned copies. */
   readonly compose: (letter: MessageContent) => Promise<(copy: MessageCopy) => Buffer>
-  /** Signs a copy. @throws UnsignedMail where what came of it is not signed */
+  /** Signs a copy. @throws UnsignedMail if the result is not signed */
   readonly sign: (copy: Buffer, signer: DkimSigner) => Promise<Buffer>
 }
 
-/** A mail was to be signed, and is not: it must not leave. */
+/** Signing a mail failed; it must not be sent. */
 export class UnsignedMail extends Error {
   override readonly name = "UnsignedMail"
 }
 
-/** A mail that the built-in mailer took. */
+/** A mail that the simulated mailer accepted. */
 export interface SimulatedMail {
   readonly mailId: string
   readonly companyId: CompanyId
-  /** The addresses; those of people who were erased are left out. */
+  /** The addresses, without those of erased people. */
   readonly to: readonly string[]
-  /** Null once it was erased. */
+  /** Null after erasure. */
   readonly subject: string | null
   readonly text: string | null
-  /** When the mailer took it, by the ledger's time. */
+  /** When the mailer accepted it, by the ledger's clock. */
   readonly sentAt: Date
-  /** Whether it came back from somebody. */
+  /** Whether it bounced for any recipient. */
   readonly isBounced: boolean
 }
 
-/** What the built-in mailer remembers. */
+/** The mails that the simulated mailer stores. */
 export interface SimulatedMails {
-  /** The newest mails of a company, or of all (null), the newest last. */
+  /** The newest mails of a company, or of all (null), oldest first. */
   readonly list: (companyId: CompanyId | null, limit: number) => Promise<readonly SimulatedMail[]>
 }
 
-/** A report that a mail was not delivered, for good. */
+/** A report that a mail was permanently undeliverable. */
 export interface BounceReport {
-  /** Whom it came back to. */
+  /** The return address that the report was sent to. */
   readonly to: string
-  /** Of the class 5 (RFC 3463). */
+  /** Of class 5 (RFC 3463). */
   readonly status: string
 }
 
-/** Takes reports of mails that came back. */
+/** Receives reports of bounced mails. */
 export interface BounceListener {
   /**
-   * Listens for them until it is stopped; null where it is not to.
+   * Listens until stopped; null if it is not configured to listen.
    *
-   * @param isOurs whether anything is to come back to an address
-   * @param take resolves once a report is kept: only then is it taken from whoever brought it
-   * @throws StartupFault where it cannot listen
+   * @param isOurs whether reports to an address are accepted
+   * @param store resolves when a report is stored; only then is it accepted from its sender
+   * @throws StartupFault if it cannot listen
    */
   readonly listen: (
     isOurs: (to: string) => boolean,
-    take: (report: BounceReport) => Promise<void>,
+    store: (report: BounceReport) => Promise<void>,
   ) => Promise<{ readonly port: number; readonly stop: () => Promise<void> } | null>
 }

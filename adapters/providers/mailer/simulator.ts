@@ -1,9 +1,9 @@
 /**
- * The built-in mailer: it takes every mail, remembers it and sends nothing out of this machine. What it
- * does next can be set (`simulator set mail …`).
+ * The simulated mailer: it accepts every mail, stores it and sends nothing. Operators set the next
+ * outcomes with `simulator set mail …`.
  *
- * What it remembers is sealed: subject and text for the company or for whom they are about, each
- * address for its own person, so that whoever is erased is erased here too.
+ * Subject and text are sealed for the company or the person they are about, and each address for
+ * its person, so that erasure covers the stored mails.
  */
 import PostalMime from "postal-mime"
 import type { AddressTag } from "../../../domain/email/ids.ts"
@@ -28,35 +28,35 @@ import type {
   SimulatedMails,
 } from "./port.ts"
 
-/** What it can be told to do. */
+/** The simulator's outcomes. */
 export const MAIL_SIMULATOR = {
   name: "mail",
   outcomes: ["bounce", "refuse", "defer"],
 } as const satisfies Simulator
 
 const SLOW_DELAY_MS = 2_000
-/** What mail servers say to a mail that they do not want, of somebody who is not there, and to come again. */
+/** SMTP replies: mail refused, unknown mailbox, try again later. */
 const REFUSED_CODE = "550"
 const NO_MAILBOX_CODE = "5.1.1"
 const TRY_LATER_CODE = "451"
 
-/** Whom a mail was for. */
+/** A recipient of a stored mail. */
 interface Recipient {
-  /** Whose key the address is sealed with: a person's, or that of whom a company writes to. */
+  /** The subject whose key seals the address: a person, or a recipient that a company writes to. */
   readonly personId: PersonId | AddressTag
   readonly address: SealedText
   readonly bounced: boolean
 }
 
-/** What is remembered of a mail, by its id. */
+/** A stored mail; its id is the record's name. */
 interface StoredSimulatedMail {
   readonly subject: SealedText
   readonly body: SealedText
-  /** In the order in which they were first written to. */
+  /** In the order in which they were added. */
   readonly recipients: readonly Recipient[]
 }
 
-/** What the built-in mailer works with. */
+/** The ports of the simulated mailer. */
 export interface SimulatedMailerPorts {
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
@@ -65,8 +65,8 @@ export interface SimulatedMailerPorts {
 }
 
 /**
- * The built-in mailer, whose mailboxes are the recipients' own. Its `send` throws ProviderUnavailable and
- * ProviderOutcomeUnknown, as they are set to.
+ * Opens the simulated mailer. `sendSystemMail` throws ProviderUnavailable and
+ * ProviderOutcomeUnknown as the simulator is set.
  */
 export function openSimulatedMailer(ports: SimulatedMailerPorts): Mailer & SimulatedMails {
   const { simulatorMemory: memory, simulators, pacer, sealing } = ports
@@ -92,8 +92,8 @@ export function openSimulatedMailer(ports: SimulatedMailerPorts): Mailer & Simul
     deliver: async (envelope, bytes) => {
       const outcome = await simulators.nextOutcome(MAIL_SIMULATOR)
       if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
-      const nothing = rejectedDelivery(outcome)
-      if (nothing !== null) return nothing
+      const rejection = rejectedDelivery(outcome)
+      if (rejection !== null) return rejection
       await storeMail(ports, mails, await parseDelivery(envelope, bytes), outcome === "bounce")
       if (outcome === "bounce") return { answer: "rejected", code: NO_MAILBOX_CODE }
       if (outcome === "silent") return { answer: "unknown" }
@@ -106,14 +106,14 @@ export function openSimulatedMailer(ports: SimulatedMailerPorts): Mailer & Simul
   }
 }
 
-/** What it answers where it takes nothing; null where it does. */
+/** The answer of an outcome that accepts nothing; null for the others. */
 function rejectedDelivery(outcome: string): DeliveryAnswer | null {
   if (outcome === "unavailable") return { answer: "deferred", code: "no_connection" }
   if (outcome === "defer") return { answer: "deferred", code: TRY_LATER_CODE }
   return outcome === "refuse" ? { answer: "refused", code: REFUSED_CODE } : null
 }
 
-/** A mail as it is remembered, before it is sealed. */
+/** A mail before it is sealed. */
 interface UnsealedMail {
   readonly mailId: string
   readonly companyId: CompanyId
@@ -126,7 +126,7 @@ interface UnsealedMail {
   readonly about: PersonId | KeyId | null
 }
 
-/** What people would read of it. */
+/** Parses the text that the recipient would read. */
 async function parseDelivery(envelope: MailEnvelope, bytes: Buffer): Promise<UnsealedMail> {
   const { mailId, companyId, addressTag, to } = envelope
   const { subject = "", text, html = "" } = await PostalMime.parse(bytes)
@@ -134,16 +134,16 @@ async function parseDelivery(envelope: MailEnvelope, bytes: Buffer): Promise<Uns
   return { mailId, companyId, recipients, subject, text: text ?? html, about: null }
 }
 
-/** Remembers a mail; answers all whom it was for so far. */
+/** Stores a mail; returns all its recipients so far. */
 async function storeMail(
   { sealing }: SimulatedMailerPorts,
   mails: SimulatedRecords<StoredSimulatedMail>,
   mail: UnsealedMail,
   bounced: boolean,
 ): Promise<readonly Recipient[]> {
-  const given = await sealMail(sealing, mail, bounced)
-  const known = await mails.update(mail.mailId, mail.companyId, (former) =>
-    former === null ? given : addRecipients(former, given.recipients),
+  const added = await sealMail(sealing, mail, bounced)
+  const known = await mails.update(mail.mailId, mail.companyId, (stored) =>
+    stored === null ? added : addRecipients(stored, added.recipients),
   )
   return known.recipients
 }
@@ -166,18 +166,18 @@ async function sealMail(
   return { subject, body, recipients }
 }
 
-/** The mail as it came first, and whoever has not got it yet. */
+/** Keeps the stored mail and adds the recipients that do not have it yet. */
 function addRecipients(
   known: StoredSimulatedMail,
-  given: readonly Recipient[],
+  added: readonly Recipient[],
 ): StoredSimulatedMail {
   const isKnown = ({ personId }: Recipient) =>
     known.recipients.some((one) => one.personId === personId)
-  const again = known.recipients.map((old) => {
-    if (!old.bounced) return old
-    return given.find(({ personId }) => personId === old.personId) ?? old
+  const updated = known.recipients.map((recipient) => {
+    if (!recipient.bounced) return recipient
+    return added.find(({ personId }) => personId === recipient.personId) ?? recipient
   })
-  return { ...known, recipients: [...again, ...given.filter((one) => !isKnown(one))] }
+  return { ...known, recipients: [...updated, ...added.filter((one) => !isKnown(one))] }
 }
 
 async function openMail(

@@ -1,8 +1,11 @@
-/** What the answers of a server of mail come to, in one transaction for one recipient (RFC 5321). */
+/**
+ * Maps the replies of an SMTP server to delivery answers, for one recipient per transaction (RFC
+ * 5321).
+ */
 import { isNeverSentCode, smtpOutcome } from "../request-outcome.ts"
 import type { DeliveryAnswer, MailEnvelope } from "./port.ts"
 
-/** What nodemailer's errors carry. */
+/** The fields of nodemailer's errors. */
 interface SmtpError {
   readonly code?: string
   readonly command?: string
@@ -13,46 +16,49 @@ interface SmtpError {
   readonly rejectedErrors?: readonly SmtpError[]
 }
 
-/** Our own settings are wrong, though the server says so as if the mail were. */
+/** Replies that are caused by our settings, although they come in reply to a mail. */
 const SETTINGS_REPLY_CODES: ReadonlySet<number> = new Set([530, 535])
 const SETTINGS_ERROR_CODES: ReadonlySet<string> = new Set(["EAUTH", "ETLS", "EOAUTH2"])
-/** Before the server has greeted nothing can have been sent. */
+/** Before its greeting, nothing can have been sent to the server. */
 const NEVER_SENT_TIMEOUTS: ReadonlySet<string> = new Set(["CONNECT_TIMEOUT", "GREETING_TIMEOUT"])
-/** Nor before its certificate was believed, or where it does not speak TLS: that is our settings' fault. */
+/**
+ * Nor before its certificate was verified, or if it does not speak TLS: both are faults of our
+ * settings.
+ */
 const TLS_ERROR = /CERT|SELF_SIGNED|UNABLE_TO_|WRONG_VERSION_NUMBER/
 
-/** Replies that mean either the recipient's mailbox or a rule of the server (RFC 5321 §4.2.3). */
+/** Replies that mean the recipient's mailbox or a policy of the server (RFC 5321 §4.2.3). */
 const MAILBOX_REPLIES: ReadonlySet<number> = new Set([550, 551, 553])
-/** Words of a rejection that speak of the sender or a policy, and not of the recipient's mailbox. */
+/** Words that show a policy rejection rather than a missing mailbox. */
 const POLICY_WORDS = /relay|polic|spam|block|denied|authenticat|reputation|blacklist/i
 
-/** How an answer is known to be our settings' fault. */
+/** The code of an answer that our settings caused. */
 export const SETTINGS_ERROR_CODE = "settings"
 
-/** The code of a rejection by a rule of the server that names no status code. */
+/** The code of a policy rejection without a status code. */
 const POLICY_CODE = "policy"
 
-/** What an error of a transaction for one recipient comes to. */
+/** Maps the error of a transaction for one recipient to an answer. */
 export function deliveryAnswerFromError(error: unknown): DeliveryAnswer {
-  const given = error as SmtpError
-  const { code = "", command, originalCode = "", timeoutType = "" } = given
+  const smtpError = error as SmtpError
+  const { code = "", command, originalCode = "", timeoutType = "" } = smtpError
   if (SETTINGS_ERROR_CODES.has(code) || TLS_ERROR.test(originalCode)) {
     return { answer: "deferred", code: SETTINGS_ERROR_CODE }
   }
-  const said = command === "RCPT TO" ? (given.rejectedErrors?.[0] ?? given) : given
-  const { responseCode } = said
+  const reply = command === "RCPT TO" ? (smtpError.rejectedErrors?.[0] ?? smtpError) : smtpError
+  const { responseCode } = reply
   if (responseCode === undefined) {
-    const isBefore =
+    const isNeverSent =
       code === "EDNS" || isNeverSentCode(originalCode) || NEVER_SENT_TIMEOUTS.has(timeoutType)
-    // Whether the data was sent is not said, so it may have been taken.
-    return isBefore ? { answer: "deferred", code: "no_connection" } : { answer: "unknown" }
+    // nodemailer does not say whether the data was sent, so the mail may have been accepted.
+    return isNeverSent ? { answer: "deferred", code: "no_connection" } : { answer: "unknown" }
   }
   if (SETTINGS_REPLY_CODES.has(responseCode))
     return { answer: "deferred", code: SETTINGS_ERROR_CODE }
-  const status = smtpStatusCode(said.response, responseCode)
+  const status = smtpStatusCode(reply.response, responseCode)
   const outcome = smtpOutcome(responseCode)
   if (outcome === "not done") return { answer: "deferred", code: status }
-  // A reply that says neither yes nor no: the mail may have been taken.
+  // A reply of another class: the mail may have been accepted.
   if (outcome !== "rejected") return { answer: "unknown" }
   switch (command) {
     case "RCPT TO":
@@ -61,14 +67,14 @@ export function deliveryAnswerFromError(error: unknown): DeliveryAnswer {
     case "DATA":
       return { answer: "refused", code: status }
     default:
-      // It does not even begin to talk about this mail.
+      // The server did not get to this mail.
       return { answer: "deferred", code: status }
   }
 }
 
 /**
- * The status code behind a reply code (RFC 3463). Without one it is the reply code, or `policy` where the
- * text says that a rule of the server rejected the mail: a relay's rule must not look like a dead address.
+ * The enhanced status code of a reply (RFC 3463). Without one, the reply code, or `policy` if the
+ * text shows a policy rejection, so that a relay's rule does not look like a dead address.
  */
 export function smtpStatusCode(response = "", responseCode: number): string {
   const status = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1]
@@ -78,8 +84,8 @@ export function smtpStatusCode(response = "", responseCode: number): string {
 }
 
 /**
- * How long steps of a talk may take, milliseconds; RFC 5321 asks for ten minutes behind the data. No text
- * that is handed over is ever read as the name of a file or an address to fetch.
+ * Timeouts of an SMTP session, milliseconds; RFC 5321 requires ten minutes after the data.
+ * nodemailer must not read any text as a file name or a URL.
  */
 export const SMTP_DEFAULTS = {
   connectionTimeout: 10_000,
@@ -89,7 +95,10 @@ export const SMTP_DEFAULTS = {
   disableUrlAccess: true,
 } as const
 
-/** Bytes for one recipient. Where the server knows how, it is asked to say whether they came back. */
+/**
+ * One transaction for one recipient. It asks for delivery status notifications if the server
+ * supports them.
+ */
 export function smtpTransaction({ mailId, from, to }: MailEnvelope, raw: Buffer) {
   const dsn = { id: mailId, return: "headers", notify: ["failure", "delay"] }
   return { envelope: { from, to: [to] }, raw, dsn: { ...dsn, recipient: `rfc822;${to}` } }

@@ -1,7 +1,6 @@
 /**
- * Mails of the program over a mailer that knows bytes alone: what the built-in one remembers by itself is
- * remembered here, so that nobody gets one a second time. Whom it is handed over to is written down before,
- * so where nobody knows what became of it, also for a crash, there is at most one more copy.
+ * Sends the program's mails over a mailer that only delivers bytes. Each delivery is recorded
+ * before it starts, so after a crash or an unknown outcome a recipient gets at most one more copy.
  */
 import { ProviderOutcomeUnknown, ProviderUnavailable } from "../provider-errors.ts"
 import type { SimulatedRecords, SimulatorStore } from "../simulators/port.ts"
@@ -16,60 +15,64 @@ import type {
   MailboxAddress,
 } from "./port.ts"
 
-/** What it works with. */
+/** Ports of the sender. */
 export interface SystemMailPorts {
   readonly deliver: Mailer["deliver"]
   readonly composer: MessageComposer
   readonly memory: SimulatorStore
   readonly clock: { readonly now: () => number }
-  /** Whom the program's mails are from. */
+  /** The sender of the program's mails. */
   readonly from: () => MailboxAddress
 }
 
-/** How often it went to whom, where nobody knows whether they have it; who has it, or may twice. */
+/**
+ * Delivery state by person: sent `once` with an unknown outcome, or `has it`, also after a second
+ * such send.
+ */
 interface DeliveryRecord {
   readonly to: Readonly<Record<string, "once" | "has it">>
 }
 
 type RecipientAnswer = DeliveryAnswer | { readonly answer: "had" }
 
-/** Sends mails of the program. */
+/** Creates the sender of system mails. */
 export function createSystemMailSender(ports: SystemMailPorts): Mailer["sendSystemMail"] {
-  const handed: SimulatedRecords<DeliveryRecord> = ports.memory.recordsOf({
+  const deliveries: SimulatedRecords<DeliveryRecord> = ports.memory.recordsOf({
     provider: "mail",
-    kind: "handed",
+    kind: "deliveries",
   })
-  const underWay = new Map<string, Promise<RecipientAnswer>>()
+  const inFlight = new Map<string, Promise<RecipientAnswer>>()
   return async (mail): Promise<SystemMailAnswer> => {
-    const came = await Promise.all(
+    const answer = await Promise.all(
       mail.recipients.map(async ({ personId, address }) => {
-        const place = `${mail.mailId} ${personId}`
-        // Whoever gave up waiting for it asks again while it goes on.
-        const doing = underWay.get(place) ?? deliverTo(ports, handed, mail, personId, address)
-        underWay.set(place, doing)
-        return { personId, came: await doing.finally(() => underWay.delete(place)) }
+        const deliveryKey = `${mail.mailId} ${personId}`
+        // A caller that gave up waiting asks again while the first delivery continues.
+        const delivery =
+          inFlight.get(deliveryKey) ?? deliverTo(ports, deliveries, mail, personId, address)
+        inFlight.set(deliveryKey, delivery)
+        return { personId, answer: await delivery.finally(() => inFlight.delete(deliveryKey)) }
       }),
     )
-    return combineAnswers(came)
+    return combineAnswers(answer)
   }
 }
 
 async function deliverTo(
   { deliver, composer, from: sender, clock }: SystemMailPorts,
-  handed: SimulatedRecords<DeliveryRecord>,
+  deliveries: SimulatedRecords<DeliveryRecord>,
   { mailId, companyId, subject, text }: SystemMail,
   personId: PersonId,
   address: string,
 ): Promise<RecipientAnswer> {
-  const mark = async (how: DeliveryRecord["to"][string] | null) => {
-    await handed.update(mailId, companyId, (known) => {
-      const { [personId]: _former, ...others } = known?.to ?? {}
-      return { to: how === null ? others : { ...others, [personId]: how } }
+  const setState = async (state: DeliveryRecord["to"][string] | null) => {
+    await deliveries.update(mailId, companyId, (known) => {
+      const { [personId]: _previous, ...others } = known?.to ?? {}
+      return { to: state === null ? others : { ...others, [personId]: state } }
     })
   }
-  const known = (await handed.find(mailId))?.to[personId]
+  const known = (await deliveries.find(mailId))?.to[personId]
   if (known === "has it") return { answer: "had" }
-  await mark(known === "once" ? "has it" : "once")
+  await setState(known === "once" ? "has it" : "once")
   const from = sender()
   const copyFor = await composer.compose({
     mailId,
@@ -83,26 +86,28 @@ async function deliverTo(
   const messageId = `<${mailId}.${personId}@${from.address.slice(from.address.indexOf("@") + 1)}>`
   const bytes = copyFor({ to: { name: "", address }, messageId, unsubscribeUrl: null })
   const envelope = { companyId, mailId, from: from.address, to: address }
-  const came = await deliver({ ...envelope, addressTag: personId as string as AddressTag }, bytes)
-  if (came.answer === "accepted") await mark("has it")
-  else if (came.answer !== "unknown") await mark(known ?? null)
-  // It went out twice, and nobody says what became of it: there is no third time.
-  return came.answer === "unknown" && known === "once" ? { answer: "had" } : came
+  const answer = await deliver({ ...envelope, addressTag: personId as string as AddressTag }, bytes)
+  if (answer.answer === "accepted") await setState("has it")
+  else if (answer.answer !== "unknown") await setState(known ?? null)
+  // Two sends had an unknown outcome: don't send a third copy.
+  return answer.answer === "unknown" && known === "once" ? { answer: "had" } : answer
 }
 
-/** @throws ProviderUnavailable, ProviderOutcomeUnknown where it is to be sent again */
+/** @throws ProviderUnavailable, ProviderOutcomeUnknown if the mail has to be sent again */
 function combineAnswers(
-  all: readonly { readonly personId: PersonId; readonly came: RecipientAnswer }[],
+  all: readonly { readonly personId: PersonId; readonly answer: RecipientAnswer }[],
 ): SystemMailAnswer {
-  const refused = all.flatMap(({ came }) => (came.answer === "refused" ? [came] : []))
+  const refused = all.flatMap(({ answer }) => (answer.answer === "refused" ? [answer] : []))
   const [first] = refused
   if (first !== undefined) return { answer: "refused", code: first.code }
-  if (all.some(({ came }) => came.answer === "unknown")) {
-    throw new ProviderOutcomeUnknown("the server of mail did not answer")
+  if (all.some(({ answer }) => answer.answer === "unknown")) {
+    throw new ProviderOutcomeUnknown("the mail server did not answer")
   }
-  if (all.some(({ came }) => came.answer === "deferred")) {
-    throw new ProviderUnavailable("the server of mail took nothing")
+  if (all.some(({ answer }) => answer.answer === "deferred")) {
+    throw new ProviderUnavailable("the mail server accepted nothing")
   }
-  const from = all.flatMap(({ came, personId }) => (came.answer === "rejected" ? [personId] : []))
+  const from = all.flatMap(({ answer, personId }) =>
+    answer.answer === "rejected" ? [personId] : [],
+  )
   return from.length === 0 ? { answer: "taken" } : { answer: "bounced", from }
 }

@@ -1,7 +1,8 @@
 /**
- * Addresses by Google Places (New): https://developers.google.com/maps/documentation/places/web-service.
- * The suggestions of a session and its pick are billed as one, by the session's token; the dearest field
- * of the mask sets the price of a pick, so it names only what an address is made of.
+ * Addresses by Google Places (New):
+ * https://developers.google.com/maps/documentation/places/web-service. Google bills the suggestions
+ * of a session and its pick together, by the session's token. The most expensive field of the mask
+ * sets the price of a pick, so the mask names only the parts of an address.
  */
 import { z } from "zod"
 import { requestJson } from "../json-request.ts"
@@ -12,7 +13,7 @@ const GOOGLE_URL = "https://places.googleapis.com"
 const PROVIDER = "Google Places"
 const FIELD_MASK = "id,formattedAddress,addressComponents,location"
 
-/** How Google is reached. */
+/** How to reach Google. */
 export interface GooglePlacesSettings {
   readonly key: string
   /** Another address than Google's own. */
@@ -20,7 +21,7 @@ export interface GooglePlacesSettings {
 }
 
 const GoogleText = z.object({ text: z.string() })
-/** A suggestion may also be of something to search for: that has no address. */
+/** A suggestion without a place is a search term and has no address. */
 const SuggestionsResponse = z.object({
   suggestions: z
     .array(
@@ -53,7 +54,7 @@ const PlaceResponse = z.object({
   }),
 })
 
-/** Opens the adapter. It calls nobody before the first look-up. */
+/** Opens the adapter; it connects for the first request. */
 export function openGooglePlaces({ key, url = GOOGLE_URL }: GooglePlacesSettings): PlacesProvider {
   const headers = { "X-Goog-Api-Key": key }
   return {
@@ -76,7 +77,7 @@ export function openGooglePlaces({ key, url = GOOGLE_URL }: GooglePlacesSettings
         .slice(0, MAX_SUGGESTIONS)
     },
     findAddress: async (placeId, { session }: PlaceLookup) => {
-      // Whatever else is no id of Google's, and must not become another path.
+      // Other text is not an id of Google's and must not change the path.
       if (!/^[\w-]+$/.test(placeId)) return null
       const place = new URL(`/v1/places/${placeId}`, url)
       place.searchParams.set("sessionToken", session)
@@ -93,7 +94,7 @@ export function openGooglePlaces({ key, url = GOOGLE_URL }: GooglePlacesSettings
   }
 }
 
-/** An id that was never one is an invalid argument to Google, one that is over is not found. */
+/** Google answers a malformed id with INVALID_ARGUMENT, and an expired one with 404. */
 function isUnknownPlace(status: number, value: unknown): boolean {
   const Refused = z.object({ error: z.object({ status: z.string(), message: z.string() }) })
   const { data } = Refused.safeParse(value)
@@ -102,12 +103,12 @@ function isUnknownPlace(status: number, value: unknown): boolean {
 }
 
 const misconfigured = (status: number) =>
-  new PlacesMisconfigured(`${PROVIDER} answered ${status}: look at PLACES_GOOGLE_KEY and its quota`)
+  new PlacesMisconfigured(`${PROVIDER} answered ${status}: check PLACES_GOOGLE_KEY and its quota`)
 
-/** @throws PlacesMisconfigured where what was answered has another form */
-function parseResponse<T>(form: z.ZodType<T>, value: unknown): T {
-  const { data } = form.safeParse(value)
-  if (data === undefined) throw new PlacesMisconfigured(`${PROVIDER} answered in another form`)
+/** @throws PlacesMisconfigured if the answer does not match the schema */
+function parseResponse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const { data } = schema.safeParse(value)
+  if (data === undefined) throw new PlacesMisconfigured(`${PROVIDER} answered in an unknown form`)
   return data
 }
 

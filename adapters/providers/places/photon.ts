@@ -1,6 +1,7 @@
 /**
- * Addresses by Photon (https://github.com/komoot/photon), the search over OpenStreetMap that anybody can
- * run. It has no look-up by id: the id of a place is its address, sealed for the company that was shown it.
+ * Addresses by Photon (https://github.com/komoot/photon), a search over OpenStreetMap that can be
+ * self-hosted. Photon has no lookup by id, so a place's id is its address, sealed for the company
+ * that received the suggestion.
  */
 import { z } from "zod"
 import { requestJson } from "../json-request.ts"
@@ -11,25 +12,25 @@ import { MAX_SUGGESTIONS, PlacesMisconfigured } from "./port.ts"
 
 const PROVIDER = "Photon"
 const ID_PREFIX = "ph_"
-/** What the ids are sealed for: nothing else that is sealed opens as one. */
+/** Separates the ids from other sealed values. */
 const SEAL_CONTEXT = ["places", "photon"]
-/** The longest id that a caller may send back. */
+/** Longest id that a caller may send. */
 const MAX_ID_LENGTH = 1_000
 
-/** How Photon is reached. */
+/** How to reach Photon. */
 export interface PhotonSettings {
   /** The address of a server, such as https://photon.example.com. */
   readonly url: string
   readonly sealing: Pick<Sealing, "sealBytes" | "openBytes">
 }
 
-/** What is not said is empty; a postcode may be a number. */
+/** Missing values become empty; a postcode may be a number. */
 const optionalText = z
   .union([z.string(), z.number()])
   .nullish()
-  .transform((said) => (said === null || said === undefined ? "" : String(said)))
+  .transform((value) => (value === null || value === undefined ? "" : String(value)))
 const PhotonFeature = z.object({
-  // GeoJSON: the longitude comes first, a height may come behind.
+  // GeoJSON: longitude, latitude, and possibly a height.
   geometry: z.object({
     coordinates: z.tuple([z.number().min(-180).max(180), z.number().min(-90).max(90)], z.number()),
   }),
@@ -47,8 +48,8 @@ type PhotonFeature = z.output<typeof PhotonFeature>
 const PhotonResponse = z.object({ features: z.array(z.unknown()) })
 
 /**
- * Opens the adapter. It calls nobody before the first look-up. Its calls throw PlacesMisconfigured where Photon
- * refuses them or is none, ProviderUnavailable and ProviderOutcomeUnknown.
+ * Opens the adapter; it connects for the first request. Its calls throw PlacesMisconfigured if the
+ * server refuses them or is not Photon, ProviderUnavailable and ProviderOutcomeUnknown.
  */
 export function openPhotonPlaces({ url, sealing }: PhotonSettings): PlacesProvider {
   return {
@@ -61,12 +62,12 @@ export function openPhotonPlaces({ url, sealing }: PhotonSettings): PlacesProvid
       for (const layer of ["house", "street"]) search.searchParams.append("layer", layer)
       const { status, value } = await requestJson({ provider: PROVIDER, url: search })
       if (status !== 200) {
-        throw new PlacesMisconfigured(`${PROVIDER} answered ${status}: look at PLACES_PHOTON_URL`)
+        throw new PlacesMisconfigured(`${PROVIDER} answered ${status}: check PLACES_PHOTON_URL`)
       }
       const { data } = PhotonResponse.safeParse(value)
       if (data === undefined) {
         throw new PlacesMisconfigured(
-          `${PROVIDER} answered in another form: look at PLACES_PHOTON_URL`,
+          `${PROVIDER} answered in an unknown form: check PLACES_PHOTON_URL`,
         )
       }
       const suggested = addressesIn(data.features).map(async (address) => {
@@ -84,7 +85,7 @@ export function openPhotonPlaces({ url, sealing }: PhotonSettings): PlacesProvid
         const bytes = await sealing.openBytes(companyId, COMPANY_SUBJECT, sealed, SEAL_CONTEXT)
         return bytes === null ? null : (JSON.parse(bytes.toString()) as PlaceAddress)
       } catch (error) {
-        // Made up, changed, or of another company.
+        // The id is forged, changed, or another company's.
         if (error instanceof SealFault) return null
         throw error
       }
@@ -92,7 +93,7 @@ export function openPhotonPlaces({ url, sealing }: PhotonSettings): PlacesProvid
   }
 }
 
-/** What of the answer has an address: a feature may as well be a line, or have no name. */
+/** The addresses of an answer; features that are lines or have no name are left out. */
 function addressesIn(features: readonly unknown[]): readonly PlaceAddress[] {
   return features
     .flatMap((feature) => {
@@ -111,7 +112,7 @@ function toSuggestion({ line1, city, state, zip }: PlaceAddress, id: string): Pl
 function addressFromFeature({ geometry, properties }: PhotonFeature): PlaceAddress {
   const { name, housenumber, street, postcode: zip, city, state, countrycode } = properties
   const [lng, lat] = geometry.coordinates
-  // A street is a place of its own, whose name it is.
+  // A street is a feature whose name is the street's.
   const line1 = `${housenumber} ${street === "" ? name : street}`.trim()
   const country = countrycode.toUpperCase()
   const formatted = [line1, city, `${state} ${zip}`.trim(), country]

@@ -1,18 +1,18 @@
-/** Who knows addresses: suggestions while somebody types, and the address of the one that was picked. */
+/** Provides addresses: suggestions while a person types, and the address of the picked one. */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { ProviderUnavailable } from "../provider-errors.ts"
 
-/** A place that may be meant. */
+/** A suggested place. */
 export interface PlaceSuggestion {
-  /** What `details` is asked with: up to 1,000 characters. */
+  /** The id for `findAddress`, up to 1,000 characters. */
   readonly placeId: string
-  /** Street and number, or what stands for them. */
+  /** Street and number, or another name of the place. */
   readonly main: string
-  /** Where that is. */
+  /** The place's city and region. */
   readonly secondary: string
 }
 
-/** An address. What of it is not known is empty, never absent. */
+/** An address. Unknown parts are empty strings. */
 export interface PlaceAddress {
   readonly line1: string
   readonly city: string
@@ -23,29 +23,38 @@ export interface PlaceAddress {
   /** Degrees. */
   readonly lat: number
   readonly lng: number
-  /** The whole in one line. */
+  /** The address in one line. */
   readonly formatted: string
 }
 
-/** Who looks something up. The provider is told neither of the company nor of its key. */
+/** The context of a lookup. The provider receives neither the company nor its key. */
 export interface PlaceLookup {
   readonly companyId: CompanyId
-  /** The suggestions that lead to one pick, and the pick: a UUID. */
+  /** A UUID that groups suggestions with the pick they lead to. */
   readonly session: string
 }
 
-/** A provider of addresses. Its calls change nothing, so what went wrong may be asked again. */
+/** A provider of addresses. Its calls change nothing, so they can be retried. */
 export interface PlacesProvider {
-  /** Whether it bills suggestions and their pick as one: only then sessions are worth telling apart. */
+  /** Whether the provider bills suggestions and their pick together, so that sessions matter. */
   readonly hasSessions: boolean
-  /** Up to five places for what was typed so far. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * Suggests up to five places for the text typed so far. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly suggest: (input: string, lookUp: PlaceLookup) => Promise<readonly PlaceSuggestion[]>
-  /** The address of a place; null where there is no such place. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * The address of a place; null if there is no such place. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly findAddress: (placeId: string, lookUp: PlaceLookup) => Promise<PlaceAddress | null>
 }
 
-/** It refused what we asked it: a fault of our settings or of this program, that nobody mends by waiting. */
+/**
+ * The provider refused a request: the settings or this program are wrong, and a retry does not
+ * help.
+ */
 export class PlacesMisconfigured extends ProviderUnavailable {}
 
-/** So many places are suggested at most. */
+/** Maximum number of suggestions. */
 export const MAX_SUGGESTIONS = 5

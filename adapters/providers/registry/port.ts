@@ -1,13 +1,13 @@
 /**
- * The registry: has businesses, campaigns and numbers reviewed, so that carriers take their texts, and says
- * what came of it.
+ * The registry has businesses, campaigns and numbers reviewed, so that carriers deliver their
+ * texts.
  *
- * Everything is sent under a name of ours, the submission, by which it is asked about later.
+ * Everything is submitted under our own submission id, by which its status is checked later.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { CarrierWebhookRequest } from "../carrier/port.ts"
 
-/** A business, as it is reviewed. What was not said is null. */
+/** A business for review. Missing values are null. */
 export interface ReviewedBusiness {
   readonly legalName: string
   readonly brandName: string
@@ -35,7 +35,7 @@ export interface ReviewedBusiness {
   readonly stockTicker: string | null
 }
 
-/** A campaign, as it is reviewed. */
+/** A campaign for review. */
 export interface ReviewedCampaign {
   readonly description: string
   readonly messageFlow: string
@@ -43,9 +43,9 @@ export interface ReviewedCampaign {
   readonly hasLinks: boolean
   readonly hasPhone: boolean
   readonly directLending: boolean
-  /** Whether offers are texted, beside what people asked for. */
+  /** Whether the company texts offers in addition to requested messages. */
   readonly offers: boolean
-  /** At most so many texts a month. */
+  /** Maximum number of texts per person and month. */
   readonly mostMonthly: number
   readonly optInMessage: string
   readonly optOutMessage: string
@@ -56,44 +56,44 @@ export interface ReviewedCampaign {
   readonly termsUrl: string
 }
 
-/** How business brands are told apart. */
+/** The registry's brand types. */
 type BrandType = "low_volume" | "standard" | "sole_proprietor"
 
-/** Something that was sent, as it is asked about. */
+/** Identifies a submission. */
 export interface SubmissionReference {
-  /** Our own name for it: `reg_…`. */
+  /** Our own id: `reg_…`. */
   readonly submissionId: string
   readonly companyId: CompanyId
   readonly part: "business" | "campaign"
-  /** Whether it is a free test, which nobody reviews. */
+  /** Whether it is a free test without a review. */
   readonly isTest: boolean
-  /** What the registry calls it; null before that is known. */
+  /** The registry's id; null while it is unknown. */
   readonly ref: string | null
-  /** What people know the business by. */
+  /** The public name of the business. */
   readonly brandName: string
 }
 
-/** A business for review. */
+/** A business to submit. */
 export interface BusinessSubmission extends SubmissionReference {
   readonly part: "business"
-  /** What the registry calls a former attempt that is to be put right by this one; null: it is new. */
+  /** The registry's id of an earlier attempt that this one corrects; null for a new one. */
   readonly correctedRef: string | null
   readonly brandType: BrandType
   readonly business: ReviewedBusiness
 }
 
-/** A campaign for review. */
+/** A campaign to submit. */
 export interface CampaignSubmission extends SubmissionReference {
   readonly part: "campaign"
   readonly correctedRef: string | null
-  /** What the registry calls the business. */
+  /** The registry's id of the business. */
   readonly businessRef: string
   readonly brandType: BrandType
   readonly business: ReviewedBusiness
   readonly campaign: ReviewedCampaign
 }
 
-/** How something stands that is reviewed. Reasons are sentences for the company's people. */
+/** The state of a review. Reasons are sentences for the company's people. */
 export type Review =
   | { readonly answer: "waiting" }
   | {
@@ -101,12 +101,12 @@ export type Review =
       readonly reasons: readonly string[]
     }
 
-/** What came of sending: it is there, or was not taken because of what it says. */
+/** The result of submitting: accepted for review, or rejected because of its content. */
 export type SubmitAnswer =
   | { readonly answer: "taken"; readonly ref: string; readonly review: Review }
   | { readonly answer: "not_taken"; readonly reasons: readonly string[] }
 
-/** A number that is to be able to text. */
+/** A number to register for texting. */
 export interface NumberRegistration {
   readonly numberId: string
   readonly companyId: CompanyId
@@ -114,48 +114,50 @@ export interface NumberRegistration {
   readonly number: string
   readonly kind: "local" | "toll_free"
   readonly isTest: boolean
-  /** What the registry calls the campaign. */
+  /** The registry's id of the campaign. */
   readonly campaignRef: string
   readonly business: ReviewedBusiness
   readonly campaign: ReviewedCampaign
 }
 
-/** Something is new: it is asked about. */
+/** An event that something changed; its status has to be checked. */
 export type RegistryEvent =
   | { readonly type: "part_news"; readonly companyId: string; readonly submissionId: string }
   | { readonly type: "numbers_news"; readonly companyId: string }
 
-/** What a signature of the registry vouches for. */
+/** The events of a webhook with a valid signature. */
 export interface RegistryWebhookEvents {
-  /** UTC milliseconds, by its clock. */
+  /** UTC milliseconds, by the registry's clock. */
   readonly signedAt: number
-  /** Each by the registry's own id of it. */
+  /** Each with the registry's event id. */
   readonly events: readonly { readonly id: string; readonly event: RegistryEvent }[]
 }
 
-/** A registry. What it does throws ProviderUnavailable and ProviderOutcomeUnknown. */
+/** A registry. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown. */
 export interface Registry {
-  /** Whether it is the built-in one, which nobody reviews anything for. */
+  /** Whether this is the simulator, which reviews nothing. */
   readonly isSimulator: boolean
-  /** Whether the same submission again is one thing. */
+  /** Whether the same submission twice is one submission. */
   readonly isIdempotent: boolean
-  /** What it does not know so long after it was sent it never got, milliseconds. */
+  /**
+   * A submission that the registry does not know after this time was never received, milliseconds.
+   */
   readonly notReceivedAfterMs: number
-  /** Sends a business or a campaign. */
+  /** Submits a business or a campaign. */
   readonly submit: (submission: BusinessSubmission | CampaignSubmission) => Promise<SubmitAnswer>
-  /** Asks how something stands that was sent. */
+  /** Checks the status of a submission. */
   readonly checkStatus: (
-    asked: SubmissionReference,
+    submission: SubmissionReference,
   ) => Promise<SubmitAnswer | { readonly answer: "unknown" }>
-  /** Has a number registered, once, and says how that stands. */
+  /** Registers a number; idempotent. Returns the state of its review. */
   readonly registerNumber: (registration: NumberRegistration) => Promise<Review>
-  /** Gives back the code that was texted to a sole proprietor; whether it was right. */
+  /** Verifies the code that was texted to a sole proprietor; returns whether it was right. */
   readonly verifyCode: (businessRef: string, code: string) => Promise<boolean>
-  /** Ends a campaign, because its company is erased; one that it does not have: nothing. */
+  /** Ends a campaign because its company is erased; idempotent. */
   readonly endCampaign: (
-    asked: Pick<SubmissionReference, "companyId" | "isTest" | "ref">,
+    submission: Pick<SubmissionReference, "companyId" | "isTest" | "ref">,
   ) => Promise<void>
-  /** What was called back; pure. `forged`: the registry did not sign it, or not for this address. */
+  /** The events of a webhook; pure. `forged`: the signature is invalid or for another address. */
   readonly readWebhook: (
     call: CarrierWebhookRequest,
     now: number,

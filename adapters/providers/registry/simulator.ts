@@ -1,6 +1,6 @@
 /**
- * The built-in registry: it takes everything, and nobody reviews it: an operator answers, or `confirm` does
- * in test mode. What it does next can be set (`simulator set registration …`).
+ * The simulated registry: it accepts everything. An operator reviews submissions, or `confirm` does
+ * in test mode. Operators set the next outcomes with `simulator set registration …`.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
@@ -11,15 +11,14 @@ import type { Registry, Review, SubmitAnswer, SubmissionReference } from "./port
 const SLOW_DELAY_MS = 2_000
 const NOT_RECEIVED_AFTER_MS = 10 * 60_000
 
-/** What is remembered of something that was sent, by its submission, or of a number. */
+/** A stored submission or number. */
 interface SimulatedSubmission {
   readonly review: Review
   readonly companyId: CompanyId
-  /** Whether it waits for the code that a real one would text. */
+  /** Whether it waits for the code that a real registry would text. */
   readonly needsCode: boolean
 }
 
-/** What the built-in registry works with. */
 interface SimulatedRegistryPorts {
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
@@ -28,23 +27,25 @@ interface SimulatedRegistryPorts {
 
 const REVIEWS_BY_OUTCOME: Readonly<Record<string, Review>> = {
   approve: { answer: "approved", reasons: [] },
-  reject: { answer: "rejected", reasons: ["The stand-in of the registry was told to reject it."] },
+  reject: { answer: "rejected", reasons: ["The simulated registry is set to reject it."] },
   "action-needed": {
     answer: "action_needed",
-    reasons: ["The stand-in of the registry was told to ask for something."],
+    reasons: ["The simulated registry is set to ask for a correction."],
   },
 }
 
-/** What the built-in registry calls a submission. */
 const simulatedRefOf = (submissionId: string) => `builtin-${submissionId}`
 
-/** The built-in registry. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown, as they are set to. */
+/**
+ * Opens the simulator. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown as the
+ * simulator is set.
+ */
 export function openSimulatedRegistry({
   simulatorMemory: memory,
   simulators,
   pacer,
 }: SimulatedRegistryPorts): Registry {
-  const parts = memory.recordsOf<SimulatedSubmission>({
+  const submissions = memory.recordsOf<SimulatedSubmission>({
     provider: REGISTRATION_SIMULATOR.name,
     kind: "part",
   })
@@ -54,8 +55,11 @@ export function openSimulatedRegistry({
     if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
     return outcome
   }
-  /** What is set for a review is used up by one; looking for news uses up nothing else. */
-  const reviewed = async (): Promise<Review> => {
+  /**
+   * Uses up the next outcome only if it is a review, so that status checks leave other outcomes
+   * alone.
+   */
+  const nextReview = async (): Promise<Review> => {
     const set = (await simulators.list()).find(({ name }) => name === REGISTRATION_SIMULATOR.name)
     const isReview = set !== undefined && REVIEWS_BY_OUTCOME[set.outcome] !== undefined
     return (
@@ -74,7 +78,7 @@ export function openSimulatedRegistry({
       const needsCode = part === "business" && brandType === "sole_proprietor" && !isTest
       const review =
         REVIEWS_BY_OUTCOME[outcome] ?? (needsCode ? CODE_NEEDED_REVIEW : WAITING_REVIEW)
-      const known = await parts.insertIfAbsent(submissionId, companyId, {
+      const known = await submissions.insertIfAbsent(submissionId, companyId, {
         review,
         companyId,
         needsCode,
@@ -83,17 +87,17 @@ export function openSimulatedRegistry({
       return takenAnswer(submissionId, known)
     },
     checkStatus: async ({ submissionId, companyId }) => {
-      const known = await parts.find(submissionId)
+      const known = await submissions.find(submissionId)
       if (known === null) return { answer: "unknown" }
       if (known.review.answer !== "waiting") return takenAnswer(submissionId, known)
-      const review = await reviewed()
+      const review = await nextReview()
       if (review.answer === "waiting") return takenAnswer(submissionId, known)
-      const kept = await parts.update(submissionId, companyId, (one) =>
+      const updated = await submissions.update(submissionId, companyId, (one) =>
         one === null || one.review.answer === "waiting" ? { ...known, review } : one,
       )
-      return takenAnswer(submissionId, kept)
+      return takenAnswer(submissionId, updated)
     },
-    // Nobody looks at a number here: it can text once its campaign can.
+    // The simulator reviews no numbers: one can text as soon as its campaign can.
     registerNumber: async () => {
       const outcome = await next()
       if (outcome === "silent") throw new ProviderOutcomeUnknown("the registry did not answer")
@@ -101,17 +105,17 @@ export function openSimulatedRegistry({
     },
     verifyCode: async (businessRef, code) => {
       const name = businessRef.replace(/^builtin-/, "")
-      const known = await parts.find(name)
+      const known = await submissions.find(name)
       if (known === null || !/^\d{6}$/.test(code)) return false
       if (known.needsCode) {
         const approved = { ...known, review: APPROVED_REVIEW, needsCode: false }
-        await parts.update(name, known.companyId, () => approved)
+        await submissions.update(name, known.companyId, () => approved)
       }
       return true
     },
-    // What it remembers goes with the company's rows.
+    // The records are deleted with the company's rows.
     endCampaign: async () => undefined,
-    // It calls nobody back.
+    // The simulator sends no webhooks.
     readWebhook: () => "forged",
   }
 }
@@ -119,7 +123,7 @@ export function openSimulatedRegistry({
 const CODE_NEEDED_REVIEW: Review = {
   answer: "action_needed",
   reasons: [
-    "A code is texted to the sole proprietor; it has to be given back. The stand-in takes any six digits.",
+    "A real registry would text a code to the sole proprietor. Enter any six digits to confirm it here.",
   ],
 }
 const WAITING_REVIEW: Review = { answer: "waiting" }
@@ -131,32 +135,34 @@ const takenAnswer = (submissionId: string, { review }: SimulatedSubmission): Sub
   review,
 })
 
-// Two registries as one: what is sent in test mode is of the built-in one, and all else of the real one. So
-// a company can try the whole of registration on an installation that reaches carriers.
+// Combines two registries: test submissions use the simulator, all others the real registry. So a
+// company can try the whole registration on an installation with a real registry.
 
-/** What the built-in registry calls what was sent to it. */
+/** Ids of the simulator. */
 const SIMULATED_REF = /^builtin-/
 
 /**
- * Joins them. What is promised of it is what the real one keeps: a submission is handed over once, and what
- * is unknown is waited for as long as there.
+ * Combines the registries. `isIdempotent` and `notReceivedAfterMs` are the real registry's, which
+ * are stricter.
  */
-export function combineRegistries(builtIn: Registry, real: Registry): Registry {
-  const of = (ref: string | null) => (SIMULATED_REF.test(ref ?? "") ? builtIn : real)
-  const ofAsked = ({ isTest, ref }: Pick<SubmissionReference, "isTest" | "ref">) =>
-    isTest ? builtIn : of(ref)
+export function combineRegistries(simulator: Registry, real: Registry): Registry {
+  const registryOf = (ref: string | null) => (SIMULATED_REF.test(ref ?? "") ? simulator : real)
+  const registryFor = ({ isTest, ref }: Pick<SubmissionReference, "isTest" | "ref">) =>
+    isTest ? simulator : registryOf(ref)
   return {
     ...real,
-    submit: (submission) => ofAsked(submission).submit(submission),
-    checkStatus: (asked) => ofAsked(asked).checkStatus(asked),
+    submit: (submission) => registryFor(submission).submit(submission),
+    checkStatus: (submission) => registryFor(submission).checkStatus(submission),
     registerNumber: (registration) =>
-      (registration.isTest ? builtIn : of(registration.campaignRef)).registerNumber(registration),
-    verifyCode: (businessRef, code) => of(businessRef).verifyCode(businessRef, code),
-    endCampaign: (asked) => ofAsked(asked).endCampaign(asked),
+      (registration.isTest ? simulator : registryOf(registration.campaignRef)).registerNumber(
+        registration,
+      ),
+    verifyCode: (businessRef, code) => registryOf(businessRef).verifyCode(businessRef, code),
+    endCampaign: (submission) => registryFor(submission).endCampaign(submission),
   }
 }
 
-/** What it can be told to do. */
+/** The simulator's outcomes. */
 export const REGISTRATION_SIMULATOR = {
   name: "registration",
   outcomes: ["approve", "reject", "action-needed"],

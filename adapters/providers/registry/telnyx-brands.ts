@@ -1,6 +1,6 @@
 /**
- * Businesses at Telnyx: brands. The same brand twice is two, each with its fee, so it is sent once, and
- * found by the address of its news, which holds our id of the submission.
+ * Businesses at Telnyx, which calls them brands. A brand that is sent twice becomes two, each with
+ * a fee. So it is sent once and found by its webhook address, which contains our submission id.
  */
 import { isProviderError, withUnknownOutcome } from "../provider-errors.ts"
 import type { TelnyxClient } from "../telnyx/client.ts"
@@ -30,7 +30,7 @@ import {
 } from "./telnyx-schemas.ts"
 import type { z } from "zod"
 
-/** What the parts of the registry need. */
+/** The ports of Telnyx's registry. */
 export interface TelnyxRegistryPorts {
   readonly telnyx: TelnyxClient
   readonly addressing: WebhookAddressing
@@ -45,17 +45,17 @@ const ENTITY_TYPES = {
   sole_proprietor: "SOLE_PROPRIETOR",
 } as const
 
-/** What the registry calls the form of a business; one whose shares are traded is public. */
+/** The registry's entity type of a business; one with traded shares is public. */
 export function entityTypeOf({ entityType, stockTicker }: ReviewedBusiness): string {
   const known = ENTITY_TYPES[entityType]
   return known === "PRIVATE_PROFIT" && stockTicker !== null ? "PUBLIC_PROFIT" : known
 }
 
-/** The part of the registry that is about businesses. */
+/** The business part of the registry. */
 export function telnyxBrands(ports: TelnyxRegistryPorts): {
   readonly submit: (submission: BusinessSubmission) => Promise<SubmitAnswer>
-  readonly ask: Registry["checkStatus"]
-  readonly giveCode: Registry["verifyCode"]
+  readonly checkStatus: Registry["checkStatus"]
+  readonly verifyCode: Registry["verifyCode"]
 } {
   const { telnyx } = ports
   return {
@@ -63,17 +63,18 @@ export function telnyxBrands(ports: TelnyxRegistryPorts): {
       submission.correctedRef === null
         ? createBrand(ports, submission)
         : correctBrand(ports, submission, submission.correctedRef),
-    ask: async (asked) => {
-      const brand = await findBrand(ports, asked)
+    checkStatus: async (submission) => {
+      const brand = await findBrand(ports, submission)
       if (brand === null) return { answer: "unknown" }
       return { answer: "taken", ref: brand.brandId, review: await readBrandReview(telnyx, brand) }
     },
-    giveCode: async (businessRef, code) => {
+    verifyCode: async (businessRef, code) => {
       const path = `${brandPath(businessRef)}/smsOtp`
-      const given = await telnyx.request({ method: "PUT", path, body: { otpPin: code } })
-      if (given.outcome === "done") return true
-      if (isAccountRefusal(given)) throw telnyxUnavailable("a code", given)
-      // A code lives for a day: whoever comes later needs another one.
+      const verified = await telnyx.request({ method: "PUT", path, body: { otpPin: code } })
+      if (verified.outcome === "done") return true
+      if (isAccountRefusal(verified))
+        throw telnyxUnavailable("the verification of a code", verified)
+      // A code is valid for a day; a later caller needs a new one.
       await sendNewCode(telnyx, businessRef)
       return false
     },
@@ -82,7 +83,7 @@ export function telnyxBrands(ports: TelnyxRegistryPorts): {
 
 const brandPath = (brandId: string) => `/10dlc/brand/${encodeURIComponent(brandId)}`
 
-/** The brands of a company under a name, the newest first. */
+/** The brands of a company with a name, newest first. */
 export async function* listBrands(
   { telnyx }: Pick<TelnyxRegistryPorts, "telnyx">,
   { brandName, companyId }: Pick<SubmissionReference, "brandName" | "companyId">,
@@ -96,11 +97,11 @@ export async function* listBrands(
 
 async function findBrand(
   ports: TelnyxRegistryPorts,
-  asked: SubmissionReference,
+  submission: SubmissionReference,
 ): Promise<TelnyxBrand | null> {
-  if (asked.ref !== null) return fetchBrand(ports.telnyx, asked.ref)
-  const path = submissionWebhookPath(ports.addressing, asked)
-  for await (const brand of listBrands(ports, asked)) {
+  if (submission.ref !== null) return fetchBrand(ports.telnyx, submission.ref)
+  const path = submissionWebhookPath(ports.addressing, submission)
+  for await (const brand of listBrands(ports, submission)) {
     if (brand.webhookURL?.endsWith(path) === true) return brand
   }
   return null
@@ -110,7 +111,7 @@ async function fetchBrand(telnyx: TelnyxClient, brandId: string): Promise<Telnyx
   const found = await telnyx.request({ method: "GET", path: brandPath(brandId) })
   if (found.outcome === "done") return parseTelnyxAnswer(TelnyxBrand, found.value)
   if (found.status === 404) return null
-  throw telnyxUnavailable("a look at a brand", found)
+  throw telnyxUnavailable("the request for a brand", found)
 }
 
 async function createBrand(
@@ -125,12 +126,12 @@ async function createBrand(
     ...(isTest ? { mock: true } : {}),
     webhookURL: submissionWebhookUrl(addressing, submission),
   }
-  const made = await telnyx.request({ method: "POST", path: "/10dlc/brand", body })
-  if (made.outcome === "refused") return rejectedSubmission("the business", made)
-  return startBrandReview(telnyx, parseTelnyxAnswer(TelnyxBrand, made.value))
+  const created = await telnyx.request({ method: "POST", path: "/10dlc/brand", body })
+  if (created.outcome === "refused") return rejectedSubmission("the business", created)
+  return startBrandReview(telnyx, parseTelnyxAnswer(TelnyxBrand, created.value))
 }
 
-/** Puts a brand right, and has it looked at again: with a new code, where only that is missing. */
+/** Corrects a brand and requests another review, or a new code if only the code is missing. */
 async function correctBrand(
   { telnyx, addressing }: TelnyxRegistryPorts,
   submission: BusinessSubmission,
@@ -147,15 +148,17 @@ async function correctBrand(
     if (business.entityType === "sole_proprietor" && !(await isCodeVerified(telnyx, brandId))) {
       return { answer: "taken", ref: brandId, review: await sendCode(telnyx, brandId) }
     }
-    const again = await telnyx.request({ method: "PUT", path: `${brandPath(brandId)}/revet` })
-    if (again.outcome === "done") return takenAnswer(parseTelnyxAnswer(TelnyxBrand, again.value))
-    // It is right by now, and that nobody looks at it again is what people have to know.
-    const { reasons } = rejectedSubmission("another review of the business", again)
+    const revetted = await telnyx.request({ method: "PUT", path: `${brandPath(brandId)}/revet` })
+    if (revetted.outcome === "done")
+      return takenAnswer(parseTelnyxAnswer(TelnyxBrand, revetted.value))
+    // The correction succeeded, but the review could not be requested again; people have to know
+    // that.
+    const { reasons } = rejectedSubmission("another review of the business", revetted)
     return { answer: "taken", ref: brandId, review: { answer: "action_needed", reasons } }
   })
 }
 
-/** What was sent just now: whatever somebody has to do is told with its reasons once it is asked about. */
+/** The answer to a submission. Reasons for an action are read by the first status check. */
 function takenAnswer(brand: TelnyxBrand): SubmitAnswer {
   const review = brandReview(brand)
   const { brandId: ref } = brand
@@ -166,20 +169,20 @@ function takenAnswer(brand: TelnyxBrand): SubmitAnswer {
   }
 }
 
-/** A new brand; of one person it is told with a code. */
+/** Starts the review of a new brand; a sole proprietor gets a code. */
 async function startBrandReview(telnyx: TelnyxClient, brand: TelnyxBrand): Promise<SubmitAnswer> {
   const { brandId: ref, entityType } = brand
   if (entityType !== "SOLE_PROPRIETOR" || !isIdentityPending(brand)) return takenAnswer(brand)
   try {
     return { answer: "taken", ref, review: await sendCode(telnyx, ref) }
   } catch (error) {
-    // The brand is there: whoever asks about it has the code texted.
+    // The brand exists, so the next status check sends the code.
     if (!isProviderError(error)) throw error
     return { answer: "taken", ref, review: WAITING_REVIEW }
   }
 }
 
-/** Whether it is registered, and nobody has said yet whose it is. */
+/** Whether the brand is registered and its identity not verified yet. */
 function isIdentityPending(brand: TelnyxBrand): boolean {
   const { answer } = brandReview(brand)
   if (answer === "approved" || answer === "rejected") return false
@@ -195,22 +198,22 @@ async function readBrandReview(telnyx: TelnyxClient, brand: TelnyxBrand): Promis
   }
   if (review.answer !== "action_needed") return review
   const path = `/10dlc/brand/feedback/${encodeURIComponent(brand.brandId)}`
-  const said = await telnyx.request({ method: "GET", path })
-  if (said.outcome === "refused") return review
+  const feedback = await telnyx.request({ method: "GET", path })
+  if (feedback.outcome === "refused") return review
   const [generic = ""] = review.reasons
   return reviewWithReasons(
     "action_needed",
-    parseTelnyxAnswer(TelnyxBrandFeedback, said.value).category,
+    parseTelnyxAnswer(TelnyxBrandFeedback, feedback.value).category,
     generic,
   )
 }
 
-/** The fields of a brand that can be changed later too. */
+/** The fields of a brand that can be changed later. */
 function brandBody(business: ReviewedBusiness, brandName: string): object {
   const { street, street2, region, country, postalCode, website, ein, legalName } = business
   const { stockExchange, stockTicker } = business
   const entityType = entityTypeOf(business)
-  const isOfOne = entityType === "SOLE_PROPRIETOR"
+  const isSoleProprietor = entityType === "SOLE_PROPRIETOR"
   return {
     entityType,
     displayName: brandName,
@@ -220,8 +223,8 @@ function brandBody(business: ReviewedBusiness, brandName: string): object {
     phone: business.repPhone,
     firstName: business.repFirstName,
     lastName: business.repLastName,
-    ...(isOfOne ? {} : { companyName: legalName }),
-    ...(isOfOne || ein === null ? {} : { ein }),
+    ...(isSoleProprietor ? {} : { companyName: legalName }),
+    ...(isSoleProprietor || ein === null ? {} : { ein }),
     street: street2 === null ? street : `${street}, ${street2}`,
     city: business.city,
     state: country === "US" ? region.toUpperCase() : region,
@@ -242,35 +245,34 @@ type TelnyxVerificationCode = z.infer<typeof TelnyxVerificationCode>
 const CODE_NEEDED_REVIEW: Review = {
   answer: "action_needed",
   reasons: [
-    "A code was texted to the mobile number of the sole proprietor. The registration goes on once it is given back, within 24 hours.",
+    "A code was texted to the mobile number of the sole proprietor. Enter it within 24 hours to continue the registration.",
   ],
 }
 const CODE_TEXTS = {
-  pinSms: "Your code to register your business for texting is @OTP_PIN@. It is good for 24 hours.",
-  successSms: "The code was right. The registration of your business for texting goes on.",
+  pinSms: "Your code to register your business for texting is @OTP_PIN@. It expires in 24 hours.",
+  successSms: "The code was right. The registration of your business for texting continues.",
 }
-/** A code that nobody can give back any more. */
+/** Statuses of a code that can no longer be entered. */
 const EXPIRED_CODE_STATUSES: ReadonlySet<string> = new Set(["EXPIRED", "FAILED"])
 
 const codePath = (brandId: string) => `/10dlc/brand/${encodeURIComponent(brandId)}/smsOtp`
 
-/** What is known of the code of a brand; null where none was texted. */
+/** The code of a brand; null if none was sent. */
 async function readCode(
   telnyx: TelnyxClient,
   brandId: string,
 ): Promise<TelnyxVerificationCode | null> {
   const found = await telnyx.request({ method: "GET", path: codePath(brandId) })
   if (found.outcome === "done") return parseTelnyxAnswer(TelnyxVerificationCode, found.value)
-  if (isAccountRefusal(found)) throw telnyxUnavailable("a look at a code", found)
+  if (isAccountRefusal(found)) throw telnyxUnavailable("the request for a code's status", found)
   return null
 }
 
-/** Whether the code of a brand was given back. */
 async function isCodeVerified(telnyx: TelnyxClient, brandId: string): Promise<boolean> {
   return Boolean((await readCode(telnyx, brandId))?.verifyDate)
 }
 
-/** Has a code texted, and says what is to be done with it. */
+/** Sends a code; returns the review that asks for it. */
 async function sendCode(telnyx: TelnyxClient, brandId: string): Promise<Review> {
   const texted = await telnyx.request({ method: "POST", path: codePath(brandId), body: CODE_TEXTS })
   if (texted.outcome === "done") return CODE_NEEDED_REVIEW
@@ -278,7 +280,7 @@ async function sendCode(telnyx: TelnyxClient, brandId: string): Promise<Review> 
   return { answer: "action_needed", reasons }
 }
 
-/** What is to be done where no code was given back: one that was never texted is texted now. */
+/** The review that asks for the code; sends the first code if there is none. */
 async function codeReview(
   telnyx: TelnyxClient,
   brandId: string,
@@ -287,7 +289,7 @@ async function codeReview(
   return code === null ? sendCode(telnyx, brandId) : CODE_NEEDED_REVIEW
 }
 
-/** Has another code texted where the last one can be given back no more. */
+/** Sends a new code if the last one has expired. */
 async function sendNewCode(telnyx: TelnyxClient, brandId: string): Promise<void> {
   const code = await readCode(telnyx, brandId)
   if (code === null || EXPIRED_CODE_STATUSES.has(code.deliveryStatus ?? ""))

@@ -1,4 +1,4 @@
-/** Campaigns at Telnyx. Our id of a submission goes along as their reference, which they take once. */
+/** Campaigns at Telnyx. Our submission id is sent as the reference, which Telnyx accepts once. */
 import { withUnknownOutcome } from "../provider-errors.ts"
 import type { TelnyxClient } from "../telnyx/client.ts"
 import { telnyxUnavailable, parseTelnyxAnswer } from "../telnyx/client.ts"
@@ -15,40 +15,40 @@ import {
 import type { TelnyxRegistryPorts } from "./telnyx-brands.ts"
 import { listBrands } from "./telnyx-brands.ts"
 
-/** Keywords as Telnyx's own replies know them. */
+/** The keywords of Telnyx's automatic replies. */
 const KEYWORDS = {
   optinKeywords: "START,UNSTOP",
   optoutKeywords: "STOP,STOPALL,UNSUBSCRIBE,CANCEL,END,QUIT",
   helpKeywords: "HELP,INFO",
 }
-/** Refused ones can be looked at again. */
+/** Statuses of refused campaigns that can be reviewed again. */
 const APPEALABLE_STATUSES: ReadonlySet<string> = new Set(["TELNYX_FAILED", "MNO_REJECTED"])
 const LINK = /https?:\/\/[^\s"'<>]*[^\s"'<>.,;:!?)]/
 
-/** The part of the registry that is about campaigns. */
+/** The campaign part of the registry. */
 export function telnyxCampaigns(ports: TelnyxRegistryPorts): {
   readonly submit: (submission: CampaignSubmission) => Promise<SubmitAnswer>
-  readonly ask: Registry["checkStatus"]
-  readonly end: Registry["endCampaign"]
+  readonly checkStatus: Registry["checkStatus"]
+  readonly endCampaign: Registry["endCampaign"]
 } {
   const { telnyx } = ports
   return {
     submit: async (submission) => {
       const { correctedRef } = submission
-      const former = correctedRef === null ? null : await fetchCampaign(telnyx, correctedRef)
-      // What has expired comes back by no correction.
-      if (former === null || isExpired(former)) return createCampaign(ports, submission)
-      return correctCampaign(ports, submission, former)
+      const existing = correctedRef === null ? null : await fetchCampaign(telnyx, correctedRef)
+      // An expired campaign cannot be corrected.
+      if (existing === null || isExpired(existing)) return createCampaign(ports, submission)
+      return correctCampaign(ports, submission, existing)
     },
-    ask: async (asked) => {
-      const campaign = await findCampaign(ports, asked)
+    checkStatus: async (submission) => {
+      const campaign = await findCampaign(ports, submission)
       return campaign === null ? { answer: "unknown" } : takenAnswer(campaign)
     },
-    end: async ({ ref }) => {
+    endCampaign: async ({ ref }) => {
       if (ref === null) return
       const ended = await telnyx.request({ method: "DELETE", path: campaignPath(ref) })
       if (ended.outcome === "done" || ended.status === 404) return
-      // One that was ended before is refused.
+      // Telnyx refuses to end a campaign that has already ended.
       const campaign = await fetchCampaign(telnyx, ref)
       if (campaign !== null && !isExpired(campaign))
         throw telnyxUnavailable("the end of a campaign", ended)
@@ -72,23 +72,23 @@ async function fetchCampaign(
   const found = await telnyx.request({ method: "GET", path: campaignPath(campaignId) })
   if (found.outcome === "done") return parseTelnyxAnswer(TelnyxCampaign, found.value)
   if (found.status === 404) return null
-  throw telnyxUnavailable("a look at a campaign", found)
+  throw telnyxUnavailable("the request for a campaign", found)
 }
 
 async function findCampaign(
   ports: TelnyxRegistryPorts,
-  asked: SubmissionReference,
+  submission: SubmissionReference,
 ): Promise<TelnyxCampaign | null> {
-  if (asked.ref !== null) return fetchCampaign(ports.telnyx, asked.ref)
-  // They are listed by brand, and of a company's brands we know the name.
-  for await (const { brandId } of listBrands(ports, asked)) {
-    const campaign = await findBrandCampaign(ports, brandId, asked)
+  if (submission.ref !== null) return fetchCampaign(ports.telnyx, submission.ref)
+  // Campaigns are listed by brand, and a company's brands are found by name.
+  for await (const { brandId } of listBrands(ports, submission)) {
+    const campaign = await findBrandCampaign(ports, brandId, submission)
     if (campaign !== null) return campaign
   }
   return null
 }
 
-/** The campaign of a submission among those of a brand. */
+/** Finds the campaign of a submission among those of a brand. */
 async function findBrandCampaign(
   { telnyx, addressing }: TelnyxRegistryPorts,
   brandId: string,
@@ -96,7 +96,7 @@ async function findBrandCampaign(
 ): Promise<TelnyxCampaign | null> {
   const path = submissionWebhookPath(addressing, submission)
   for await (const one of listTelnyxRows(telnyx, "/10dlc/campaign", { brandId }, TelnyxCampaign)) {
-    // One that was put right keeps the reference of its first submission.
+    // A corrected campaign keeps the reference of its first submission.
     if (one.webhookURL?.endsWith(path) === true) return one
     if (one.referenceId === submission.submissionId) return one
   }
@@ -108,10 +108,15 @@ async function createCampaign(
   submission: CampaignSubmission,
 ): Promise<SubmitAnswer> {
   const body = campaignBody(ports, submission)
-  const made = await ports.telnyx.request({ method: "POST", path: "/10dlc/campaignBuilder", body })
-  if (made.outcome === "done") return takenAnswer(parseTelnyxAnswer(TelnyxCampaign, made.value))
-  const answer = rejectedSubmission("the campaign", made)
-  // It is refused too because of its reference, where it is there already.
+  const created = await ports.telnyx.request({
+    method: "POST",
+    path: "/10dlc/campaignBuilder",
+    body,
+  })
+  if (created.outcome === "done")
+    return takenAnswer(parseTelnyxAnswer(TelnyxCampaign, created.value))
+  const answer = rejectedSubmission("the campaign", created)
+  // Telnyx also refuses a reference that exists: then the campaign is there.
   const known = await withUnknownOutcome("Telnyx", () =>
     findBrandCampaign(ports, submission.businessRef, submission),
   )
@@ -121,9 +126,9 @@ async function createCampaign(
 async function correctCampaign(
   { telnyx, addressing }: TelnyxRegistryPorts,
   submission: CampaignSubmission,
-  former: TelnyxCampaign,
+  existing: TelnyxCampaign,
 ): Promise<SubmitAnswer> {
-  const { campaignId, campaignStatus } = former
+  const { campaignId, campaignStatus } = existing
   const { helpMessage, messageFlow, samples } = submission.campaign
   const body = {
     helpMessage,
@@ -140,7 +145,7 @@ async function correctCampaign(
     const appealed = await telnyx.request({
       method: "POST",
       path: `${campaignPath(campaignId)}/appeal`,
-      body: { appeal_reason: `The campaign was put right. ${messageFlow}` },
+      body: { appeal_reason: `The campaign was corrected. ${messageFlow}` },
     })
     if (appealed.outcome === "done")
       return { answer: "taken", ref: campaignId, review: WAITING_REVIEW }
@@ -152,7 +157,7 @@ async function correctCampaign(
 const sampleFields = (samples: readonly string[]) =>
   Object.fromEntries(samples.slice(0, 5).map((sample, i) => [`sample${i + 1}`, sample]))
 
-/** What it is for; a campaign of several purposes names them. */
+/** The use case of a campaign; a mixed one lists its uses. */
 function useCaseFields({
   brandType,
   campaign: { offers },

@@ -1,4 +1,4 @@
-/** The parts of Telnyx's answers about registrations that are read, and how its lists are. */
+/** Schemas of Telnyx's answers about registrations, and their mapping to reviews. */
 import { z } from "zod"
 import { ProviderOutcomeUnknown } from "../provider-errors.ts"
 import type { TelnyxClient, TelnyxRefusal } from "../telnyx/client.ts"
@@ -10,10 +10,10 @@ const PAGE_SIZE = 100
 const MAX_PAGES = 50
 
 const optionalText = z.string().nullish()
-/** Mostly a sentence, at times a list of them in JSON. */
+/** Usually a sentence, sometimes a JSON list of them. */
 const reasons = z.unknown().optional()
 
-/** A brand. */
+/** A brand at Telnyx. */
 export const TelnyxBrand = z.object({
   brandId: z.string().min(1),
   entityType: optionalText,
@@ -22,13 +22,13 @@ export const TelnyxBrand = z.object({
   failureReasons: reasons,
   webhookURL: optionalText,
 })
-/** A brand. */
+/** A brand at Telnyx. */
 export type TelnyxBrand = z.infer<typeof TelnyxBrand>
 
-/** A brand in the list of all, which does not say its webhook. */
+/** A brand in a list, which lacks the webhook address. */
 export const TelnyxBrandRow = z.object({ brandId: optionalText })
 
-/** What the registry has against a brand. */
+/** The registry's objections to a brand. */
 export const TelnyxBrandFeedback = z.object({
   category: z.array(z.object({ description: optionalText })).nullish(),
 })
@@ -39,7 +39,7 @@ export const TelnyxVerificationCode = z.object({
   verifyDate: optionalText,
 })
 
-/** A campaign. */
+/** A campaign at Telnyx. */
 export const TelnyxCampaign = z.object({
   campaignId: z.string().min(1),
   campaignStatus: optionalText,
@@ -48,17 +48,17 @@ export const TelnyxCampaign = z.object({
   referenceId: optionalText,
   webhookURL: optionalText,
 })
-/** A campaign. */
+/** A campaign at Telnyx. */
 export type TelnyxCampaign = z.infer<typeof TelnyxCampaign>
 
-/** A number in a campaign. */
+/** The assignment of a number to a campaign. */
 export const TelnyxNumberAssignment = z.object({
   campaignId: optionalText,
   telnyxCampaignId: optionalText,
   assignmentStatus: optionalText,
   failureReasons: reasons,
 })
-/** A number in a campaign. */
+/** The assignment of a number to a campaign. */
 export type TelnyxNumberAssignment = z.infer<typeof TelnyxNumberAssignment>
 
 /** A request to verify toll-free numbers. */
@@ -73,7 +73,7 @@ export const TelnyxTollFreeVerification = z.looseObject({
 export type TelnyxTollFreeVerification = z.infer<typeof TelnyxTollFreeVerification>
 
 /**
- * Everything in a list of the registry's, page by page.
+ * All rows of one of the registry's lists, page by page.
  *
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
@@ -88,17 +88,19 @@ export async function* listTelnyxRows<T>(
   for (let page = 1; page <= MAX_PAGES; page += 1) {
     const paging = { page: String(page), recordsPerPage: String(PAGE_SIZE) }
     const listed = await telnyx.request({ method: "GET", path, query: { ...query, ...paging } })
-    if (listed.outcome === "refused") throw telnyxUnavailable("a look at a list", listed)
+    if (listed.outcome === "refused") throw telnyxUnavailable("the request for a list", listed)
     const { records, totalRecords } = parseTelnyxAnswer(Page, listed.value)
     yield* records
     seen += records.length
     if (records.length === 0 || seen >= totalRecords) return
   }
-  throw new ProviderOutcomeUnknown("Telnyx has more in a list than can be looked through")
+  throw new ProviderOutcomeUnknown(
+    `Telnyx's list is longer than ${MAX_PAGES} pages of ${PAGE_SIZE} rows`,
+  )
 }
 
-// Where Telnyx tells of registrations. It signs a body and not the address, so an address carries our ids
-// with a keyed hash: nobody else's can be put there.
+// Telnyx signs a webhook's body but not its address. So the address contains our ids with a keyed
+// hash, which cannot be forged for other ids.
 
 const SUBMISSIONS_PATH = "/carriers/telnyx/registration"
 const NUMBERS_PATH = "/carriers/telnyx/registered-numbers"
@@ -106,21 +108,21 @@ const NUMBERS_PATH = "/carriers/telnyx/registered-numbers"
 const SUBMISSION_PATTERN = /^\/carriers\/telnyx\/registration\/(reg_\w+)\/(co_\w+)\/[0-9a-f]{32}$/
 const NUMBERS_PATTERN = /^\/carriers\/telnyx\/registered-numbers\/(co_\w+)\/[0-9a-f]{32}$/
 
-/** What addresses are made with. */
+/** The inputs of webhook addresses. */
 export interface WebhookAddressing {
-  /** The public address of this service, without a slash at the end. */
+  /** The public address of this service, without a trailing slash. */
   readonly baseUrl: () => string
   /** A keyed hash of the installation, 32 hexadecimal characters. */
   readonly keyedHash: (text: string) => string
 }
 
-/** A submission, and whose it is. */
+/** A submission and its company. */
 interface SubmissionIds {
   readonly submissionId: string
   readonly companyId: string
 }
 
-/** The path of what is told of a submission, and of the numbers of a campaign. */
+/** The webhook path of a submission and of a campaign's numbers. */
 export function submissionWebhookPath(
   { keyedHash }: Pick<WebhookAddressing, "keyedHash">,
   { submissionId, companyId }: SubmissionIds,
@@ -129,7 +131,6 @@ export function submissionWebhookPath(
   return `${SUBMISSIONS_PATH}/${submissionId}/${companyId}/${mac}`
 }
 
-/** The path of what is told of a company's toll-free numbers. */
 function numbersWebhookPath(
   { keyedHash }: Pick<WebhookAddressing, "keyedHash">,
   companyId: string,
@@ -137,20 +138,20 @@ function numbersWebhookPath(
   return `${NUMBERS_PATH}/${companyId}/${keyedHash(`telnyx registered numbers ${companyId}`)}`
 }
 
-/** The address of what is told of a submission. */
+/** The webhook address of a submission. */
 export function submissionWebhookUrl(
   addressing: WebhookAddressing,
-  submitted: SubmissionIds,
+  submission: SubmissionIds,
 ): string {
-  return `${addressing.baseUrl()}${submissionWebhookPath(addressing, submitted)}`
+  return `${addressing.baseUrl()}${submissionWebhookPath(addressing, submission)}`
 }
 
-/** The address of what is told of a company's toll-free numbers. */
+/** The webhook address of a company's toll-free numbers. */
 export function numbersWebhookUrl(addressing: WebhookAddressing, companyId: string): string {
   return `${addressing.baseUrl()}${numbersWebhookPath(addressing, companyId)}`
 }
 
-/** Whether an address that was given to Telnyx is one of a company's submissions. */
+/** Whether a webhook address at Telnyx belongs to a submission of the company. */
 export function isCompanyWebhookUrl(url: string, companyId: string): boolean {
   return (
     SUBMISSION_PATTERN.exec(url.slice(Math.max(0, url.indexOf(SUBMISSIONS_PATH))))?.[2] ===
@@ -158,12 +159,12 @@ export function isCompanyWebhookUrl(url: string, companyId: string): boolean {
   )
 }
 
-/** Whose news a path is for; null where somebody made it up. */
+/** The target of a webhook path. */
 export type RegistryWebhookTarget =
   | ({ readonly kind: "part"; readonly path: string } & SubmissionIds)
   | { readonly kind: "numbers"; readonly path: string; readonly companyId: string }
 
-/** Whose news a path is for; null where somebody made it up. */
+/** Parses a webhook path; null if its hash is wrong. */
 export function parseRegistryWebhookTarget(
   addressing: Pick<WebhookAddressing, "keyedHash">,
   target: string,
@@ -171,9 +172,9 @@ export function parseRegistryWebhookTarget(
   const path = target.split("?")[0] ?? ""
   const [, submissionId, owner] = SUBMISSION_PATTERN.exec(path) ?? []
   if (submissionId !== undefined && owner !== undefined) {
-    const submitted = { submissionId, companyId: owner }
-    return submissionWebhookPath(addressing, submitted) === path
-      ? { kind: "part", path, ...submitted }
+    const submission = { submissionId, companyId: owner }
+    return submissionWebhookPath(addressing, submission) === path
+      ? { kind: "part", path, ...submission }
       : null
   }
   const companyId = NUMBERS_PATTERN.exec(path)?.[1]
@@ -184,14 +185,14 @@ export function parseRegistryWebhookTarget(
 const MAX_REASONS = 10
 const MAX_REASON_LENGTH = 500
 
-/** Nobody has said anything so far. */
+/** No result yet. */
 export const WAITING_REVIEW: Review = { answer: "waiting" }
 const APPROVED_REVIEW: Review = { answer: "approved", reasons: [] }
 
-/** How a brand stands. Before it is registered nothing is said of who it is. */
+/** The review of a brand. Its identity is checked only after its registration. */
 export function brandReview({ status, identityStatus, failureReasons }: TelnyxBrand): Review {
   if (status === "REGISTRATION_FAILED") {
-    return reviewWithReasons("rejected", failureReasons, "The registry did not take the business.")
+    return reviewWithReasons("rejected", failureReasons, "The registry rejected the business.")
   }
   if (status === "REGISTRATION_PENDING") return WAITING_REVIEW
   switch (identityStatus) {
@@ -202,49 +203,45 @@ export function brandReview({ status, identityStatus, failureReasons }: TelnyxBr
       return reviewWithReasons(
         "action_needed",
         failureReasons,
-        "The registry could not verify the business: its legal name, tax number and address must be as registered.",
+        "The registry could not verify the business. Its legal name, tax number and address must match its registration.",
       )
     default:
       return WAITING_REVIEW
   }
 }
 
-/** How a campaign stands: what one of its reviewers accepted is not yet approved. */
+/** The review of a campaign; it is approved only when every reviewer has accepted it. */
 export function campaignReview({ campaignStatus, status, failureReasons }: TelnyxCampaign): Review {
-  const needed = (otherwise: string) =>
-    reviewWithReasons("action_needed", failureReasons, otherwise)
-  const isOver = status === "EXPIRED"
-  switch (isOver ? "TCR_EXPIRED" : campaignStatus) {
+  const actionNeeded = (fallback: string) =>
+    reviewWithReasons("action_needed", failureReasons, fallback)
+  const hasExpired = status === "EXPIRED"
+  switch (hasExpired ? "TCR_EXPIRED" : campaignStatus) {
     case "MNO_PROVISIONED":
       return APPROVED_REVIEW
     case "TCR_FAILED":
-      return reviewWithReasons(
-        "rejected",
-        failureReasons,
-        "The registry did not take the campaign.",
-      )
+      return reviewWithReasons("rejected", failureReasons, "The registry rejected the campaign.")
     case "TELNYX_FAILED":
-      return reviewWithReasons("rejected", failureReasons, "The carrier refused the campaign.")
+      return reviewWithReasons("rejected", failureReasons, "The carrier rejected the campaign.")
     case "MNO_REJECTED":
       return reviewWithReasons(
         "rejected",
         failureReasons,
-        "The mobile networks refused the campaign.",
+        "The mobile networks rejected the campaign.",
       )
     case "MNO_PROVISIONING_FAILED":
-      return needed("The mobile networks could not set the campaign up. Send it again.")
+      return actionNeeded("The mobile networks could not set up the campaign. Send it again.")
     case "TCR_SUSPENDED":
-      return needed("The registry suspended the campaign.")
+      return actionNeeded("The registry suspended the campaign.")
     case "DORMANT":
-      return needed("The campaign was not used for long, and is dormant.")
+      return actionNeeded("The campaign is dormant, because it was not used for a long time.")
     case "TCR_EXPIRED":
-      return needed("The campaign has expired. Send it again.")
+      return actionNeeded("The campaign has expired. Send it again.")
     default:
       return WAITING_REVIEW
   }
 }
 
-/** How a number stands in its campaign. */
+/** The review of a number in its campaign. */
 export function assignmentReview({
   assignmentStatus,
   failureReasons,
@@ -254,11 +251,11 @@ export function assignmentReview({
   return reviewWithReasons(
     "rejected",
     failureReasons,
-    "The number could not be put into the campaign.",
+    "The number could not be added to the campaign.",
   )
 }
 
-/** How the verification of a toll-free number stands. */
+/** The review of a toll-free number's verification. */
 export function verificationReview({
   verificationStatus,
   reason,
@@ -272,42 +269,45 @@ export function verificationReview({
       return reviewWithReasons(
         "action_needed",
         reason,
-        "More is needed to verify the toll-free number.",
+        "The verification of the toll-free number needs more information.",
       )
     default:
       return WAITING_REVIEW
   }
 }
 
-/** A review for what was said of it; a sentence of ours where nothing was. */
+/** A review with the given reasons, or our own sentence if there are none. */
 export function reviewWithReasons(
   answer: Exclude<Review["answer"], "waiting">,
-  said: unknown,
-  otherwise: string,
+  reasonSource: unknown,
+  fallback: string,
 ): Review {
-  const sentences = sentencesIn(said)
-  return { answer, reasons: sentences.length === 0 ? [otherwise] : sentences }
+  const sentences = sentencesIn(reasonSource)
+  return { answer, reasons: sentences.length === 0 ? [fallback] : sentences }
 }
 
 /**
- * What a refusal of something that was sent comes to.
+ * Maps a refusal of a submission to its answer.
  *
- * @throws ProviderUnavailable where it is no answer about the thing: the key, funds or address are wrong
+ * @throws ProviderUnavailable if the refusal is not about the submission: the key, the funds or the
+ * URL are wrong
  */
 export function rejectedSubmission(
-  what: string,
+  subject: string,
   refused: TelnyxRefusal,
 ): Extract<SubmitAnswer, { readonly answer: "not_taken" }> {
-  if (isAccountRefusal(refused)) throw telnyxUnavailable(what, refused)
+  if (isAccountRefusal(refused)) throw telnyxUnavailable(subject, refused)
   const sentences = sentencesIn(refused.reasons)
-  const otherwise = `The registry refused ${what} (${refused.code ?? refused.status}).`
-  return { answer: "not_taken", reasons: sentences.length === 0 ? [otherwise] : sentences }
+  const fallback = `The registry rejected ${subject} (${refused.code ?? refused.status}).`
+  return { answer: "not_taken", reasons: sentences.length === 0 ? [fallback] : sentences }
 }
 
-/** The sentences in what Telnyx says: a text, a list, or either in JSON. */
-function sentencesIn(said: unknown): readonly string[] {
+/** The sentences in Telnyx's reasons: a text, a list, or JSON of either. */
+function sentencesIn(reasonSource: unknown): readonly string[] {
   const value =
-    typeof said === "string" && /^\s*[[{]/.test(said) ? (parseJsonOrUndefined(said) ?? said) : said
+    typeof reasonSource === "string" && /^\s*[[{]/.test(reasonSource)
+      ? (parseJsonOrUndefined(reasonSource) ?? reasonSource)
+      : reasonSource
   return (Array.isArray(value) ? value : [value])
     .map((one: unknown) => textIn(one).trim().slice(0, MAX_REASON_LENGTH))
     .filter((one) => one !== "")

@@ -1,4 +1,7 @@
-/** Verifying a toll-free number: it is in no campaign, and says the same of itself. */
+/**
+ * Verifies toll-free numbers. They belong to no campaign, and their request repeats the campaign's
+ * data.
+ */
 import { z } from "zod"
 import { findLengthViolations } from "../../../domain/registration/carrier-limits.ts"
 import type { TelnyxClient } from "../telnyx/client.ts"
@@ -30,7 +33,7 @@ const STATE_NAMES: ReadonlyMap<string, string> = new Map(
 const REQUESTS_PATH = "/messaging_tollfree/verification/requests"
 const PAGE_SIZE = 50
 const RequestsPage = z.object({ records: z.array(TelnyxTollFreeVerification).nullish() })
-/** The volumes that can be said, of all texts of a month. */
+/** The volumes that Telnyx accepts, in texts per month. */
 const VOLUMES = [
   "10",
   "100",
@@ -43,12 +46,12 @@ const VOLUMES = [
   "1,000,000",
   "5,000,000",
 ] as const
-/** A campaign says how often it texts a person; a number is thought to text so many people. */
+/** A campaign states texts per person; a number is assumed to text this many people. */
 const ASSUMED_RECIPIENTS = 1_000
 
-/** Where Telnyx waits for us: a request that stands so is corrected, and looked at again. */
+/** Statuses in which Telnyx waits for a correction and then reviews it again. */
 const CORRECTABLE: ReadonlySet<unknown> = new Set(["Rejected", "Waiting For Customer"])
-/** What tells whether a request is still as it was sent: every text that its company writes. */
+/** The texts that a company can change, which show whether a request has changed. */
 const COMPARED_FIELDS = [
   "businessName",
   "doingBusinessAs",
@@ -70,7 +73,7 @@ const COMPARED_FIELDS = [
   "termsAndConditionURL",
 ] as const
 
-/** Has a number verified, or the request for it corrected; else how that stands. */
+/** Requests the verification of a number or corrects the request; otherwise returns its status. */
 export async function verifyTollFreeNumber(
   ports: TelnyxRegistryPorts,
   registration: NumberRegistration,
@@ -78,7 +81,8 @@ export async function verifyTollFreeNumber(
   const known = await findRequest(ports.telnyx, registration.number)
   const body = requestBody(ports, registration)
   if (known !== null && !needsCorrection(known, body)) return verificationReview(known)
-  // A number that is bought later comes to a campaign that was never checked for it.
+  // The campaign may not have been validated for toll-free numbers, if it was written before this
+  // one was bought.
   const faults = findLengthViolations(registration.campaign, "tollFree")
   if (faults.length > 0) {
     const reasons = faults.map(({ field, message }) => `${field}: ${message}`)
@@ -90,7 +94,7 @@ export async function verifyTollFreeNumber(
       : { method: "PATCH", path: `${REQUESTS_PATH}/${encodeURIComponent(known.id ?? "")}`, body },
   )
   if (sent.outcome === "done") {
-    // What is answered to a correction may still be the former review.
+    // The answer to a correction may still contain the earlier review.
     return known === null
       ? verificationReview(parseTelnyxAnswer(TelnyxTollFreeVerification, sent.value))
       : WAITING_REVIEW
@@ -99,7 +103,7 @@ export async function verifyTollFreeNumber(
   return { answer: "rejected", reasons }
 }
 
-/** Whether Telnyx waits for a correction, and what we would send now is one. */
+/** Whether Telnyx waits for a correction and our data has changed. */
 function needsCorrection(
   known: TelnyxTollFreeVerification,
   body: Readonly<Record<string, unknown>>,
@@ -113,7 +117,7 @@ function needsCorrection(
   })
 }
 
-/** A text without what a vendor may write otherwise: case, spaces and punctuation. */
+/** Ignores differences that a vendor may introduce: case, spaces and punctuation. */
 const normalizeText = (text: string): string =>
   text
     .normalize("NFKC")
@@ -129,7 +133,7 @@ async function findRequest(
   const listed = await telnyx.request({ method: "GET", path: REQUESTS_PATH, query })
   if (listed.outcome === "refused") {
     if (listed.status === 404) return null
-    throw telnyxUnavailable("a look at the verifications", listed)
+    throw telnyxUnavailable("the request for toll-free verifications", listed)
   }
   const ours = (parseTelnyxAnswer(RequestsPage, listed.value).records ?? []).filter(
     ({ phoneNumbers }) => phoneNumbers?.some(({ phoneNumber }) => phoneNumber === number),
@@ -139,8 +143,8 @@ async function findRequest(
 }
 
 function volumeOf(mostMonthly: number): string {
-  const wanted = mostMonthly * ASSUMED_RECIPIENTS
-  const enough = VOLUMES.find((volume) => Number(volume.replaceAll(",", "")) >= wanted)
+  const monthlyTexts = mostMonthly * ASSUMED_RECIPIENTS
+  const enough = VOLUMES.find((step) => Number(step.replaceAll(",", "")) >= monthlyTexts)
   return enough ?? "10,000,000+"
 }
 
@@ -164,7 +168,7 @@ function requestBody(
     businessContactLastName: business.repLastName,
     businessContactEmail: business.repEmail,
     businessContactPhone: business.repPhone,
-    // One person has no such number of a business; then it says so when it is missed.
+    // A sole proprietor has no EIN; Telnyx asks for it if it is required.
     ...(ein === null
       ? {}
       : {
@@ -190,7 +194,7 @@ function requestBody(
   }
 }
 
-/** The name of a state; what is none, as it is. */
+/** The name of a state; other text stays unchanged. */
 function stateName(letters: string): string {
   return STATE_NAMES.get(letters.toUpperCase()) ?? letters
 }

@@ -1,6 +1,7 @@
 /**
- * Telnyx as a registry (its 10DLC API and toll-free verification). It takes one brand twice as two, so
- * nothing is sent twice; what became of it is asked by our own id, which stands in the address of its news.
+ * Telnyx as the registry (10DLC API and toll-free verification). It is not idempotent: the same
+ * brand twice becomes two brands. So nothing is sent twice, and status checks find a submission by
+ * our id in its webhook address.
  */
 import type { TelnyxClient } from "../telnyx/client.ts"
 import { openTelnyxClient, telnyxUnavailable, parseTelnyxAnswer } from "../telnyx/client.ts"
@@ -27,20 +28,20 @@ const isInCampaign = (
   campaignRef: string,
 ) => telnyxCampaignId === campaignRef || campaignId === campaignRef
 
-/** As for texts: what its lists do not show by then it never got. */
+/** A submission that Telnyx's lists do not show by then was never received. */
 const NOT_RECEIVED_AFTER_MS = 30 * 60_000
 
-/** How Telnyx is reached, and reaches us. */
+/** The addresses and keys of both directions. */
 interface TelnyxRegistrySettings extends WebhookAddressing {
   readonly key: string
-  /** The account's, in base64: what it calls back is signed by it. */
+  /** The account's public key, in base64; it verifies webhooks. */
   readonly publicKey: string
   /** With the version in its path. */
   readonly url: string
 }
 
 /**
- * Opens the adapter. It calls nobody before it is asked something; its calls throw ProviderUnavailable and
+ * Opens the adapter; it connects for the first request. Its calls throw ProviderUnavailable and
  * ProviderOutcomeUnknown.
  */
 export function openTelnyxRegistry(settings: TelnyxRegistrySettings): Registry {
@@ -56,13 +57,16 @@ export function openTelnyxRegistry(settings: TelnyxRegistrySettings): Registry {
     ...telnyxRegistryWebhooks(openTelnyxWebhookReader(publicKey), ports.addressing),
     submit: (submission) =>
       submission.part === "business" ? brands.submit(submission) : campaigns.submit(submission),
-    checkStatus: (asked) => (asked.part === "business" ? brands.ask(asked) : campaigns.ask(asked)),
-    verifyCode: brands.giveCode,
-    endCampaign: campaigns.end,
+    checkStatus: (submission) =>
+      submission.part === "business"
+        ? brands.checkStatus(submission)
+        : campaigns.checkStatus(submission),
+    verifyCode: brands.verifyCode,
+    endCampaign: campaigns.endCampaign,
   }
 }
 
-/** The part of the registry that is about numbers. */
+/** The number part of the registry. */
 function telnyxNumberRegistration(ports: TelnyxRegistryPorts): Pick<Registry, "registerNumber"> {
   return {
     registerNumber: (registration) =>
@@ -79,15 +83,15 @@ async function assignNumber(
   const known = await findAssignment(telnyx, number)
   if (known !== null && isInCampaign(known, campaignRef)) return assignmentReview(known)
   const body = { phoneNumber: number, campaignId: campaignRef }
-  const set = await telnyx.request(
+  const assigned = await telnyx.request(
     known === null
       ? { method: "POST", path: ASSIGNMENTS_PATH, body }
       : { method: "PUT", path: `${ASSIGNMENTS_PATH}/${encodeURIComponent(number)}`, body },
   )
-  if (set.outcome === "done")
-    return assignmentReview(parseTelnyxAnswer(TelnyxNumberAssignment, set.value))
-  const { reasons } = rejectedSubmission("the number", set)
-  // Somebody else may have put it there in between.
+  if (assigned.outcome === "done")
+    return assignmentReview(parseTelnyxAnswer(TelnyxNumberAssignment, assigned.value))
+  const { reasons } = rejectedSubmission("the number", assigned)
+  // Another process may have assigned it meanwhile.
   const after = await findAssignment(telnyx, number)
   if (after !== null && isInCampaign(after, campaignRef)) return assignmentReview(after)
   return { answer: "rejected", reasons }
@@ -101,41 +105,43 @@ async function findAssignment(
   const found = await telnyx.request({ method: "GET", path })
   if (found.outcome === "done") return parseTelnyxAnswer(TelnyxNumberAssignment, found.value)
   if (found.status === 404) return null
-  throw telnyxUnavailable("a look at a number", found)
+  throw telnyxUnavailable("the request for a number", found)
 }
 
-// What Telnyx tells of registrations, read. Nothing of a body is believed but what it is about: that is
-// asked about.
+// Webhooks are used only as a notification: the status itself is always read from Telnyx.
 
-/** Where Telnyx says that it sends this: it is signed, which the address that was called is not. */
+/**
+ * The address that Telnyx says it delivers to. It is part of the signed body, unlike the request's
+ * own address.
+ */
 const DeliveryMeta = z.object({ meta: z.object({ delivered_to: z.string() }) })
 
-/** The reading of what is called back. Whatever is signed and says nothing to us is no event. */
+/** Reads webhooks. Signed bodies that don't concern us are no events. */
 function telnyxRegistryWebhooks(
-  signedIn: ReturnType<typeof openTelnyxWebhookReader>,
+  readSigned: ReturnType<typeof openTelnyxWebhookReader>,
   addressing: Pick<WebhookAddressing, "keyedHash">,
 ): Pick<Registry, "readWebhook"> {
   return {
     readWebhook: (call, now) => {
-      const signed = signedIn(call, now)
-      const place = parseRegistryWebhookTarget(addressing, call.target)
-      if (signed === null || place === null || !isDeliveredTo(signed.body, place)) return "forged"
-      const told = parseEvent(signed.body)
+      const signed = readSigned(call, now)
+      const target = parseRegistryWebhookTarget(addressing, call.target)
+      if (signed === null || target === null || !isDeliveredTo(signed.body, target)) return "forged"
+      const parsed = parseEvent(signed.body)
       const { signedAt } = signed
-      // What has no id of its own is named by its signature, which is one of a kind too.
-      const id = told?.id ?? call.header("telnyx-signature-ed25519") ?? ""
-      if (place.kind === "numbers") {
-        // In which form toll-free numbers are told of is not promised.
-        const event = { type: "numbers_news", companyId: place.companyId } as const
+      // An event without an id is identified by its signature, which is unique.
+      const id = parsed?.id ?? call.header("telnyx-signature-ed25519") ?? ""
+      if (target.kind === "numbers") {
+        // The format of toll-free notifications is not documented.
+        const event = { type: "numbers_news", companyId: target.companyId } as const
         return { signedAt, events: [{ id, event }] }
       }
-      const event = told === null ? null : toRegistryEvent(told.type, place)
+      const event = parsed === null ? null : toRegistryEvent(parsed.type, target)
       return { signedAt, events: event === null ? [] : [{ id, event }] }
     },
   }
 }
 
-/** An event without the `data` around it, and one that is nothing but its payload. */
+/** An event without the surrounding `data`, and one that is only its payload. */
 const BareEvent = TelnyxEvent.shape.data.partial({ payload: true })
 const EventPayload = z.object({
   brandId: z.string().optional(),
@@ -143,18 +149,18 @@ const EventPayload = z.object({
   phoneNumber: z.string().optional(),
 })
 
-/** An event in any of the forms in which Telnyx sends them; null where it is about no registration. */
-function parseEvent(said: unknown): { readonly id: string | null; readonly type: string } | null {
-  const event = TelnyxEvent.safeParse(said).data?.data ?? BareEvent.safeParse(said).data
+/** Parses an event in any of Telnyx's formats; null if it is not about a registration. */
+function parseEvent(body: unknown): { readonly id: string | null; readonly type: string } | null {
+  const event = TelnyxEvent.safeParse(body).data?.data ?? BareEvent.safeParse(body).data
   if (event !== undefined) return { id: event.id, type: event.event_type }
-  const flat = EventPayload.safeParse(said).data ?? {}
+  const flat = EventPayload.safeParse(body).data ?? {}
   if (flat.phoneNumber !== undefined) return { id: null, type: "10dlc.phone_number.update" }
   if (flat.campaignId !== undefined) return { id: null, type: "10dlc.campaign.update" }
   return flat.brandId === undefined ? null : { id: null, type: "10dlc.brand.update" }
 }
 
-function isDeliveredTo(said: SignedMessage["body"], { path }: RegistryWebhookTarget): boolean {
-  const to = DeliveryMeta.safeParse(said).data?.meta.delivered_to
+function isDeliveredTo(body: SignedMessage["body"], { path }: RegistryWebhookTarget): boolean {
+  const to = DeliveryMeta.safeParse(body).data?.meta.delivered_to
   return to === undefined || (to.split("?")[0] ?? "").endsWith(path)
 }
 
@@ -167,7 +173,7 @@ function toRegistryEvent(
     case "10dlc.campaign.update":
       return { type: "part_news", companyId, submissionId }
     case "10dlc.phone_number.update":
-      // Of numbers it is told where its campaign is.
+      // Number events are sent to their campaign's address.
       return { type: "numbers_news", companyId }
     default:
       return null

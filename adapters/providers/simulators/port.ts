@@ -1,85 +1,86 @@
 /**
- * What the simulators share, the built-in providers: what they do next, as an operator or a test sets
- * it, and a memory for what they took.
+ * The parts that all simulators share: their next outcomes, set by an operator or a test, and a
+ * store for their records.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
 /** Outcomes that every simulator knows. */
 export const COMMON_OUTCOMES = ["ok", "unavailable", "silent", "slow"] as const
 
-/** A built-in provider that can be told to fail, and the outcomes it knows beside those of all. */
+/** A simulator, and the outcomes it knows in addition to the common ones. */
 export interface Simulator<O extends string = string> {
   readonly name: string
   readonly outcomes: readonly O[]
 }
 
-/** What one simulator does next. */
+/** The next outcomes of one simulator. */
 export interface SimulatorSetting {
   readonly name: string
   readonly outcome: string
-  /** How many more times; null for ever. Then `ok` again. */
+  /** How often the outcome still applies; null for always. Afterwards the outcome is `ok`. */
   readonly times: number | null
 }
 
-/** Keeps what the simulators do next. */
+/** Stores the next outcomes of the simulators. */
 export interface Simulators {
-  /** What this simulator does now; counts one time down. */
+  /** Returns the simulator's next outcome and counts it. */
   readonly nextOutcome: <O extends string>(
     simulator: Simulator<O>,
   ) => Promise<O | (typeof COMMON_OUTCOMES)[number]>
   readonly set: (setting: SimulatorSetting) => Promise<void>
-  /** What stands; those that are not in it do what they should. */
+  /** Lists the settings; simulators that are missing have the outcome `ok`. */
   readonly list: () => Promise<readonly SimulatorSetting[]>
 }
 
-/** Things of one kind that a simulator remembers. */
+/** A kind of record that a simulator stores. */
 export interface SimulatedRecordKind {
-  /** The name of the simulator. */
   readonly provider: string
-  /** What they are, in the singular: `text`. */
+  /** The kind in the singular: `text`. */
   readonly kind: string
-  /** Whether they hold nothing of a company but its money, and stay when it is erased; default no. */
+  /**
+   * Whether the records hold nothing of a company but its money, so that they stay when it is
+   * erased; default no.
+   */
   readonly isPermanent?: boolean
 }
 
-/** A thing that a simulator remembers. */
+/** A record that a simulator stores. */
 export interface SimulatedRecord<T> {
   readonly name: string
   readonly companyId: CompanyId
   readonly content: T
-  /** When it came first, by the ledger's time. */
+  /** When the record was first stored, by the ledger's clock. */
   readonly createdAt: Date
 }
 
 /**
- * What a simulator remembers of one kind of thing: each by a name of its own, once for all processes.
- * A content is what JSON can hold, and personal text in it is sealed: what is not goes with the
- * company's rows when that is erased, and is in every backup before.
+ * The records of one kind, unique by name across all processes. A content is JSON; seal personal
+ * text in it, because unsealed text stays in earlier backups after the company's rows are erased.
  */
 export interface SimulatedRecords<T> {
-  /** Remembers a thing, unless one of its name is known; answers what is known from now on. */
+  /** Inserts a record unless its name exists; returns the stored content. */
   readonly insertIfAbsent: (name: string, companyId: CompanyId, content: T) => Promise<T>
-  /** What is known by a name; null where nothing is. */
+  /** The content by name; null if there is none. */
   readonly find: (name: string) => Promise<T | null>
   /**
-   * Changes what is known by a name; nobody else changes it in between. `change` is given what is known
-   * (null: nothing) and may be asked again; where it gives the same object, nothing is written.
+   * Changes a record atomically. `change` gets the stored content (null: none) and may run again;
+   * if it returns the same object, nothing is written.
    */
   readonly update: (
     name: string,
     companyId: CompanyId,
     change: (known: T | null) => T,
   ) => Promise<T>
-  /** Forgets a thing, if it is known. */
+  /** Removes a record, if it exists. */
   readonly remove: (name: string) => Promise<void>
-  /** The newest things of a company, or of all (null), in the order they came first in. */
+  /** The newest records of a company, or of all (null), oldest first. */
   readonly listNewest: (
     companyId: CompanyId | null,
     limit: number,
   ) => Promise<readonly SimulatedRecord<T>[]>
 }
 
-/** The memory of all simulators. */
+/** The records of all simulators. */
 export interface SimulatorStore {
   readonly recordsOf: <T extends object>(kind: SimulatedRecordKind) => SimulatedRecords<T>
 }

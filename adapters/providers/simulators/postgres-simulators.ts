@@ -13,16 +13,18 @@ import type {
   Simulators,
 } from "./port.ts"
 
-/** So many things are kept by one statement. */
+/** Maximum number of records in one statement. */
 const BATCH_SIZE = 500
 
-/** What the memory works with. */
 interface SimulatorStorePorts {
   readonly pool: Pool
   readonly clock: Clock
 }
 
-/** The memory in the table `ledger.simulated_records`. What comes first is stamped by the ledger's clock. */
+/**
+ * Opens the store in the table `ledger.simulated_records`. New records get the time of the ledger's
+ * clock.
+ */
 export function openSimulatorStore(ports: SimulatorStorePorts): SimulatorStore {
   return { recordsOf: (kind) => openRecords(ports, kind) }
 }
@@ -32,19 +34,19 @@ function openRecords<T extends object>(
   kind: SimulatedRecordKind,
 ): SimulatedRecords<T> {
   const { pool } = ports
-  const place = [kind.provider, kind.kind]
-  const keepSome = batchCalls<NewRecord<T>, T | undefined>(BATCH_SIZE, (things) =>
-    insertAllIfAbsent(ports, kind, things),
+  const kindKey = [kind.provider, kind.kind]
+  const insertBatched = batchCalls<NewRecord<T>, T | undefined>(BATCH_SIZE, (records) =>
+    insertAllIfAbsent(ports, kind, records),
   )
   const find = async (name: string): Promise<T | null> => {
-    const query = { name: "simulated-find", text: FIND, values: [...place, name] }
+    const query = { name: "simulated-find", text: FIND, values: [...kindKey, name] }
     const { rows } = await pool.query<{ content: T }>(query)
     return rows[0]?.content ?? null
   }
   return {
     insertIfAbsent: async (name, companyId, content) => {
       let known: T | undefined
-      do known = await keepSome({ name, companyId, content })
+      do known = await insertBatched({ name, companyId, content })
       while (known === undefined)
       return known
     },
@@ -56,21 +58,20 @@ function openRecords<T extends object>(
           insert: async (content) =>
             (await insert(ports, kind, [{ name, companyId, content }])).has(name),
           replace: (known, content) =>
-            replace(pool, [...place, name, toJson(known), toJson(content)]),
+            replace(pool, [...kindKey, name, toJson(known), toJson(content)]),
         },
         change,
       ),
     remove: async (name) => {
-      await pool.query(FORGET, [...place, name])
+      await pool.query(DELETE, [...kindKey, name])
     },
     listNewest: async (companyId, limit) => {
-      const { rows } = await pool.query<Row<T>>(NEWEST, [...place, companyId, limit])
+      const { rows } = await pool.query<Row<T>>(NEWEST, [...kindKey, companyId, limit])
       return rows.map(toSimulatedRecord)
     },
   }
 }
 
-/** A thing that is being kept. */
 interface NewRecord<T> {
   readonly name: string
   readonly companyId: CompanyId
@@ -86,7 +87,7 @@ interface Row<T> {
 
 const KIND_CONDITION = "provider = $1 and kind = $2"
 const FIND = `select content from ledger.simulated_records where ${KIND_CONDITION} and name = $3`
-const FORGET = `delete from ledger.simulated_records where ${KIND_CONDITION} and name = $3`
+const DELETE = `delete from ledger.simulated_records where ${KIND_CONDITION} and name = $3`
 const REPLACE = `
   update ledger.simulated_records set content = $5::jsonb
   where ${KIND_CONDITION} and name = $3 and content = $4::jsonb`
@@ -104,20 +105,24 @@ const INSERT = `
 const FIND_MANY = `
   select name, content from ledger.simulated_records where ${KIND_CONDITION} and name = any($3::text[])`
 
-/** Keeps many things at once; undefined for one that was known, and is forgotten just now. */
+/**
+ * Inserts records in one statement. The result is undefined for a name that was found and then
+ * removed by another process.
+ */
 async function insertAllIfAbsent<T>(
   ports: SimulatorStorePorts,
   kind: SimulatedRecordKind,
-  things: readonly NewRecord<T>[],
+  records: readonly NewRecord<T>[],
 ): Promise<readonly (T | undefined)[]> {
-  // In one order everywhere, so that two who keep the same things do not wait for each other.
-  const sorted = things.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  // One order everywhere, so that two processes that insert the same records do not deadlock.
+  const sorted = records.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const fresh = await insert(ports, kind, sorted)
   const known = new Map<string, T>()
   for (const { name, content } of sorted) {
     if (fresh.has(name) && !known.has(name)) known.set(name, content)
   }
-  // Mostly all of them are new. This sees what others kept: they were waited for.
+  // Usually all records are new. This reads the ones that other processes inserted; the insert
+  // waited for them.
   const others = sorted.map(({ name }) => name).filter((name) => !known.has(name))
   if (others.length > 0) {
     const values = [kind.provider, kind.kind, others]
@@ -125,23 +130,23 @@ async function insertAllIfAbsent<T>(
     const { rows } = await ports.pool.query<{ name: string; content: T }>(query)
     for (const { name, content } of rows) known.set(name, content)
   }
-  return things.map(({ name }) => known.get(name))
+  return records.map(({ name }) => known.get(name))
 }
 
-/** Keeps things where none of their name is; answers the names of those that it kept. */
+/** Inserts the records whose names are free; returns those names. */
 async function insert<T>(
   { pool, clock }: SimulatorStorePorts,
   { provider, kind, isPermanent = false }: SimulatedRecordKind,
-  things: readonly NewRecord<T>[],
+  records: readonly NewRecord<T>[],
 ): Promise<ReadonlySet<string>> {
   const values = [
     provider,
     kind,
     isPermanent,
     clock.now(),
-    things.map(({ name }) => name),
-    things.map(({ companyId }) => companyId),
-    things.map(({ content }) => toJson(content)),
+    records.map(({ name }) => name),
+    records.map(({ companyId }) => companyId),
+    records.map(({ content }) => toJson(content)),
   ]
   const query = { name: "simulated-insert", text: INSERT, values }
   const { rows } = await pool.query<{ name: string }>(query)
@@ -173,7 +178,7 @@ interface StoredRow {
 }
 const SELECT_ALL = "select * from ledger.simulators"
 
-/** The settings in the table `ledger.simulators`: they outlive a restart. */
+/** Opens the settings in the table `ledger.simulators`; they survive a restart. */
 export function openPostgresSimulators(pool: Pool): Simulators {
   const find = batchCalls<string, StoredRow | undefined>(BATCH_SIZE, async (names) => {
     const { rows } = await pool.query<StoredRow>({ name: "simulators", text: SELECT_ALL })
@@ -183,7 +188,7 @@ export function openPostgresSimulators(pool: Pool): Simulators {
     nextOutcome: async <O extends string>({ name }: Simulator<O>) => {
       const row = await find(name)
       if (row === undefined) return "ok"
-      // It was checked against what the simulator knows when it was set.
+      // The outcome was checked against the simulator's list when it was set.
       const outcome = row.outcome as O
       if (row.times === null) return outcome
       const counted = await pool.query(

@@ -1,4 +1,4 @@
-/** One request for a page, over a connection of its own to one address. */
+/** Requests a page over its own connection to one address. */
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
@@ -11,9 +11,9 @@ import { TextDecoder, promisify } from "node:util"
 import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib"
 import { isPublicAddress, normalizeAddress } from "../addresses/public-addresses.ts"
 
-/** A page has at most so many bytes. */
+/** Longest page, bytes. */
 const MAX_PAGE_BYTES = 1_048_576
-/** So much of a page tells its encoding (WHATWG HTML, "prescan"). */
+/** The part of a page that is searched for its encoding (WHATWG HTML, "prescan"). */
 const PRESCAN_BYTES = 1_024
 
 const [byGzip, byBrotli, byZlib, byDeflate] = [
@@ -23,9 +23,9 @@ const [byGzip, byBrotli, byZlib, byDeflate] = [
   promisify(inflateRaw),
 ]
 
-/** The bytes before they were compressed; or what is wrong with them. */
+/** Decompresses a body, or returns the problem with it. */
 async function decompress(bytes: Buffer, encoding: string): Promise<Buffer | SiteProblemCode> {
-  const most = { maxOutputLength: MAX_PAGE_BYTES }
+  const limits = { maxOutputLength: MAX_PAGE_BYTES }
   try {
     switch (encoding.trim().toLowerCase()) {
       case "":
@@ -33,36 +33,38 @@ async function decompress(bytes: Buffer, encoding: string): Promise<Buffer | Sit
         return bytes.length > MAX_PAGE_BYTES ? "too_large" : bytes
       case "gzip":
       case "x-gzip":
-        return await byGzip(bytes, most)
+        return await byGzip(bytes, limits)
       case "br":
-        return await byBrotli(bytes, most)
+        return await byBrotli(bytes, limits)
       case "deflate":
-        return await (hasZlibHead(bytes) ? byZlib(bytes, most) : byDeflate(bytes, most))
+        return await (hasZlibHead(bytes) ? byZlib(bytes, limits) : byDeflate(bytes, limits))
       default:
         return "unreachable"
     }
   } catch (error) {
     const { code } = error as { readonly code?: unknown }
     if (code === "ERR_BUFFER_TOO_LARGE") return "too_large"
-    // What was sent is not what it says it is.
+    // The bytes do not match their declared encoding.
     if (typeof code === "string") return "unreachable"
     throw error
   }
 }
 
-/** Whether deflated bytes are wrapped as the standard says; many servers leave that out. */
+/** Whether deflated bytes have the zlib header that the standard requires; many servers omit it. */
 function hasZlibHead(bytes: Buffer): boolean {
   const [first = 0, second = 0] = bytes
   return (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0
 }
 
-/** The text of a page, by what its head or itself says of its characters; else UTF-8. */
+/** Decodes a page by the encoding of its header or its own declaration; default UTF-8. */
 function decodeText(bytes: Buffer, contentType: string): string {
   const start = bytes.subarray(0, PRESCAN_BYTES).toString("latin1")
   const hasMark = start.startsWith("\u00EF\u00BB\u00BF")
-  const said = /charset\s*=\s*["']?([\w-]+)/i
-  const inItself = /<meta\b[^>]{0,200}?charset\s*=\s*["']?([\w-]+)/i
-  const label = hasMark ? "utf-8" : (said.exec(contentType)?.[1] ?? inItself.exec(start)?.[1])
+  const headerCharset = /charset\s*=\s*["']?([\w-]+)/i
+  const metaCharset = /<meta\b[^>]{0,200}?charset\s*=\s*["']?([\w-]+)/i
+  const label = hasMark
+    ? "utf-8"
+    : (headerCharset.exec(contentType)?.[1] ?? metaCharset.exec(start)?.[1])
   return decoderOf(label ?? "utf-8").decode(bytes)
 }
 
@@ -70,61 +72,60 @@ function decoderOf(label: string): TextDecoder {
   try {
     return new TextDecoder(label)
   } catch (error) {
-    // Nobody knows such characters.
+    // Unknown encoding.
     if (error instanceof RangeError) return new TextDecoder()
     throw error
   }
 }
 
 const MAX_HEADER_BYTES = 16_384
-/** What is compressed into nothing is more than a page, too: it is not read for ever. */
+/** A body that decompresses to little still has to end. */
 const MAX_SENT_BYTES = 2 * MAX_PAGE_BYTES
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** What a request says of itself: nothing of who asked for it. */
+/** The headers reveal nothing about the person who asked for the page. */
 const HEADERS = {
   "user-agent": "company-ledger (check of pages)",
   accept: "text/html",
   "accept-encoding": "gzip, br, deflate",
 }
 
-/** Whom a connection is made to. */
+/** The destination of a connection. */
 export interface TlsDestination {
   readonly address: string
   readonly port: 443
-  /** The name that its certificate has to be for; empty: for the address. */
+  /** The name that the certificate must be for; empty to check the address. */
   readonly servername: string
 }
 
-/** Begins a connection. */
+/** Opens a TLS connection. */
 export type ConnectTls = (to: TlsDestination) => TLSSocket
 
-/** Connects to the address itself, and believes a certificate that this machine's authorities vouch for. */
+/** Connects to the address and verifies the certificate against this machine's authorities. */
 export const openTlsConnection: ConnectTls = ({ address, port, servername }) =>
   connectTls({
     host: address,
     port,
     servername,
     ALPNProtocols: ["http/1.1"],
-    // Whatever the environment says of it.
+    // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
     rejectUnauthorized: true,
   })
 
-/** What a site answered: a page, why there is none, or where it is instead. */
+/** The answer of a site: a page, a problem, or a redirect. */
 export type PageResponse = SiteAnswer | { readonly kind: "redirect"; readonly url: string }
 
-/** How a page is asked for. */
 interface PageRequestOptions {
   readonly connect: ConnectTls
-  /** Called once the connection stands. */
+  /** Called when the connection is established. */
   readonly onConnected: () => void
   readonly signal: AbortSignal
 }
 
 /**
- * Asks for a page, once, and closes the connection.
+ * Requests a page once and closes the connection.
  *
- * @throws Error with a code, where the connection or what came over it fails; the signal's reason
+ * @throws Error with a code if the connection or the response fails; the signal's reason
  */
 export async function requestPage(
   { url, host, address }: PageAddress,
@@ -133,7 +134,7 @@ export async function requestPage(
   const socket = connect({ address, port: 443, servername: isIP(host) === 0 ? host : "" })
   socket.once("secureConnect", onConnected)
   const request = httpsRequest({
-    // With a connection that is there no agent has a part in it: none is kept, and none is a proxy's.
+    // With an existing connection Node uses no agent: nothing is pooled and no proxy is used.
     createConnection: () => socket,
     host,
     path: `${url.pathname}${url.search}`,
@@ -142,7 +143,7 @@ export async function requestPage(
     headers: { ...HEADERS, host: url.host },
     maxHeaderSize: MAX_HEADER_BYTES,
   })
-  // Whoever waits hears of it; what comes once nobody does is about a connection that is closed.
+  // The awaited promises report these errors; later ones concern a closed connection.
   for (const one of [request, socket]) one.on("error", () => undefined)
   try {
     request.end()
@@ -173,45 +174,45 @@ async function readResponse(response: IncomingMessage, url: URL): Promise<PageRe
   return { kind: "page", html: decodeText(bytes, type), sha256, url: url.href }
 }
 
-/** What was sent, as it was; null for more than is read. */
+/** Reads the body as sent; null if it is too long. */
 async function readBytes(response: IncomingMessage): Promise<Buffer | null> {
   const isPlain = /^(?:identity)?$/i.test(response.headers["content-encoding"] ?? "")
-  const most = isPlain ? MAX_PAGE_BYTES : MAX_SENT_BYTES
-  const pieces: Buffer[] = []
+  const limits = isPlain ? MAX_PAGE_BYTES : MAX_SENT_BYTES
+  const chunks: Buffer[] = []
   let length = 0
-  // Leaving the loop early ends what still comes.
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    length += piece.length
-    if (length > most) return null
-    pieces.push(piece)
+  // Leaving the loop early cancels the rest of the stream.
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > limits) return null
+    chunks.push(chunk)
   }
-  return Buffer.concat(pieces)
+  return Buffer.concat(chunks)
 }
 
-/** A page, and the one address that it is read from. */
+/** A page with the one address it is read from. */
 interface PageAddress {
   readonly kind: "place"
   readonly url: URL
-  /** Its host without brackets, and without the dot at the end of a full name. */
+  /** The host without brackets and without a trailing dot. */
   readonly host: string
-  /** The address of that host which was looked at. */
+  /** The address of the host that was checked. */
   readonly address: string
 }
 
-/** What places are looked at with. */
+/** The checks of a page's address. */
 export interface PageAddressRules {
-  /** The addresses of a host name; none where it has none. */
+  /** Resolves a host name to its addresses; empty if it has none. */
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>
-  /** Whether a host name or an address is this installation's own. */
+  /** Whether a host name or an address belongs to this installation. */
   readonly isOwn: (host: string) => boolean
 }
 
-/** A page that is not read. */
+/** Builds the answer for a page that is not read. */
 export const siteProblem = (code: SiteProblemCode): SiteProblem => ({ kind: "problem", code })
 
 /**
- * The place of an address that a stranger wrote. Every address of its name has to be public, and one of them is
- * the only one that is talked to: who answers for the name has no second say.
+ * Resolves a URL that a stranger wrote. Every address of its name must be public, and the
+ * connection uses the checked address, so a second DNS answer changes nothing.
  */
 export async function resolvePageAddress(
   text: string,
@@ -225,17 +226,17 @@ export async function resolvePageAddress(
     return siteProblem("blocked_address")
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
-  // What is written as an address is looked up by nobody, and so has to be looked at here. The URL has it in
-  // the usual form, whichever it was written in: 0x7f.1 is 127.0.0.1.
+  // A literal address is not resolved, so it is checked here. `URL` has normalized it: 0x7f.1 is
+  // 127.0.0.1.
   const isLiteral = isIP(host) !== 0
-  // A name of one word is one of this machine's network.
+  // A name without a dot is local to this machine's network.
   if (!isLiteral && !host.includes(".")) return siteProblem("blocked_address")
   if (isOwn(host)) return siteProblem("blocked_address")
   const addresses = isLiteral ? [host] : await resolve(host, signal)
   if (addresses.some((one) => !isPublicAddress(one) || isOwn(normalizeAddress(one)))) {
     return siteProblem("blocked_address")
   }
-  // A machine without IPv6 reads pages, too.
+  // IPv4 first, so that a machine without IPv6 can read the page.
   const address = addresses.find((one) => isIP(one) === 4) ?? addresses[0]
   return address === undefined ? siteProblem("unreachable") : { kind: "place", url, host, address }
 }

@@ -1,4 +1,4 @@
-/** Reading pages of sites that strangers name, as a browser without a person would. */
+/** Reads pages of sites that strangers name. */
 
 /** Why a page could not be read. */
 export type SiteProblemCode =
@@ -10,24 +10,24 @@ export interface SiteProblem {
   readonly code: SiteProblemCode
 }
 
-/** A page as it was read. */
+/** A page that was read. */
 export interface SitePage {
   readonly kind: "page"
   readonly html: string
-  /** Of its bytes as they were before they were compressed, in hexadecimal. */
+  /** SHA-256 of the decompressed bytes, in hexadecimal. */
   readonly sha256: string
-  /** Where it was, once every redirect was followed. */
+  /** The address after all redirects. */
   readonly url: string
 }
 
-/** What came of reading a page. */
+/** The result of reading a page. */
 export type SiteAnswer = SitePage | SiteProblem
 
 /** Reads pages. */
 export interface SiteReader {
   /**
-   * Reads the page at an address, whoever named it: by https at the usual port, from public addresses alone,
-   * in ten seconds and a megabyte at most. It never throws for what a site does.
+   * Reads the page at an untrusted address: only HTTPS on port 443, only public addresses, within
+   * ten seconds and one megabyte. Problems of the site are returned, not thrown.
    */
   readonly read: (url: string) => Promise<SiteAnswer>
 }

@@ -1,6 +1,6 @@
 /**
- * Reads pages of public sites. Whoever names them may mean any machine, this one and its neighbours too: each
- * address is looked at before it is talked to, and a redirect is one more address that a stranger named.
+ * Reads pages of public sites. A stranger's address may name this machine or its neighbors, so each
+ * address, including every redirect, is checked before the connection.
  */
 import type { Pacer } from "../../machine/clock/port.ts"
 import type { PageResponse, ConnectTls, PageAddressRules } from "./page-request.ts"
@@ -16,41 +16,40 @@ const CONNECT_TIMEOUT_MS = 5_000
 const TOTAL_TIMEOUT_MS = 10_000
 const MAX_REDIRECTS = 3
 
-/** What it works with. */
+/** Options of the reader. */
 export interface PublicSitesOptions extends Pick<PageAddressRules, "isOwn"> {
   readonly pacer: Pacer
   /** Default: the name servers of this machine. */
   readonly resolve?: PageAddressRules["resolve"]
-  /** Default: the address itself, with a certificate that authorities vouch for. */
+  /** Default: connect to the address and verify its certificate. */
   readonly connect?: ConnectTls
 }
 
-/** Opens it. It asks nobody before the first page. */
+/** Opens the reader; it connects for the first page. */
 export function openPublicSites(options: PublicSitesOptions): SiteReader {
   const { pacer, isOwn, resolve = resolveAddresses, connect = openTlsConnection } = options
   const rules = { resolve, isOwn }
   return {
     read: async (url) => {
-      const whole = startTimeout(pacer, TOTAL_TIMEOUT_MS)
+      const total = startTimeout(pacer, TOTAL_TIMEOUT_MS)
       try {
         return await followRedirects(url, (at) =>
-          visitPage(at, { pacer, rules, connect, whole: whole.signal }),
+          visitPage(at, { pacer, rules, connect, total: total.signal }),
         )
       } finally {
-        whole.stop()
+        total.stop()
       }
     },
   }
 }
 
-/** Goes where redirects lead. */
 async function followRedirects(
   url: string,
-  visited: (url: string) => Promise<PageResponse>,
+  visit: (url: string) => Promise<PageResponse>,
 ): Promise<SiteAnswer> {
   let at = url
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-    const answer = await visited(at)
+    const answer = await visit(at)
     if (answer.kind !== "redirect") return answer
     at = answer.url
   }
@@ -61,16 +60,16 @@ interface PageVisit {
   readonly pacer: Pacer
   readonly rules: PageAddressRules
   readonly connect: ConnectTls
-  /** Aborted once the time for the page is over, wherever it led. */
-  readonly whole: AbortSignal
+  /** Aborted when the time for the page, including redirects, is over. */
+  readonly total: AbortSignal
 }
 
 async function visitPage(
   at: string,
-  { pacer, rules, connect, whole }: PageVisit,
+  { pacer, rules, connect, total }: PageVisit,
 ): Promise<PageResponse> {
   const connecting = startTimeout(pacer, CONNECT_TIMEOUT_MS)
-  const signal = AbortSignal.any([whole, connecting.signal])
+  const signal = AbortSignal.any([total, connecting.signal])
   try {
     const place = await unlessAborted(signal, resolvePageAddress(at, rules, signal))
     if (place.kind === "problem") return place
@@ -79,7 +78,7 @@ async function visitPage(
   } catch (error) {
     if (signal.aborted) return siteProblem("too_slow")
     const { code } = error as { readonly code?: unknown }
-    // What came over the connection, or it itself, is at fault; whatever else is, is ours.
+    // Errors with a code come from the connection or the response; others are bugs of ours.
     if (typeof code !== "string" || error instanceof TypeError) throw error
     return siteProblem(code === "HPE_HEADER_OVERFLOW" ? "too_large" : "unreachable")
   } finally {
@@ -87,7 +86,7 @@ async function visitPage(
   }
 }
 
-/** What comes of work, while nobody gave it up. @throws the signal's reason once it aborts */
+/** Waits for work until the signal aborts. @throws the signal's reason */
 async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()
@@ -100,7 +99,7 @@ async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<
   }
 }
 
-/** A signal that aborts after so many milliseconds, unless it is stopped before. */
+/** Starts a signal that aborts after some milliseconds unless it is stopped. */
 function startTimeout(
   pacer: Pacer,
   ms: number,
@@ -114,8 +113,8 @@ function startTimeout(
 }
 
 /**
- * All addresses of a host name. Name servers alone are asked, and not this machine's own list of hosts: what
- * stands there is no site. One kind of address that cannot be looked up keeps nobody from the other.
+ * All addresses of a host name, from name servers only: this machine's hosts file lists no public
+ * sites. If one address family fails, the other is used.
  */
 async function resolveAddresses(host: string, signal: AbortSignal): Promise<readonly string[]> {
   const resolver = new Resolver({ timeout: RESOLVE_TIMEOUT_MS, tries: RESOLVE_ATTEMPTS })

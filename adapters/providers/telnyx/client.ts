@@ -1,6 +1,6 @@
 /**
- * Asking Telnyx: JSON over HTTPS with a key. What is refused is an answer; what was not done, or may have
- * been done, is thrown as what any provider can do.
+ * A client of the Telnyx API: JSON over HTTPS with a key. A refusal is returned; the errors of any
+ * provider are thrown.
  */
 import { requestJson } from "../json-request.ts"
 import type { z } from "zod"
@@ -10,54 +10,58 @@ const TIMEOUT_MS = 8_000
 const MAX_BYTES = 4_000_000
 const MAX_REASONS = 10
 const MAX_REASON_LENGTH = 500
-/** Said of a call that was not looked at: too many of them, or a queue that is full. */
+/** Too many requests or a full queue: Telnyx did not process the request. */
 const NOT_PROCESSED_CODES: ReadonlySet<string> = new Set(["10011", "40318", "90103"])
 
-/** How Telnyx is reached. */
+/** How to reach Telnyx. */
 interface TelnyxSettings {
   readonly key: string
   /** With the version in its path: `https://api.telnyx.com/v2`. */
   readonly url: string
 }
 
-/** What is asked of Telnyx. */
+/** A request to Telnyx. */
 export interface TelnyxRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
-  /** Behind the version, its variable parts encoded: `/messages`. */
+  /** Without the version; variable parts are URL-encoded: `/messages`. */
   readonly path: string
-  /** Such as `filter[record_type]`. */
+  /** For example `filter[record_type]`. */
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
 }
 
-/** What Telnyx answered. */
+/** Telnyx's answer. */
 type TelnyxAnswer =
   | {
       readonly outcome: "done"
-      /** The whole of the answer, mostly with its `data`; undefined where there was no JSON. */
+      /** The response body, mostly with its `data`; undefined if it is not JSON. */
       readonly value: unknown
     }
   | {
       readonly outcome: "refused"
       readonly status: number
-      /** The first of its error codes, such as `40300`; null where it named none. */
+      /** The first error code, such as `40300`; null if there is none. */
       readonly code: string | null
-      /** Why, in its words; none where it said none. */
+      /** The reasons in Telnyx's words; may be empty. */
       readonly reasons: readonly string[]
     }
 
-/** Asks Telnyx, once. */
+/** Sends requests to Telnyx. */
 export interface TelnyxClient {
   /**
-   * A redirect is not followed.
+   * Sends one request; redirects are not followed.
    *
-   * @throws ProviderUnavailable where nothing was done: it was not reached, or would not look at it
-   * @throws ProviderOutcomeUnknown where it may have been done (`outcome.ts`), and where no answer came in eight seconds
+   * @throws ProviderUnavailable if nothing was done: Telnyx was not reached, or did not process it
+   * @throws ProviderOutcomeUnknown if it may have been executed (`request-outcome.ts`), or after
+   * eight seconds without an answer
    */
   readonly request: (call: TelnyxRequest) => Promise<TelnyxAnswer>
 }
 
-/** Opens the client. It calls nobody by itself; its calls throw ProviderUnavailable and ProviderOutcomeUnknown. */
+/**
+ * Opens the client. It connects on the first request; requests throw ProviderUnavailable and
+ * ProviderOutcomeUnknown.
+ */
 export function openTelnyxClient({ key, url }: TelnyxSettings): TelnyxClient {
   const base = url.replace(/\/+$/, "")
   const headers = { authorization: `Bearer ${key}`, accept: "application/json" }
@@ -81,26 +85,25 @@ export function openTelnyxClient({ key, url }: TelnyxSettings): TelnyxClient {
   }
 }
 
-/** Whether Telnyx says that it did not look at a call: the same again may work. */
+/** Whether Telnyx says that it did not process a request; the same request may succeed later. */
 function isNotDone(value: unknown): boolean {
   const code = firstErrorCode(value)
   return code !== null && NOT_PROCESSED_CODES.has(code)
 }
 
-/** The errors of an answer. */
 function errorsOf(value: unknown): readonly { readonly [name: string]: unknown }[] {
   const errors = (value as { readonly errors?: unknown } | null | undefined)?.errors
   if (!Array.isArray(errors)) return []
   return errors.filter((one) => typeof one === "object" && one !== null)
 }
 
-/** The first error code of an answer; it is a text of digits, or a number. */
+/** The first error code of an answer; Telnyx sends it as a string of digits or as a number. */
 function firstErrorCode(value: unknown): string | null {
   const code = errorsOf(value)[0]?.["code"]
   return typeof code === "string" || typeof code === "number" ? String(code) : null
 }
 
-/** What an answer says of its errors, each as long as a sentence may be. */
+/** The reasons of an answer's errors, each cut to the maximum length. */
 function reasonsOf(value: unknown): readonly string[] {
   return errorsOf(value)
     .flatMap(({ detail, title }) => [detail, title].find((one) => typeof one === "string") ?? [])
@@ -108,36 +111,37 @@ function reasonsOf(value: unknown): readonly string[] {
     .slice(0, MAX_REASONS)
 }
 
-/** Whoever hears these has no account that may do this just now: it is no answer about a thing. */
+/** The account may not do this now; the status says nothing about the request's content. */
 const ACCOUNT_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
 
-/** A refusal. */
+/** A request that Telnyx refused. */
 export type TelnyxRefusal = Extract<TelnyxAnswer, { readonly outcome: "refused" }>
 
 /**
- * Whether a refusal of this status says nothing of what was asked: the key, the funds or the address are
- * wrong, which an operator can mend.
+ * Whether a refusal is about the account, not about the request: the key, the funds or the URL are
+ * wrong, which an operator can fix.
  */
 export function isAccountRefusal({ status }: TelnyxRefusal): boolean {
   return ACCOUNT_STATUSES.has(status) || status < 400
 }
 
-/** What is thrown where a refusal is no answer: nothing was done. */
+/** The error for a refusal that says nothing about the request: nothing was done. */
 export function telnyxUnavailable(
-  what: string,
+  request: string,
   { status, code }: TelnyxRefusal,
 ): ProviderUnavailable {
-  const named = code === null ? "" : ` with ${code}`
-  return new ProviderUnavailable(`Telnyx answered ${status}${named} to ${what}`)
+  const suffix = code === null ? "" : ` with ${code}`
+  return new ProviderUnavailable(`Telnyx answered ${status}${suffix} to ${request}`)
 }
 
 /**
- * The parts of an answer that are read.
+ * Parses an answer of Telnyx.
  *
- * @throws ProviderOutcomeUnknown where it has another form: whoever cannot read an answer has none
+ * @throws ProviderOutcomeUnknown if the answer does not match the schema
  */
 export function parseTelnyxAnswer<T>(schema: z.ZodType<T>, value: unknown): T {
   const read = schema.safeParse(value)
-  if (!read.success) throw new ProviderOutcomeUnknown("Telnyx answered what nobody can read")
+  if (!read.success)
+    throw new ProviderOutcomeUnknown("Telnyx's answer does not have the expected form")
   return read.data
 }

@@ -1,9 +1,9 @@
-/** What Telnyx calls back, read: the signature over the bytes first, and nothing of a body before it. */
+/** Reads webhooks of Telnyx. The signature over the bytes is verified before the body is parsed. */
 import { z } from "zod"
 import { parseJsonOrUndefined } from "../json-request.ts"
 import { createPublicKey, verify } from "node:crypto"
 
-/** What stands before the 32 bytes of an Ed25519 key where it is a key in DER (RFC 8410). */
+/** The DER prefix of a 32-byte Ed25519 public key (RFC 8410). */
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex")
 
 const KEY_BYTES = 32
@@ -14,41 +14,42 @@ const TIMESTAMP = /^\d{1,11}$/
 
 const MAX_AGE_MS = 300_000
 
-/** A body as it was sent, and what was said of it. */
+/** A body with its signature headers. */
 interface SignedBody {
-  /** The header `telnyx-signature-ed25519`; null where it was not sent. */
+  /** The header `telnyx-signature-ed25519`; null if it is missing. */
   readonly signature: string | null
-  /** The header `telnyx-timestamp`, seconds; null where it was not sent. */
+  /** The header `telnyx-timestamp`, seconds; null if it is missing. */
   readonly timestamp: string | null
-  /** The bytes as they came, before anybody read them. */
+  /** The body's bytes, unparsed. */
   readonly raw: Uint8Array
 }
 
-/** A call as it was sent. */
+/** A webhook request as received. */
 export interface SignedRequest {
-  /** The first value of a header field; null where it was not sent. */
+  /** The first value of a header field; null if it is missing. */
   readonly header: (name: string) => string | null
   readonly raw: Uint8Array
 }
 
-/** What an account vouches for. */
+/** A message whose signature is valid. */
 export interface SignedMessage {
   /** UTC milliseconds, by Telnyx's clock. */
   readonly signedAt: number
-  /** The JSON of the body; undefined where it is none. */
+  /** The body's JSON; undefined if the body is not JSON. */
   readonly body: unknown
 }
 
-/** What stands around an event. */
+/** The envelope of an event. */
 export const TelnyxEvent = z.object({
   data: z.object({ id: z.string().min(1), event_type: z.string(), payload: z.unknown() }),
 })
 
 /**
- * Opens the reading of what an account signs; null where it did not, or not within five minutes of `now`.
+ * Opens a reader of signed webhooks. It returns null if the signature is invalid or older or newer
+ * than five minutes at `now`.
  *
  * @param publicKey in base64, as Telnyx shows it
- * @throws RangeError where it is no such key
+ * @throws RangeError if the text is not such a key
  */
 export function openTelnyxWebhookReader(
   publicKey: string,
@@ -63,23 +64,26 @@ export function openTelnyxWebhookReader(
   }
 }
 
-/** Whether a text is a public key of an account: 32 bytes in base64. */
+/** Whether a text is an account's public key: 32 bytes in base64. */
 export function isTelnyxPublicKey(text: string): boolean {
   return /^[A-Za-z0-9+/]{43}=$/.test(text)
 }
 
 /**
- * Opens the check of signatures by an account's key. It answers when a body was signed, UTC milliseconds;
- * null where the account did not sign it, or not within five minutes of `now`.
+ * Opens a signature check for an account's key. It returns when the body was signed, UTC
+ * milliseconds; null if the signature is invalid or more than five minutes away from `now`.
  *
  * @param publicKey in base64, as Telnyx shows it
- * @throws RangeError where it is no such key
+ * @throws RangeError if the text is not such a key
  */
 export function openTelnyxSignatureCheck(
   publicKey: string,
 ): (sent: SignedBody, now: number) => number | null {
   const bytes = Buffer.from(publicKey, "base64")
-  if (bytes.length !== KEY_BYTES) throw new RangeError("the public key must have 32 bytes")
+  if (bytes.length !== KEY_BYTES)
+    throw new RangeError(
+      `The public key of Telnyx has ${bytes.length} bytes instead of 32. Copy it from the Telnyx portal, in base64.`,
+    )
   const der = Buffer.concat([SPKI_PREFIX, bytes])
   const key = createPublicKey({ key: der, format: "der", type: "spki" })
   return ({ signature, timestamp, raw }, now) => {

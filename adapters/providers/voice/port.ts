@@ -1,44 +1,46 @@
 /**
- * The carrier of calls: it tells of those that come, and does eight things to a leg, one phone's side of a
- * call. Legs are named by us (the call and a number, the caller's is 0) and by the carrier (a reference
- * that only its adapter reads). What it says of a leg may come late, twice, in another order, or before the
- * answer to the command that made the leg.
+ * The voice carrier reports incoming calls and executes eight commands on legs; a leg is one
+ * phone's side of a call. We name a leg by its call and a number (0 is the caller's), the carrier
+ * by a reference that only its adapter reads. The carrier's events may be late, duplicated or out
+ * of order, or precede the answer to the command that created the leg.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { AudioKind } from "../../../domain/voice/call-events.ts"
 import type { CallId } from "../../../domain/voice/ids.ts"
 import type { CarrierLegState } from "../../../domain/voice/call-commands.ts"
 
-/** A leg of a call. An adapter can find both by this alone, where it sends it along and gets it back. */
+/**
+ * A leg of a call. An adapter can identify it by this alone if the carrier returns it with events.
+ */
 export interface VoiceLeg {
-  /** Whose call it is. */
+  /** The company that the call belongs to. */
   readonly companyId: CompanyId
   readonly callId: CallId
-  /** 0 is the caller's. */
+  /** 0 is the caller's leg. */
   readonly leg: number
-  /** What the carrier calls it; null where it has not said so yet. */
+  /** The carrier's reference of the leg; null while it is unknown. */
   readonly ref: string | null
 }
 
-/** What a carrier can be told to do. */
+/** A command to the carrier. */
 export type VoiceCommand =
-  /** Opens the caller's leg: from here the caller pays their own carrier. */
+  /** Answers the caller's leg; from here the caller pays their own carrier. */
   | { readonly word: "answer"; readonly leg: VoiceLeg }
-  /** Turns the caller away unanswered. */
+  /** Rejects the call without answering it. */
   | { readonly word: "reject"; readonly leg: VoiceLeg }
   | { readonly word: "hang_up"; readonly leg: VoiceLeg }
   | {
       readonly word: "dial"
       readonly leg: VoiceLeg
-      /** The caller's leg, which it belongs to. */
+      /** The caller's leg that the new leg belongs to. */
       readonly caller: VoiceLeg
       /** The company's number, E.164. */
       readonly from: string
       readonly to: string
-      /** The carrier gives up ringing by then, if nobody tells it before. */
+      /** The carrier stops ringing after this time unless a command does so earlier. */
       readonly ringSeconds: number
     }
-  /** Says something and waits for one key. */
+  /** Speaks a text and waits for one key. */
   | {
       readonly word: "ask"
       readonly leg: VoiceLeg
@@ -47,7 +49,7 @@ export type VoiceCommand =
     }
   | { readonly word: "say"; readonly leg: VoiceLeg; readonly text: string }
   | { readonly word: "join"; readonly leg: VoiceLeg; readonly other: VoiceLeg }
-  /** Records what is heard on a leg; of a call both sides, of a voicemail behind a beep. */
+  /** Records a leg: both sides of a call, or a voicemail after a beep. */
   | {
       readonly word: "record"
       readonly leg: VoiceLeg
@@ -55,13 +57,16 @@ export type VoiceCommand =
       readonly mostSeconds: number
     }
 
-/** What became of a command; the leg's reference where the carrier says it by this. */
+/**
+ * The result of a command; `ref` if this answer names the leg's reference. `gone`: the leg has
+ * ended.
+ */
 export type VoiceAnswer =
   { readonly outcome: "done"; readonly ref: string | null } | { readonly outcome: "gone" }
 
 /**
- * Which leg something is said of: one that we had called, by our own names, or the caller's, by the
- * carrier's name for it and the number that was called.
+ * Identifies the leg of an event: a leg that we dialed by our own ids, the caller's leg by the
+ * carrier's reference and the dialed number.
  */
 export type LegIdentity =
   | {
@@ -73,26 +78,26 @@ export type LegIdentity =
     }
   | { readonly kind: "caller"; readonly ref: string; readonly to: string }
 
-/** What a carrier says by itself. Times are its own, UTC milliseconds. */
+/** An event of the carrier. Times are the carrier's, UTC milliseconds. */
 export type VoiceEvent =
   | {
       readonly type: "call_came"
       readonly ref: string
-      /** As it was shown: a number, or whatever a caller may have shown. */
+      /** The shown caller id: a number, or any text that a caller may send. */
       readonly from: string
       /** E.164. */
       readonly to: string
       readonly startedAt: number
-      /** STIR/SHAKEN; null where the carrier does not say. */
+      /** STIR/SHAKEN attestation; null if the carrier does not report it. */
       readonly attestation: "A" | "B" | "C" | null
     }
-  /** What the carrier calls a leg that we had called: where its answer is late or lost, this says it. */
+  /** The carrier's reference of a leg that we dialed, in case the answer is late or lost. */
   | { readonly type: "leg_placed"; readonly leg: LegIdentity; readonly ref: string }
   | { readonly type: "leg_open"; readonly leg: LegIdentity; readonly answeredAt: number }
   | { readonly type: "digits"; readonly leg: LegIdentity; readonly digits: string }
-  /** Nobody pressed a key. */
+  /** The wait for a key timed out. */
   | { readonly type: "ask_over"; readonly leg: LegIdentity }
-  /** Something was said to the end. */
+  /** A spoken text ended. */
   | { readonly type: "said"; readonly leg: LegIdentity }
   | {
       readonly type: "leg_gone"
@@ -108,7 +113,7 @@ export type VoiceEvent =
       readonly carrierRef: string
     }
 
-/** The carrier has no such recording, or no longer. */
+/** The carrier has no such recording, or has deleted it. */
 export class RecordingNotFound extends Error {
   override readonly name = "RecordingNotFound"
 }
@@ -116,39 +121,54 @@ export class RecordingNotFound extends Error {
 /** A carrier of calls. */
 export interface VoiceCarrier {
   /**
-   * Does something to a leg. The same command id again within a minute is the same command. `gone`: there is
-   * no such leg any more.
+   * Executes a command on a leg; the same command id within a minute is the same command. `gone`:
+   * the leg has ended.
    *
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly execute: (command: VoiceCommand, commandId: string) => Promise<VoiceAnswer>
-  /** What the carrier knows of a leg, by its own name for it. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * The carrier's state of a leg, by its reference. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly checkLegStatus: (ref: string) => Promise<CarrierLegState>
-  /** A recording, as MP3. @throws ProviderUnavailable, ProviderOutcomeUnknown, RecordingNotFound */
+  /**
+   * Downloads a recording as MP3. @throws ProviderUnavailable, ProviderOutcomeUnknown,
+   * RecordingNotFound
+   */
   readonly downloadRecording: (ref: string) => Promise<AsyncIterable<Uint8Array>>
-  /** Deletes a recording at the carrier; one that is gone stays so. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * Deletes a recording at the carrier; idempotent. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly deleteRecording: (ref: string) => Promise<void>
 }
 
-/** What is called back over HTTP, as it came. */
+/** A webhook request as received. */
 export interface VoiceWebhookRequest {
-  /** The first value of a header field; null where it was not sent. */
+  /** The first value of a header field; null if it is missing. */
   readonly header: (name: string) => string | null
-  /** The bytes, before anybody read them. */
+  /** The unparsed bytes. */
   readonly raw: Uint8Array
 }
 
-/** A carrier that says what it says over HTTP. */
+/** A carrier that reports events by webhooks. */
 export interface VoiceWebhooks {
-  /** What was called back and when it was signed, UTC milliseconds; null where the carrier did not sign it. */
+  /**
+   * The events of a webhook and its signing time, UTC milliseconds; null if the signature is
+   * invalid.
+   */
   readonly readWebhook: (
     sent: VoiceWebhookRequest,
     now: number,
   ) => {
     readonly signedAt: number
-    /** Each with the carrier's own id of it. */
+    /** Each with the carrier's event id. */
     readonly events: readonly { readonly id: string; readonly event: VoiceEvent }[]
   } | null
-  /** Turns a call away that came for nobody here. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /**
+   * Rejects a call to a number that is not ours. @throws ProviderUnavailable,
+   * ProviderOutcomeUnknown
+   */
   readonly rejectCall: (ref: string) => Promise<void>
 }

@@ -1,40 +1,40 @@
-/** What the built-in carrier remembers of its legs, and how one that is played goes on by itself. */
+/** The state of simulated legs, and the scripts that play whole calls. */
 import type { AudioKind } from "../../../domain/voice/call-events.ts"
 import type { VoiceCommand } from "./port.ts"
 
-/** What is to come of a call that goes on by itself. */
+/** The course of a scripted call. */
 export interface SimulatedCallScript {
   readonly outcome: "answered" | "voicemail" | "missed"
-  /** How long it lasts, milliseconds: it ends where the clock stands, and began so long before. */
+  /** Duration, milliseconds: the call ends now and began this long ago. */
   readonly lastsMs: number
-  /** How much of it is recorded, where it is to be. */
+  /** Length of the recording; null if the call is not recorded. */
   readonly recordedSeconds: number | null
-  /** What is spoken on the voicemail. */
+  /** Length of the voicemail, seconds. */
   readonly voicemailSeconds: number
 }
 
-/** A leg as the built-in carrier has it. */
+/** A simulated leg, as stored. */
 export interface SimulatedLeg {
   readonly state: "ringing" | "open" | "gone"
-  /** The number that is called. */
+  /** The dialed number. */
   readonly to: string
-  /** The leg that it was called for; null for a caller's own. */
+  /** The caller's leg that it was dialed for; null for the caller's own. */
   readonly callerRef: string | null
-  /** How the call goes on by itself; null where it waits for somebody to say so. */
+  /** The script of the call; null if an operator acts. */
   readonly script: SimulatedCallScript | null
   readonly answeredAt: number | null
   readonly endedAt: number | null
-  /** What is recorded of it. */
+  /** The kind of its recording. */
   readonly recording: AudioKind | null
   readonly recordingSince: number | null
-  /** How often it was told something, and how often it has heard that to the end. */
+  /** How many texts were spoken on the leg, and how many of them ended. */
   readonly told: number
   readonly heard: number
-  /** The commands that were carried out on it. */
+  /** The ids of the executed commands. */
   readonly done: readonly string[]
 }
 
-/** A leg that rings. */
+/** Creates a ringing leg. */
 export function createRingingLeg(
   to: string,
   callerRef: string | null,
@@ -55,11 +55,11 @@ export function createRingingLeg(
   }
 }
 
-/** A leg behind a command that it had not been given. */
+/** The leg after a new command. */
 export function applyCommand(leg: SimulatedLeg, command: VoiceCommand, now: number): SimulatedLeg {
   switch (command.word) {
     case "answer": {
-      // Who was to be missed has gone by then.
+      // The caller of a missed call hangs up before the answer.
       if (leg.script?.outcome === "missed") return leg
       return answerLeg(leg, now)
     }
@@ -77,23 +77,23 @@ export function applyCommand(leg: SimulatedLeg, command: VoiceCommand, now: numb
   }
 }
 
-/** A leg that was answered; one that rings no more stays as it is. */
+/** Answers a ringing leg; other legs stay unchanged. */
 export function answerLeg(leg: SimulatedLeg, now: number): SimulatedLeg {
   if (leg.state !== "ringing") return leg
   return { ...leg, state: "open", answeredAt: now - (leg.script?.lastsMs ?? 0) }
 }
 
-/** A leg that has ended; one that had stays as it is. */
+/** Ends a leg; an ended one stays unchanged. */
 export function endLeg(leg: SimulatedLeg, now: number): SimulatedLeg {
   return leg.state === "gone" ? leg : { ...leg, state: "gone", endedAt: now }
 }
 
-/** Something that somebody does, by an operator or by a script. */
+/** An action of a person on a leg, performed by an operator or a script. */
 export type SimulatedLegAction =
   | { readonly action: "answer" | "hang_up" | "hear" }
   | { readonly action: "press"; readonly digits: string }
 
-/** What somebody does because of a command to a leg: on that leg, or the caller's. */
+/** An action of a script in response to a command, on the command's leg or the caller's. */
 interface ScriptedAction {
   readonly on: "leg" | "caller"
   readonly legAction: SimulatedLegAction
@@ -103,7 +103,7 @@ const CALLER_HANGS_UP: readonly ScriptedAction[] = [
   { on: "caller", legAction: { action: "hang_up" } },
 ]
 
-/** What a script has done because of a command. */
+/** The actions of a script in response to a command. */
 export function scriptedActions(
   { outcome, recordedSeconds }: SimulatedCallScript,
   word: VoiceCommand["word"],
@@ -120,7 +120,7 @@ export function scriptedActions(
     case "say":
       return onLeg({ action: "hear" })
     case "join":
-      // What is to be recorded ends with that.
+      // A recorded call ends with the recording instead.
       return recordedSeconds === null ? CALLER_HANGS_UP : []
     case "record":
       return CALLER_HANGS_UP
@@ -131,7 +131,7 @@ export function scriptedActions(
   }
 }
 
-/** How long a recording is that has ended, seconds. */
+/** The length of an ended recording, seconds. */
 export function recordingSeconds(
   { script, recording, recordingSince }: SimulatedLeg,
   now: number,
@@ -143,33 +143,34 @@ export function recordingSeconds(
   return recordingSince === null ? 0 : Math.max(0, Math.round((now - recordingSince) / 1_000))
 }
 
-// A tone as MP3, made by hand: whoever pretends to be a carrier needs audio that players take, and no
-// encoder for it. Frames are of MPEG-2 layer III, mono, 16 kHz, 24 kbps, each 36 ms by itself.
+// A tone as MP3, built by hand, so that recordings play without an encoder: MPEG-2 layer III, mono,
+// 16 kHz, 24 kbps, independent frames of 36 ms.
 
-/** Bytes of a frame: 72 × 24,000 bits a second ÷ 16,000 samples a second. */
+/** 72 × 24,000 bits per second ÷ 16,000 samples per second. */
 const FRAME_BYTES = 108
-/** A frame is 576 samples. */
+/** A frame has 576 samples. */
 const FRAME_MS = 36
 /** MPEG-2, layer III, no checksum; 24 kbps at 16 kHz, no padding; mono. */
 const HEADER = [0xff, 0xf3, 0x38, 0xc0]
-/** So many pairs of frequencies, 27.8 Hz each, are silent before the one that sounds. */
+/** Number of silent frequency pairs, 27.8 Hz each, below the tone. */
 const SILENT_PAIRS = 17
-/** How loud it is. */
+/** Volume of the tone. */
 const GAIN = 195
 
 /**
- * What the frame says of its one granule, then the granule: fields as their values and widths in bits.
- * Huffman table 1 writes a silent pair as `1`, and a pair whose first frequency sounds as `01` and a sign.
+ * The side information of the frame's granule and the granule, as values with widths in bits.
+ * Huffman table 1 encodes a silent pair as `1`, and a pair whose first frequency sounds as `01` and
+ * a sign bit.
  */
 function frameBits(): string {
   const pairs = `${"1".repeat(SILENT_PAIRS)}010`
   const fields: readonly (readonly [value: number, bits: number])[] = [
-    // Nothing of it stands in the frame before; a private bit.
+    // No data in the previous frame; a private bit.
     ...([
       [0, 8],
       [0, 1],
     ] as const),
-    // How many bits and pairs follow, how loud they are; scale factors of no bits, one kind of window.
+    // Number of bits and pairs, volume; no scale factors, one window type.
     ...([
       [pairs.length, 12],
       [SILENT_PAIRS + 1, 9],
@@ -177,7 +178,7 @@ function frameBits(): string {
       [0, 9],
       [0, 1],
     ] as const),
-    // Table 1 in each of the three regions, and where those end.
+    // Table 1 in all three regions, and the region bounds.
     ...([
       [1, 5],
       [1, 5],
@@ -185,7 +186,7 @@ function frameBits(): string {
       [0, 4],
       [0, 3],
     ] as const),
-    // The scale, and the table of what is behind the pairs.
+    // The scale, and the table of the count1 region.
     ...([
       [0, 1],
       [0, 1],
@@ -194,7 +195,6 @@ function frameBits(): string {
   return fields.map(([value, bits]) => value.toString(2).padStart(bits, "0")).join("") + pairs
 }
 
-/** Every frame is the same. */
 function createFrame(): Uint8Array {
   const frame = new Uint8Array(FRAME_BYTES)
   frame.set(HEADER)
@@ -207,7 +207,7 @@ function createFrame(): Uint8Array {
 
 const FRAME = createFrame()
 
-/** A tone of so many seconds, frame by frame; the last frame is whole. */
+/** Generates a tone of some seconds, frame by frame; the last frame is complete. */
 export function* generateToneMp3(seconds: number): Iterable<Uint8Array> {
   const frames = Math.ceil((seconds * 1_000) / FRAME_MS)
   for (let i = 0; i < frames; i += 1) yield FRAME

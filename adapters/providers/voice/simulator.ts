@@ -1,7 +1,7 @@
 /**
- * The built-in carrier of calls: nobody's phone rings, and who answers, presses a key or hangs up is said by
- * an operator, or by a script that a whole call goes by. It says by itself what a carrier says.
- * What it does next can be set (`simulator set voice …`).
+ * The simulated voice carrier: no phone rings. An operator or a script answers, presses keys and
+ * hangs up, and the simulator emits a carrier's events. Operators set the next outcomes with
+ * `simulator set voice …`.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Clock, Pacer } from "../../machine/clock/port.ts"
@@ -20,12 +20,11 @@ import {
   generateToneMp3,
 } from "./simulated-call.ts"
 
-/** What it can be told to do. */
+/** The simulator's outcomes. */
 export const VOICE_SIMULATOR = { name: "voice", outcomes: ["gone"] } as const satisfies Simulator
 
 const SLOW_DELAY_MS = 2_000
 
-/** What the built-in carrier works with. */
 interface SimulatedVoicePorts {
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
@@ -33,67 +32,73 @@ interface SimulatedVoicePorts {
   readonly clock: Clock
 }
 
-/** A call that the built-in carrier is to have. */
+/** A simulated incoming call. */
 interface SimulatedIncomingCall {
   readonly companyId: CompanyId
-  /** What it calls the caller's leg. */
+  /** The reference of the caller's leg. */
   readonly ref: string
   readonly from: string
   readonly to: string
   readonly attestation: "A" | "B" | "C" | null
-  /** How it goes on by itself; null where it waits for somebody to say so. */
+  /** The script of the call; null if an operator acts. */
   readonly script: SimulatedCallScript | null
 }
 
-/** The built-in carrier, as an operator has it. */
+/** The simulated carrier with its controls for operators. */
 export interface SimulatedVoiceCarrier extends VoiceCarrier {
-  /** Has a call, and tells of it. */
+  /** Starts an incoming call and emits its event. */
   readonly simulateCall: (call: SimulatedIncomingCall) => Promise<void>
-  /** Has somebody do something on a leg; false where there is none, or nothing to do. */
-  readonly performAction: (leg: VoiceLeg, deed: SimulatedLegAction) => Promise<boolean>
-  /** Whether a leg, or a recording by its name, is of its calls. */
+  /**
+   * Performs a person's action on a leg; false if the leg does not exist or the action has no
+   * effect.
+   */
+  readonly performAction: (leg: VoiceLeg, legAction: SimulatedLegAction) => Promise<boolean>
+  /** Whether a leg or a recording belongs to a simulated call. */
   readonly isSimulatedLeg: (leg: VoiceLeg | string) => Promise<boolean>
 }
 
-/** Hears what the carrier says. */
+/** Receives the carrier's events. */
 type OnVoiceEvent = (event: VoiceEvent) => Promise<void>
 
 interface SimulatedRecording {
   readonly seconds: number
 }
 
-/** The built-in carrier. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown, as they are set to. */
+/**
+ * Opens the simulator. Its calls throw ProviderUnavailable and ProviderOutcomeUnknown as the
+ * simulator is set.
+ */
 export function openSimulatedVoice(
   ports: SimulatedVoicePorts,
-  tell: OnVoiceEvent,
+  emit: OnVoiceEvent,
 ): SimulatedVoiceCarrier {
-  const one = new VoiceSimulator(ports, tell)
+  const simulator = new VoiceSimulator(ports, emit)
   return {
-    execute: (command, commandId) => one.execute(command, commandId),
-    checkLegStatus: (ref) => one.checkLegStatus(ref),
-    downloadRecording: (ref) => one.downloadRecording(ref),
-    deleteRecording: (ref) => one.deleteRecording(ref),
-    simulateCall: (call) => one.simulateCall(call),
-    performAction: (leg, deed) => one.performAction(leg, deed),
-    isSimulatedLeg: (leg) => one.isSimulatedLeg(leg),
+    execute: (command, commandId) => simulator.execute(command, commandId),
+    checkLegStatus: (ref) => simulator.checkLegStatus(ref),
+    downloadRecording: (ref) => simulator.downloadRecording(ref),
+    deleteRecording: (ref) => simulator.deleteRecording(ref),
+    simulateCall: (call) => simulator.simulateCall(call),
+    performAction: (leg, legAction) => simulator.performAction(leg, legAction),
+    isSimulatedLeg: (leg) => simulator.isSimulatedLeg(leg),
   }
 }
 
-/** What it calls legs of callers, those that it had called, and recordings. */
+/** References of callers' legs, dialed legs, and recordings. */
 const SIMULATED_REF = /^(?:leg_|call_|audio-)/
 
-/** What it calls a leg: its own name for a caller's, and ours for one that we had called. */
+/** The reference of a leg: the simulator's own for a caller's, our ids for a dialed one. */
 const legRefOf = ({ ref, callId, leg }: VoiceLeg): string => ref ?? `${callId}.${leg}`
 
 class VoiceSimulator {
   readonly #ports: SimulatedVoicePorts
-  readonly #tell: OnVoiceEvent
+  readonly #emit: OnVoiceEvent
   readonly #legs: SimulatedRecords<SimulatedLeg>
   readonly #audio: SimulatedRecords<SimulatedRecording>
 
-  constructor(ports: SimulatedVoicePorts, tell: OnVoiceEvent) {
+  constructor(ports: SimulatedVoicePorts, emit: OnVoiceEvent) {
     this.#ports = ports
-    this.#tell = tell
+    this.#emit = emit
     this.#legs = ports.simulatorMemory.recordsOf<SimulatedLeg>({
       provider: VOICE_SIMULATOR.name,
       kind: "leg",
@@ -114,12 +119,12 @@ class VoiceSimulator {
   }: SimulatedIncomingCall): Promise<void> {
     await this.#legs.insertIfAbsent(ref, companyId, createRingingLeg(to, null, script))
     const startedAt = this.#ports.clock.now() - (script?.lastsMs ?? 0)
-    await this.#tell({ type: "call_came", ref, from, to, startedAt, attestation })
+    await this.#emit({ type: "call_came", ref, from, to, startedAt, attestation })
   }
 
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown */
   async execute(command: VoiceCommand, commandId: string) {
-    const outcome = await this.#next()
+    const outcome = await this.#nextOutcome()
     const gone = { outcome: "gone" } as const
     if (outcome === "gone") return gone
     const { leg } = command
@@ -127,7 +132,7 @@ class VoiceSimulator {
     const name = legRefOf(leg)
     if (command.word === "dial") {
       const caller = await this.#legs.find(legRefOf(command.caller))
-      // A leg belongs to the caller's: nobody is called for one who has gone.
+      // The caller has hung up, so the other leg is not dialed.
       if (caller === null || caller.state === "gone") return gone
       const fresh = createRingingLeg(command.to, legRefOf(command.caller), caller.script)
       await this.#legs.insertIfAbsent(name, companyId, fresh)
@@ -140,7 +145,7 @@ class VoiceSimulator {
         const before = found ?? known
         return { ...applyCommand(before, command, now), done: [...before.done, commandId] }
       })
-      await this.#tellOf(leg, known, after)
+      await this.#emitChanges(leg, known, after)
       for (const { on, legAction } of actionsAfter(after, command)) {
         const caller = { companyId, callId, leg: 0, ref: after.callerRef ?? name }
         await this.performAction(on === "leg" ? { ...leg, ref: name } : caller, legAction)
@@ -153,7 +158,7 @@ class VoiceSimulator {
 
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown */
   async checkLegStatus(ref: string) {
-    await this.#next()
+    await this.#nextOutcome()
     const leg = await this.#legs.find(ref)
     const { answeredAt = null, endedAt = null } = leg ?? {}
     return { isAlive: leg !== null && leg.state !== "gone", answeredAt, endedAt }
@@ -161,7 +166,7 @@ class VoiceSimulator {
 
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown, RecordingNotFound */
   async downloadRecording(ref: string): Promise<AsyncIterable<Uint8Array>> {
-    await this.#next()
+    await this.#nextOutcome()
     const audio = await this.#audio.find(ref)
     if (audio === null) throw new RecordingNotFound(`the carrier has no recording ${ref}`)
     return (async function* () {
@@ -171,54 +176,54 @@ class VoiceSimulator {
 
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown */
   async deleteRecording(ref: string): Promise<void> {
-    await this.#next()
+    await this.#nextOutcome()
     await this.#audio.remove(ref)
   }
 
   async isSimulatedLeg(leg: VoiceLeg | string): Promise<boolean> {
     const ref = typeof leg === "string" ? leg : leg.ref
     if (ref !== null) return SIMULATED_REF.test(ref)
-    // It may have called a leg without anybody's having heard what it calls it.
+    // The simulator may have a leg whose reference has not been reported yet.
     return typeof leg !== "string" && (await this.#legs.find(legRefOf(leg))) !== null
   }
 
-  async performAction(leg: VoiceLeg, deed: SimulatedLegAction): Promise<boolean> {
+  async performAction(leg: VoiceLeg, legAction: SimulatedLegAction): Promise<boolean> {
     const name = legRefOf(leg)
     const known = await this.#legs.find(name)
     if (known === null || known.state === "gone") return false
-    if (deed.action === "press") {
+    if (legAction.action === "press") {
       if (known.state !== "open") return false
-      await this.#tell({ type: "digits", leg: legIdentityOf(leg, known), digits: deed.digits })
+      await this.#emit({ type: "digits", leg: legIdentityOf(leg, known), digits: legAction.digits })
       return true
     }
     const now = this.#ports.clock.now()
     const after = await this.#legs.update(name, leg.companyId, (found) => {
-      return applyAction(found ?? known, deed.action, now)
+      return applyAction(found ?? known, legAction.action, now)
     })
-    await this.#tellOf(leg, known, after)
+    await this.#emitChanges(leg, known, after)
     return after !== known
   }
 
-  /** Tells what changed of a leg. */
-  async #tellOf(leg: VoiceLeg, before: SimulatedLeg, after: SimulatedLeg): Promise<void> {
-    const of = legIdentityOf(leg, after)
+  /** Emits the events for a leg's change. */
+  async #emitChanges(leg: VoiceLeg, before: SimulatedLeg, after: SimulatedLeg): Promise<void> {
+    const identity = legIdentityOf(leg, after)
     const { answeredAt, endedAt } = after
     if (before.state === "ringing" && after.state === "open" && answeredAt !== null) {
-      await this.#tell({ type: "leg_open", leg: of, answeredAt })
+      await this.#emit({ type: "leg_open", leg: identity, answeredAt })
     }
-    if (after.heard > before.heard) await this.#tell({ type: "said", leg: of })
+    if (after.heard > before.heard) await this.#emit({ type: "said", leg: identity })
     if (before.state === "gone" || after.state !== "gone" || endedAt === null) return
-    await this.#tell({ type: "leg_gone", leg: of, goneAt: endedAt, answeredAt })
+    await this.#emit({ type: "leg_gone", leg: identity, goneAt: endedAt, answeredAt })
     const { recording: kind } = after
     if (kind === null) return
     const seconds = recordingSeconds(after, endedAt)
     const audioRef = `audio-${leg.callId}-${kind}`
     await this.#audio.insertIfAbsent(audioRef, leg.companyId, { seconds })
-    await this.#tell({ type: "audio_ready", leg: of, kind, seconds, carrierRef: audioRef })
+    await this.#emit({ type: "audio_ready", leg: identity, kind, seconds, carrierRef: audioRef })
   }
 
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown */
-  async #next() {
+  async #nextOutcome() {
     const { simulators, pacer } = this.#ports
     const outcome = await simulators.nextOutcome(VOICE_SIMULATOR)
     if (outcome === "unavailable")
@@ -234,10 +239,10 @@ function actionsAfter({ script }: SimulatedLeg, { word }: VoiceCommand) {
 
 function applyAction(
   leg: SimulatedLeg,
-  does: Exclude<SimulatedLegAction["action"], "press">,
+  action: Exclude<SimulatedLegAction["action"], "press">,
   now: number,
 ): SimulatedLeg {
-  switch (does) {
+  switch (action) {
     case "answer":
       return answerLeg(leg, now)
     case "hang_up":
@@ -247,31 +252,30 @@ function applyAction(
   }
 }
 
-/** How a leg is named where something is said of it. */
 function legIdentityOf(leg: VoiceLeg, { to, callerRef }: SimulatedLeg): LegIdentity {
   if (callerRef === null) return { kind: "caller", ref: legRefOf(leg), to }
   return { kind: "leg", ...leg, ref: legRefOf(leg) }
 }
 
-// Two carriers of calls as one: calls that the built-in one has go on there, and all others at the real one. So a
-// company can try everything on an installation that reaches people.
+// Combines two voice carriers: simulated calls stay in the simulator, all others use the real
+// carrier. So a company can try every feature on an installation with a real carrier.
 
-/** Joins them: whose a leg or a recording is says its name. */
+/** Combines the carriers; the reference of a leg or a recording selects one. */
 export function combineVoiceCarriers(
-  builtIn: SimulatedVoiceCarrier,
+  simulator: SimulatedVoiceCarrier,
   real: VoiceCarrier,
 ): VoiceCarrier {
-  const at = async (
+  const carrierOf = async (
     leg: Parameters<SimulatedVoiceCarrier["isSimulatedLeg"]>[0],
-  ): Promise<VoiceCarrier> => ((await builtIn.isSimulatedLeg(leg)) ? builtIn : real)
+  ): Promise<VoiceCarrier> => ((await simulator.isSimulatedLeg(leg)) ? simulator : real)
   return {
     execute: async (command, commandId) => {
-      // A leg that is to be called is called where its caller is.
+      // A new leg is dialed at the carrier of its caller's leg.
       const leg = command.word === "dial" ? command.caller : command.leg
-      return (await at(leg)).execute(command, commandId)
+      return (await carrierOf(leg)).execute(command, commandId)
     },
-    checkLegStatus: async (ref) => (await at(ref)).checkLegStatus(ref),
-    downloadRecording: async (ref) => (await at(ref)).downloadRecording(ref),
-    deleteRecording: async (ref) => (await at(ref)).deleteRecording(ref),
+    checkLegStatus: async (ref) => (await carrierOf(ref)).checkLegStatus(ref),
+    downloadRecording: async (ref) => (await carrierOf(ref)).downloadRecording(ref),
+    deleteRecording: async (ref) => (await carrierOf(ref)).deleteRecording(ref),
   }
 }

@@ -1,4 +1,4 @@
-/** The eight words of the carrier of calls in Telnyx's call control (API v2). */
+/** Maps the eight voice commands to Telnyx's call control (API v2). */
 import type { TelnyxRequest } from "../telnyx/client.ts"
 import type { VoiceCommand, VoiceLeg } from "./port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -6,18 +6,18 @@ import { createIdParser, parseCompanyId } from "../../../domain/kernel/ids.ts"
 import type { AudioKind } from "../../../domain/voice/call-events.ts"
 import type { CallId } from "../../../domain/voice/ids.ts"
 
-/** A voice that Telnyx has without an account elsewhere, and its language. */
+/** A voice that needs no account elsewhere, and its language. */
 const SPEECH_OPTIONS = { voice: "female", service_level: "basic", language: "en-US" } as const
-/** No number rings shorter than that at Telnyx. */
+/** Telnyx's shortest ringing time. */
 const MIN_RING_SECONDS = 5
-/** The longest that Telnyx lets a leg be, and records: four hours. */
+/** Telnyx's longest leg and recording: four hours. */
 const MAX_LEG_SECONDS = 14_400
 
-/** The address of a leg. */
+/** The path of a leg. */
 export const legPath = (ref: string): string => `/calls/${encodeURIComponent(ref)}`
 
 /**
- * What Telnyx is asked for a command; null where a leg that it needs has no name there yet.
+ * The request for a command; null if a leg that it needs has no reference yet.
  *
  * @param connectionId the Call Control application that our legs belong to
  */
@@ -27,18 +27,18 @@ export function telnyxRequestFor(
   connectionId: string,
 ): TelnyxRequest | null {
   const { leg } = command
-  const named = { command_id: commandId }
-  const marked = (mark: LegMark) => ({
-    ...named,
+  const commandFields = { command_id: commandId }
+  const withState = (mark: LegMark) => ({
+    ...commandFields,
     client_state: encodeClientState({ ...leg, mark }),
   })
   switch (command.word) {
     case "answer":
-      return legAction(leg, "answer", marked(""))
+      return legAction(leg, "answer", withState(""))
     case "reject":
-      return legAction(leg, "reject", { ...named, cause: "USER_BUSY" })
+      return legAction(leg, "reject", { ...commandFields, cause: "USER_BUSY" })
     case "hang_up":
-      return legAction(leg, "hangup", named)
+      return legAction(leg, "hangup", commandFields)
     case "dial": {
       const { caller, from, to, ringSeconds } = command
       if (caller.ref === null) return null
@@ -47,7 +47,7 @@ export function telnyxRequestFor(
         to,
         connection_id: connectionId,
         link_to: caller.ref,
-        ...marked(""),
+        ...withState(""),
         timeout_secs: Math.max(MIN_RING_SECONDS, ringSeconds),
         retry_on_timeout: false,
         time_limit_secs: MAX_LEG_SECONDS,
@@ -56,11 +56,11 @@ export function telnyxRequestFor(
     }
     case "ask": {
       const { text, waitSeconds } = command
-      // One key decides, and which it may be the call knows: what is no 1 comes as invalid.
+      // Other keys than 1 are reported as invalid, and the call handles them.
       return legAction(leg, "gather_using_speak", {
         payload: text,
         ...SPEECH_OPTIONS,
-        ...marked(""),
+        ...withState(""),
         valid_digits: "1",
         minimum_digits: 1,
         maximum_digits: 1,
@@ -69,10 +69,14 @@ export function telnyxRequestFor(
       })
     }
     case "say":
-      return legAction(leg, "speak", { payload: command.text, ...SPEECH_OPTIONS, ...marked("say") })
+      return legAction(leg, "speak", {
+        payload: command.text,
+        ...SPEECH_OPTIONS,
+        ...withState("say"),
+      })
     case "join":
       if (command.other.ref === null) return null
-      return legAction(leg, "bridge", { ...named, call_control_id: command.other.ref })
+      return legAction(leg, "bridge", { ...commandFields, call_control_id: command.other.ref })
     case "record": {
       const { kind, mostSeconds } = command
       return legAction(leg, "record_start", {
@@ -80,7 +84,7 @@ export function telnyxRequestFor(
         channels: "single",
         play_beep: kind === "voicemail",
         max_length: Math.min(MAX_LEG_SECONDS, mostSeconds),
-        ...marked(kind),
+        ...withState(kind),
       })
     }
   }
@@ -91,31 +95,31 @@ function legAction({ ref }: VoiceLeg, name: string, body: object): TelnyxRequest
   return { method: "POST", path: `${legPath(ref)}/actions/${name}`, body }
 }
 
-// What goes along with a leg at Telnyx and comes back in all that is said of it (`client_state`): whose call it
-// is, and what the leg was told last. A leg's events may overtake the answer that names it, and what is
-// said of words and of recordings names nothing else.
+// Telnyx returns the `client_state` of a leg with its events: the leg's ids and the last command.
+// Events may precede the answer that contains the leg's reference, and speech and recording events
+// carry no other identification.
 
 const parseCallId = createIdParser("call_")
 const LEG_NUMBER = /^[0-5]$/
 
-/** What a leg was told last, where that decides how something is read. */
+/** The last command, where events depend on it. */
 type LegMark = "" | "say" | AudioKind
 
-/** A leg, and what it was told. */
+/** The `client_state` of a leg. */
 interface ClientState {
   readonly companyId: CompanyId
   readonly callId: CallId
-  /** 0 is the caller's. */
+  /** 0 is the caller's leg. */
   readonly leg: number
   readonly mark: LegMark
 }
 
-/** As it goes along, base64. */
+/** Encodes it as base64. */
 export function encodeClientState({ companyId, callId, leg, mark }: ClientState): string {
   return Buffer.from(`${companyId}:${callId}:${leg}:${mark}`).toString("base64")
 }
 
-/** What came back; null where it is not ours. */
+/** Decodes it; null if it is not ours. */
 export function parseClientState(text: string | null | undefined): ClientState | null {
   if (text === null || text === undefined) return null
   const parts = Buffer.from(text, "base64").toString().split(":")

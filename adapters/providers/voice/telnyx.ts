@@ -1,6 +1,6 @@
 /**
- * Telnyx as the carrier of calls (call control, API v2). A command of the same id is one command there, and
- * everything that becomes of one is said by webhooks. It does not say again when a leg was opened.
+ * Telnyx as the voice carrier (call control, API v2). Commands are idempotent by their id, and
+ * webhooks report their effects. Telnyx's status of a leg does not include when it was answered.
  */
 import { z } from "zod"
 import { ProviderOutcomeUnknown, ProviderUnavailable } from "../provider-errors.ts"
@@ -11,19 +11,19 @@ import type { VoiceWebhooks, VoiceCarrier, VoiceAnswer, LegIdentity, VoiceEvent 
 import { openTelnyxRecordings } from "./telnyx-recordings.ts"
 import { telnyxRequestFor, legPath, parseClientState } from "./telnyx-commands.ts"
 
-/** A leg that is no more: it ended, or was never there. */
+/** The leg ended or never existed. */
 const ENDED_CODES: ReadonlySet<string | null> = new Set(["90015", "90018", "10005"])
-/** A key that is wrong or may not do it: nothing was done, and a better one can. */
+/** The key is wrong or lacks the permission: nothing was done, and another key may work. */
 const UNAUTHORIZED = 401
 
 const time = z.iso.datetime({ offset: true }).nullish()
 const LegResponse = z.object({ data: z.object({ is_alive: z.boolean(), end_time: time }) })
 const DialResponse = z.object({ data: z.object({ call_control_id: z.string() }) })
 
-/** How Telnyx is reached, and reaches us. */
+/** The addresses and keys of both directions. */
 interface TelnyxVoiceSettings {
   readonly key: string
-  /** The account's, in base64: what it calls back is signed by it. */
+  /** The account's public key, in base64; it verifies webhooks. */
   readonly publicKey: string
   /** With the version in its path. */
   readonly url: string
@@ -33,7 +33,7 @@ interface TelnyxVoiceSettings {
 }
 
 /**
- * Opens the adapter. It calls nobody before it is told something; its calls throw ProviderUnavailable,
+ * Opens the adapter; it connects for the first command. Its calls throw ProviderUnavailable,
  * ProviderOutcomeUnknown and RecordingNotFound as the port says.
  */
 export function openTelnyxVoice(settings: TelnyxVoiceSettings): VoiceCarrier & VoiceWebhooks {
@@ -43,7 +43,7 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): VoiceCarrier & V
     telnyx,
     url.startsWith("http://127.0.0.1"),
   )
-  const signedIn = openTelnyxWebhookReader(publicKey)
+  const readSigned = openTelnyxWebhookReader(publicKey)
   return {
     downloadRecording,
     deleteRecording,
@@ -51,9 +51,10 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): VoiceCarrier & V
       const call = telnyxRequestFor(command, commandId, connectionId)
       const { word, leg } = command
       if (call === null) {
-        // What has no name was not called, or says its name when it is open, and is hung up then.
+        // A leg without a reference was not dialed, or reports its reference when it is answered,
+        // and is hung up then.
         if (word === "hang_up") return { outcome: "done", ref: null }
-        throw new ProviderUnavailable("Telnyx has not said yet what it calls a leg")
+        throw new ProviderUnavailable("Telnyx has not reported the leg's reference yet")
       }
       const answer = await telnyx.request(call)
       if (answer.outcome === "refused") return toGoneAnswer(answer, word, warn)
@@ -62,21 +63,23 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): VoiceCarrier & V
     checkLegStatus: async (ref) => {
       const answer = await telnyx.request({ method: "GET", path: legPath(ref) })
       if (answer.outcome === "refused") {
-        if (!isEnded(answer)) throw new ProviderUnavailable(`Telnyx answered ${answer.status}`)
+        if (!isEnded(answer))
+          throw new ProviderUnavailable(`Telnyx answered ${answer.status} to the request for a leg`)
         return { isAlive: false, answeredAt: null, endedAt: null }
       }
       const read = LegResponse.safeParse(answer.value)
-      if (!read.success) throw new ProviderOutcomeUnknown("Telnyx answered what nobody can read")
+      if (!read.success)
+        throw new ProviderOutcomeUnknown("Telnyx's status of a leg does not have the expected form")
       const { is_alive: isAlive, end_time: endTime } = read.data.data
-      // A leg that rings is not alive there either; one that is over has an end.
+      // Telnyx reports ringing legs as not alive, too; only an ended one has an end time.
       const endedAt = !isAlive && endTime ? Date.parse(endTime) : null
       return { isAlive: endedAt === null, answeredAt: null, endedAt }
     },
     readWebhook: (call, now) => {
-      const signed = signedIn(call, now)
+      const signed = readSigned(call, now)
       if (signed === null) return null
-      const told = parseVoiceEvent(signed.body)
-      return { signedAt: signed.signedAt, events: told === null ? [] : [told] }
+      const identified = parseVoiceEvent(signed.body)
+      return { signedAt: signed.signedAt, events: identified === null ? [] : [identified] }
     },
     rejectCall: async (ref) => {
       const body = { cause: "CALL_REJECTED", command_id: `nobody:${ref}`.slice(0, 255) }
@@ -88,8 +91,8 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): VoiceCarrier & V
 const isEnded = ({ status, code }: TelnyxRefusal) => status === 404 || ENDED_CODES.has(code)
 
 /**
- * What a refusal comes to: the leg is gone. So it is where Telnyx would not call a number at all; whether a
- * caller's is gone it is asked.
+ * Maps a refusal to `gone`: the leg has ended, or Telnyx does not dial the number. The status of a
+ * caller's leg is checked separately.
  */
 function toGoneAnswer(
   answer: TelnyxRefusal,
@@ -97,14 +100,17 @@ function toGoneAnswer(
   warn: TelnyxVoiceSettings["warn"],
 ): Extract<VoiceAnswer, { readonly outcome: "gone" }> {
   const { status, code } = answer
-  if (status === UNAUTHORIZED) throw new ProviderUnavailable("Telnyx does not take the key")
-  if (!isEnded(answer)) warn("Telnyx refused a command", { word, status, code })
+  if (status === UNAUTHORIZED) throw new ProviderUnavailable("Telnyx rejected the API key")
+  if (!isEnded(answer)) warn("Telnyx refused a voice command", { word, status, code })
   return { outcome: "gone" }
 }
 
 function parseCallControlId(value: unknown): string {
   const read = DialResponse.safeParse(value)
-  if (!read.success) throw new ProviderOutcomeUnknown("Telnyx answered what nobody can read")
+  if (!read.success)
+    throw new ProviderOutcomeUnknown(
+      "Telnyx's answer to a dial command does not have the expected form",
+    )
   return read.data.data.call_control_id
 }
 
@@ -113,7 +119,7 @@ const VoiceWebhookBody = z.object({
   data: z.object({
     id: z.string().min(1).max(255),
     event_type: z.string(),
-    /** Without it nobody knows when it was; minutes are counted by it. */
+    /** Billed minutes are counted from this time. */
     occurred_at: z.iso.datetime({ offset: true }),
     payload: z.object({
       call_control_id: optionalText,
@@ -135,13 +141,13 @@ const VoiceWebhookBody = z.object({
 
 type Payload = z.infer<typeof VoiceWebhookBody>["data"]["payload"]
 
-/** An event with Telnyx's own id of it. */
+/** An event with Telnyx's id of it. */
 interface IdentifiedVoiceEvent {
   readonly id: string
   readonly event: VoiceEvent
 }
 
-/** What a body says; null where it says nothing that a call could use. */
+/** Parses a webhook's body; null if it concerns no call. */
 export function parseVoiceEvent(body: unknown): IdentifiedVoiceEvent | null {
   const read = VoiceWebhookBody.safeParse(body)
   if (!read.success) return null
@@ -162,22 +168,22 @@ function toVoiceEvent(type: string, payload: Payload, at: number): VoiceEvent | 
     case "call.gather.ended":
       return digitsEvent(leg, payload)
     case "call.speak.ended": {
-      // What a question was asked with ends too: only what was said to be heard counts as heard.
+      // The text of a question ends, too; only the end of a `say` counts.
       const isHeard = parseClientState(payload.client_state)?.mark === "say"
       return isHeard && payload.status !== "call_hangup" ? { type: "said", leg } : null
     }
     case "call.hangup":
-      // When the leg was opened Telnyx said before, and does not say again.
+      // An earlier event reported when the leg was answered.
       return { type: "leg_gone", leg, goneAt: at, answeredAt: null }
     case "call.recording.saved":
       return recordingEvent(leg, payload)
-    // `call.bridged` and `call.recording.error` change nothing of a call: nothing waits for them.
+    // `call.bridged` and `call.recording.error` change no call state.
     default:
       return null
   }
 }
 
-/** A call that came, or the name of a leg that we had called: its answer may have been lost. */
+/** An incoming call, or the reference of a dialed leg, whose answer may have been lost. */
 function callInitiatedEvent(payload: Payload, at: number): VoiceEvent | null {
   const { direction, call_control_id: ref, from, to, shaken_stir_attestation: shaken } = payload
   if (!ref) return null
@@ -190,7 +196,7 @@ function callInitiatedEvent(payload: Payload, at: number): VoiceEvent | null {
   return { type: "call_came", ref, from: from ?? "", to, startedAt: at, attestation }
 }
 
-/** Which leg it is: by what went along with it, else by its own name and the number that was called. */
+/** Identifies the leg by its `client_state`, otherwise by its reference and the dialed number. */
 function legIdentityFrom({
   client_state,
   call_control_id,
@@ -207,13 +213,13 @@ function legIdentityFrom({
   return { kind: "caller", ref, to }
 }
 
-/** Which key was pressed; a key that was not asked for is one too. */
+/** The pressed key, also one that was not asked for. */
 function digitsEvent(leg: LegIdentity, { digits, status }: Payload): VoiceEvent | null {
   if (status !== "valid" && status !== "invalid" && status !== "timeout") return null
   return digits ? { type: "digits", leg, digits } : { type: "ask_over", leg }
 }
 
-/** A recording, named by its leg: Telnyx does not say the recording's own name here. */
+/** A recording, identified by its leg: this event lacks the recording's id. */
 function recordingEvent(leg: LegIdentity, payload: Payload): VoiceEvent | null {
   const { client_state, call_leg_id: audioRef } = payload
   const { recording_started_at: from, recording_ended_at: to } = payload

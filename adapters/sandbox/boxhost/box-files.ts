@@ -1,6 +1,6 @@
 /**
- * The files of a box, through its own eyes: four fixed scripts that it runs. A path is only ever an
- * argument, and no path of a box is touched from outside, where a link in it would lead elsewhere.
+ * The files of a box, accessed from inside by four fixed scripts. Paths are only passed as
+ * arguments, and no path is opened from outside, where a link in it would lead elsewhere.
  */
 import { isUtf8 } from "node:buffer"
 import type { BoxHandle, BoxFileEntry, BoxFileResult, BoxFileError, CommandResult } from "./port.ts"
@@ -8,26 +8,26 @@ import { WORKSPACE } from "./port.ts"
 import { posix } from "node:path"
 import { CHECKOUT_SCRIPT, COMMIT_SCRIPT } from "./code-scripts.ts"
 
-/** Reading and writing a file of the size that is allowed takes a second; a pipe that waits is ended. */
+/** Reading or writing a file of the maximum size takes a second; a blocking pipe is ended. */
 const TIMEOUT_MS = 20_000
-/** The names of 50,000 files and more. */
+/** The names of more than 50,000 files. */
 const MAX_LISTING_BYTES = 8 * 1024 * 1024
 
-/** What the scripts exit with where they do not do what they are asked. */
+/** Exit codes of the scripts. */
 const EXIT_CODES = { folder: 20, missing: 21, otherKind: 22, denied: 23, notWritten: 24 } as const
 
-/** Whole, so that the repository's folder need not be there. */
+/** Absolute, so that the scripts work without the repository's folder. */
 const absolutePath = (path: string): string =>
   path.startsWith("/") ? path : `${WORKSPACE}/${path}`
 
-/** Lists a folder: type, size, time and name of each entry, ended by a NUL. */
+/** Lists a folder: type, size, time and name of each entry, each ended by NUL. */
 const LIST_SCRIPT = `p=$1
 [ -e "$p" ] || exit 21
 [ -d "$p" ] || exit 22
 cd "$p" || exit 23
 exec find . -mindepth 1 -maxdepth 1 -printf '%y\\t%s\\t%T@\\t%f\\0'`
 
-/** Reads so many bytes of a file, at most. */
+/** Reads a limited number of bytes of a file. */
 const READ_SCRIPT = `p=$1
 [ -d "$p" ] && exit 20
 [ -e "$p" ] || exit 21
@@ -36,9 +36,8 @@ const READ_SCRIPT = `p=$1
 exec head -c "$2" -- "$p"`
 
 /**
- * Writes its input, so many bytes, to a file. It is there whole or not at all: what was cut off on its
- * way has another length. Folders that are missing are made; a link stays one, and where it leads is
- * written.
+ * Writes its input of `$2` bytes to a file, completely or not at all: a shorter input was cut off.
+ * Missing folders are created, and a link is followed.
  */
 const WRITE_SCRIPT = `p=$1
 [ -d "$p" ] && exit 20
@@ -58,14 +57,17 @@ then exit 0; fi
 rm -f -- "$t"
 exit 24`
 
-/** Takes a file or a link away. */
+/** Removes a file or a link. */
 const REMOVE_SCRIPT = `p=$1
 [ -d "$p" ] && [ ! -L "$p" ] && exit 20
 [ -e "$p" ] || [ -L "$p" ] || exit 21
 [ -f "$p" ] || [ -L "$p" ] || exit 22
 rm -f -- "$p" || exit 23`
 
-/** What a folder has, by its names; `isCut` where it has more than is told. @throws what `Box.run` does */
+/**
+ * Lists a folder, sorted by name; `isCut` if it has more entries than returned. @throws errors of
+ * `BoxHandle.run`
+ */
 export async function listBoxFolder(
   box: BoxHandle,
   path: string,
@@ -76,7 +78,7 @@ export async function listBoxFolder(
     isRead: true,
   })
   if ("reason" in ran) return ran
-  // What stands behind the last NUL is an entry that was cut off.
+  // Text after the last NUL is an entry that was cut off.
   const rows = Buffer.from(ran.stdout).toString("latin1").split("\0").slice(0, -1)
   const entries = rows.map((row) => parseEntry(Buffer.from(row, "latin1")))
   const shown = entries.filter(({ name }) => hidden || !name.startsWith("."))
@@ -87,25 +89,25 @@ export async function listBoxFolder(
   }
 }
 
-/** The bytes of a file that has so many at most. @throws what `Box.run` does */
+/** Reads a file of at most `maxBytes`. @throws errors of `BoxHandle.run` */
 export async function readBoxFile(
   box: BoxHandle,
   path: string,
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<BoxFileResult<{ readonly bytes: Uint8Array }>> {
-  const most = mostBytes + 1
-  const ran = await runScript(box, READ_SCRIPT, [path, String(most)], {
-    maxOutputBytes: most,
+  const limit = maxBytes + 1
+  const ran = await runScript(box, READ_SCRIPT, [path, String(limit)], {
+    maxOutputBytes: limit,
     isRead: true,
   })
   if ("reason" in ran) return ran
-  if (ran.stdout.length > mostBytes) {
-    return { ok: false, reason: "too-large", detail: `it has more than ${mostBytes} bytes` }
+  if (ran.stdout.length > maxBytes) {
+    return { ok: false, reason: "too-large", detail: `it has otherArgs than ${maxBytes} bytes` }
   }
   return { ok: true, bytes: ran.stdout }
 }
 
-/** Makes a file or replaces one, which keeps its mode. @throws what `Box.run` does */
+/** Creates or replaces a file; a replaced one keeps its mode. @throws errors of `BoxHandle.run` */
 export async function writeBoxFile(
   box: BoxHandle,
   path: string,
@@ -118,7 +120,7 @@ export async function writeBoxFile(
   return "reason" in ran ? ran : { ok: true }
 }
 
-/** Takes a file or a link away; a folder stays. @throws what `Box.run` does */
+/** Removes a file or a link, never a folder. @throws errors of `BoxHandle.run` */
 export async function removeBoxFile(box: BoxHandle, path: string): Promise<BoxFileResult<object>> {
   const ran = await runScript(box, REMOVE_SCRIPT, [path])
   return "reason" in ran ? ran : { ok: true }
@@ -136,10 +138,10 @@ async function runScript(
   args: readonly string[],
   { stdin, maxOutputBytes = 0, isRead = false }: ScriptOptions = {},
 ): Promise<CommandResult | BoxFileError> {
-  // No file has such a name, and none can be handed over.
+  // A file name cannot contain NUL, nor can an argument.
   if (args[0]?.includes("\0") === true) return { ok: false, reason: "missing", detail: "" }
-  const [path = "", ...more] = args
-  const ran = await box.run(["sh", "-c", script, "sh", absolutePath(path), ...more], {
+  const [path = "", ...otherArgs] = args
+  const ran = await box.run(["sh", "-c", script, "sh", absolutePath(path), ...otherArgs], {
     ...(stdin === undefined ? {} : { stdin }),
     cwd: "/",
     timeoutMs: TIMEOUT_MS,
@@ -155,8 +157,8 @@ function parseFileError(
   script: string,
   { exitCode, stderr, isTimedOut }: CommandResult,
 ): Omit<BoxFileError, "ok"> {
-  const said = Buffer.from(stderr).toString("utf8").slice(0, MAX_ERROR_LENGTH).trim()
-  const detail = isTimedOut ? "it took too long" : said
+  const output = Buffer.from(stderr).toString("utf8").slice(0, MAX_ERROR_LENGTH).trim()
+  const detail = isTimedOut ? `it took longer than ${TIMEOUT_MS / 1_000} s` : output
   switch (exitCode) {
     case EXIT_CODES.folder:
       return { reason: "folder", detail }
@@ -167,7 +169,10 @@ function parseFileError(
     case EXIT_CODES.denied:
       return { reason: "denied", detail }
     default:
-      return { reason: "failed", detail: detail === "" ? `it ended with ${exitCode}` : detail }
+      return {
+        reason: "failed",
+        detail: detail === "" ? `it exited with code ${exitCode}` : detail,
+      }
   }
 }
 
@@ -180,7 +185,7 @@ const ENTRY_TYPES: Readonly<Record<string, BoxFileEntry["type"]>> = {
 function parseEntry(bytes: Buffer): BoxFileEntry {
   const row = bytes.toString("utf8")
   const [type = "", size, seconds] = row.split("\t", 3)
-  // Whatever stands behind the third tab is the name, also tabs.
+  // The name follows the third tab and may contain tabs.
   const name = row.split("\t").slice(3).join("\t")
   return {
     name,
@@ -191,7 +196,7 @@ function parseEntry(bytes: Buffer): BoxFileEntry {
   }
 }
 
-/** A file of a simulated box, or a folder, which has no bytes. */
+/** A file of a simulated box; a folder has no bytes. */
 interface SimulatedFile {
   readonly bytes: Buffer | null
   /** UTC milliseconds. */
@@ -201,7 +206,7 @@ interface SimulatedFile {
 /** The files of a simulated box by absolute path. */
 export type SimulatedFiles = Map<string, SimulatedFile>
 
-/** What a script of ours reads and writes in a simulated box. */
+/** The input of a script in a simulated box. */
 interface SimulatedScriptInput {
   readonly files: SimulatedFiles
   /** The script's arguments; the first one of a file script is an absolute path. */
@@ -211,7 +216,7 @@ interface SimulatedScriptInput {
   readonly now: number
 }
 
-/** A script's output, or its exit code where it refuses. */
+/** A script's output, or its exit code if it fails. */
 type SimulatedScript = (input: SimulatedScriptInput) => Buffer | number
 
 const NO_OUTPUT = Buffer.alloc(0)
@@ -227,7 +232,7 @@ export function newSimulatedFiles(now: number): SimulatedFiles {
 export const isSimulatedFolder = (files: SimulatedFiles, path: string): boolean =>
   files.get(path)?.bytes === null
 
-/** Makes a folder and those above it; false where a file is in the way. */
+/** Creates a folder and its parents; false if a file is in the way. */
 function makeFolder(files: SimulatedFiles, path: string, now: number): boolean {
   if (files.has(path)) return isSimulatedFolder(files, path)
   if (path !== "/" && !makeFolder(files, posix.dirname(path), now)) return false
@@ -235,7 +240,7 @@ function makeFolder(files: SimulatedFiles, path: string, now: number): boolean {
   return true
 }
 
-/** The bytes of a file, or the exit code of a script that finds none. */
+/** The bytes of a file, or a script's exit code if there are none. */
 function readSimulatedBytes({ files, args: [path = ""] }: SimulatedScriptInput): Buffer | number {
   const found = files.get(posix.resolve(path))
   return found === undefined ? EXIT_CODES.missing : (found.bytes ?? EXIT_CODES.folder)
@@ -263,10 +268,10 @@ const simulateWrite: SimulatedScript = (input) => {
   const [path = "", length] = args
   if (readSimulatedBytes(input) === EXIT_CODES.folder || path.endsWith("/"))
     return EXIT_CODES.folder
-  const whole = posix.resolve(path)
-  if (!makeFolder(files, posix.dirname(whole), now)) return EXIT_CODES.denied
+  const absolute = posix.resolve(path)
+  if (!makeFolder(files, posix.dirname(absolute), now)) return EXIT_CODES.denied
   if (stdin.length !== Number(length)) return EXIT_CODES.notWritten
-  files.set(whole, { bytes: stdin, modifiedAt: now })
+  files.set(absolute, { bytes: stdin, modifiedAt: now })
   return NO_OUTPUT
 }
 
@@ -277,7 +282,10 @@ const simulateRemove: SimulatedScript = (input) => {
   return NO_OUTPUT
 }
 
-/** The scripts that a simulated box knows, by their text. It has no git: code it is brought is dropped, and none comes out. */
+/**
+ * The scripts that a simulated box supports, by text. It has no git: checked-out code is dropped,
+ * and none can be committed.
+ */
 export const SIMULATED_SCRIPTS: ReadonlyMap<string, SimulatedScript> = new Map([
   [LIST_SCRIPT, simulateList],
   [READ_SCRIPT, simulateRead],

@@ -1,21 +1,20 @@
-/** What git does in a box, as scripts; branch, ids, names and messages are only ever arguments. */
+/** The git scripts of a box; branch, ids, names and messages are only passed as arguments. */
 import type { BoxHandle } from "./port.ts"
 import { WORKSPACE, PackTruncated } from "./port.ts"
 
 /**
- * Git as it runs here, whatever the repository of a box is set to: with no hook, no file system monitor
- * and no signing. Filters that a worker set up do run, in the box.
+ * Runs git without hooks, file system monitor and signing, whatever the box's repository is set to.
+ * Filters that a worker set up do run, inside the box.
  */
-const GIT_PRELUDE = `cd ${WORKSPACE} 2> /dev/null || { echo "There is no folder ${WORKSPACE}." >&2; exit 1; }
+const GIT_PRELUDE = `cd ${WORKSPACE} 2> /dev/null || { echo "The folder ${WORKSPACE} does not exist." >&2; exit 1; }
 git() {
   command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false "$@"
 }
 set -e`
 
 /**
- * Makes the repository of a box of a pack on its input: `$1` the branch, `$2` the commit it points to
- * (empty: none so far), `$3` and `$4` name and email of who commits. What was brought once stays as
- * somebody has worked on it.
+ * Creates a box's repository from a pack on its input: `$1` the branch, `$2` its commit (empty:
+ * none), `$3` and `$4` the committer's name and email. Idempotent, so that work in the box is kept.
  */
 export const CHECKOUT_SCRIPT = `${GIT_PRELUDE}
 if [ "$(git config --local --get box.brought 2> /dev/null)" = "$1 $2" ]; then cat > /dev/null; exit 0; fi
@@ -33,13 +32,13 @@ fi
 git config box.brought "$1 $2"`
 
 /**
- * Commits all that is in the folder onto the branch `$1` with the message `$2`, where there is anything,
- * and writes the branch's commit: nothing where it has none.
+ * Commits all changes in the folder to the branch `$1` with the message `$2`, and prints the
+ * branch's commit; nothing if it has none.
  */
 export const COMMIT_SCRIPT = `${GIT_PRELUDE}
-[ -e .git ] || { echo "There is no repository in ${WORKSPACE} any more: start a new box." >&2; exit 1; }
+[ -e .git ] || { echo "The repository in ${WORKSPACE} was deleted. Start a new box." >&2; exit 1; }
 if [ "$(git symbolic-ref -q HEAD)" != "refs/heads/$1" ]; then
-  echo "The branch $1 is not checked out: switch to it, and try again." >&2
+  echo "The branch $1 is not checked out. Switch to it and try again." >&2
   exit 1
 fi
 git add -A
@@ -51,8 +50,8 @@ fi
 git rev-parse HEAD`
 
 /**
- * Packs what the commit `$1` has and `$2` (empty: none) has not, into a file: writes its size and, behind a
- * space, its path.
+ * Packs the objects that the commit `$1` has and `$2` (empty: none) lacks into a file; prints its
+ * size, a space and its path.
  */
 export const PACK_SCRIPT = `${GIT_PRELUDE}
 f=$(mktemp)
@@ -62,20 +61,20 @@ if [ -n "$2" ]; then printf '%s\\n^%s\\n' "$1" "$2"; else printf '%s\\n' "$1"; f
 trap - EXIT
 printf '%s %s' "$(stat -c %s -- "$f")" "$f"`
 
-/** Writes the bytes of the file `$1` from `$2` on, `$3` at most. */
+/** Prints at most `$3` bytes of the file `$1` from offset `$2`. */
 export const READ_CHUNK_SCRIPT = `tail -c +$(($2 + 1)) -- "$1" | head -c "$3"`
 
-/** Takes the packed file `$1` away. */
+/** Deletes the packed file `$1`. */
 export const DELETE_FILE_SCRIPT = `rm -f -- "$1"`
 
-/** A piece is held in memory. */
+/** A chunk is held in memory. */
 const CHUNK_BYTES = 8 * 1024 * 1024
 const TIMEOUT_MS = 600_000
 
 /**
- * Reads a file that a sandbox said to have so many bytes, and takes it away.
+ * Reads a file whose size the sandbox reported, and deletes it.
  *
- * @throws PackTruncated where it has fewer; what `Box.run` does
+ * @throws PackTruncated if the file is shorter; errors of `BoxHandle.run`
  */
 export async function* readAndDeleteFile(
   box: BoxHandle,
@@ -91,9 +90,9 @@ export async function* readAndDeleteFile(
     })
   try {
     for (let at = 0; at < bytes;) {
-      const most = Math.min(CHUNK_BYTES, bytes - at)
-      const { exitCode, stdout } = await run(READ_CHUNK_SCRIPT, [String(at), String(most)], most)
-      if (exitCode !== 0 || stdout.length === 0 || stdout.length > most) {
+      const limit = Math.min(CHUNK_BYTES, bytes - at)
+      const { exitCode, stdout } = await run(READ_CHUNK_SCRIPT, [String(at), String(limit)], limit)
+      if (exitCode !== 0 || stdout.length === 0 || stdout.length > limit) {
         throw new PackTruncated(`the file of ${box.boxId} ended at ${at} of ${bytes} bytes`)
       }
       at += stdout.length

@@ -1,6 +1,6 @@
 /**
- * Code into a box and out of it, as packs of git: there is no remote in a box, no credential, and no
- * way to the code server. What comes out is untrusted, whatever a script of ours did in the box.
+ * Transfers code into and out of boxes as git packs: a box has no remote, no credentials and no
+ * access to the code server. Code from a box is untrusted.
  */
 import {
   CHECKOUT_SCRIPT,
@@ -17,18 +17,18 @@ import type {
   CodeCommitRequest,
 } from "./port.ts"
 
-/** Unpacking a repository of some GiB takes so long. */
+/** Enough to unpack a repository of some GiB. */
 const TIMEOUT_MS = 600_000
-/** As much as a push over the wire sends. */
+/** The size limit of a push. */
 const MAX_PACK_BYTES = 512 * 1024 * 1024
 const MAX_OUTPUT_BYTES = 64 * 1024
 
 /**
- * Makes the repository of a box and checks its branch out. Again: nothing, so that a work that was
- * begun is kept.
+ * Creates a box's repository and checks its branch out. Idempotent, so that work in the box is
+ * kept.
  *
- * @returns git's own words where it did not; null where it did
- * @throws what `Box.run` does
+ * @returns git's error output; null on success
+ * @throws errors of `BoxHandle.run`
  */
 export async function checkOutInBox(
   box: BoxHandle,
@@ -39,7 +39,10 @@ export async function checkOutInBox(
   return ran.exitCode === 0 ? null : errorOutputOf(ran)
 }
 
-/** Commits what is in a box, and packs what its branch has beyond `base`. @throws what `Box.run` does */
+/**
+ * Commits the changes in a box and packs the branch's commits since `base`. @throws errors of
+ * `BoxHandle.run`
+ */
 export async function commitInBox(
   box: BoxHandle,
   { branch, base, message, author }: CodeCommitRequest,
@@ -63,12 +66,16 @@ export async function commitInBox(
   if (path === "") return { outcome: "refused", exitCode: 1, output: NO_COMMIT_MESSAGE }
   if (bytes > MAX_PACK_BYTES) {
     await runScript(box, DELETE_FILE_SCRIPT, [path])
-    return { outcome: "refused", exitCode: 1, output: `a push has at most ${MAX_PACK_BYTES} bytes` }
+    return {
+      outcome: "refused",
+      exitCode: 1,
+      output: `the push has ${bytes} bytes; the limit is ${MAX_PACK_BYTES}`,
+    }
   }
   return { outcome: "commit", tip, bytes, pack: readAndDeleteFile(box, path, bytes) }
 }
 
-const NO_COMMIT_MESSAGE = "git in the box named no commit"
+const NO_COMMIT_MESSAGE = "git in the box did not print a commit id"
 
 interface ScriptOptions {
   readonly stdin?: AsyncIterable<Uint8Array>
@@ -79,11 +86,11 @@ function runScript(
   box: BoxHandle,
   script: string,
   args: readonly string[],
-  more: ScriptOptions = {},
+  extraOptions: ScriptOptions = {},
 ): Promise<CommandResult> {
-  // The scripts go to the repository themselves, and say so where there is none.
+  // The scripts change to the repository's folder themselves and report if it is missing.
   const options = {
-    ...more,
+    ...extraOptions,
     cwd: "/",
     timeoutMs: TIMEOUT_MS,
     maxOutputBytes: MAX_OUTPUT_BYTES,
@@ -95,7 +102,9 @@ function runScript(
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8")
 
 const errorOutputOf = ({ exitCode, stderr, isTimedOut }: CommandResult): string =>
-  isTimedOut ? "git took too long" : textOf(stderr).trim() || `git ended with ${exitCode}`
+  isTimedOut
+    ? `git took longer than ${TIMEOUT_MS / 60_000} minutes`
+    : textOf(stderr).trim() || `git exited with code ${exitCode}`
 
 const rejectedResult = (ran: CommandResult): CodeCommitResult => ({
   outcome: "refused",

@@ -1,120 +1,126 @@
 /**
- * Where boxes run: machines for AI workers, each with a folder, processes and, mostly, a way out to the
+ * Runs boxes: machines for AI workers, each with a folder, processes and, usually, access to the
  * public internet. A box lives as long as its lease, whether this program runs or not.
  *
- * All of it may throw ProviderUnavailable (nothing was done) and ProviderOutcomeUnknown (nobody knows).
+ * All calls may throw ProviderUnavailable (nothing was done) and ProviderOutcomeUnknown.
  */
 import type { Duplex } from "node:stream"
 import type { BoxSize } from "../../../domain/boxes/box-size.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
-/** The folder of the repository in every box; commands begin there, and paths are relative to it. */
+/**
+ * The folder of the repository in every box; commands start there, and paths are relative to it.
+ */
 export const WORKSPACE = "/workspace/repo"
 
-/** Names a sandbox: a box, a build, or where the apps of a company run. */
+/** Identifies a sandbox: a box, a build, or a company's apps. */
 export type SandboxId = BoxId | `build_${string}` | `app_${string}`
 
-/** How large a sandbox is: as a box of some size, or as what builds and apps have. */
+/** The size of a sandbox: a box size, or that of builds or previews. */
 export type SandboxSize = BoxSize | "build" | "preview"
 
-/** Where a sandbox sees its volume. */
+/** The mount point of a volume in its sandbox. */
 export const VOLUME_PATH = "/data"
 
-/** A disk that outlives its sandbox, which sees it at `/data`. One sandbox has it at a time. */
+/** A disk that outlives its sandbox, which mounts it at `/data`. One sandbox uses it at a time. */
 export interface Volume {
-  /** A folder that is the volume's alone; it is made where it is not there. */
+  /** A folder that only the volume uses; created if missing. */
   readonly path: string
-  /** So much fits in. */
+  /** Size of the volume. */
   readonly bytes: number
-  /** Folders of it that may have less, bytes by their names: whatever runs is ended where one has more. */
+  /**
+   * Size limits of folders in it, bytes by name; all processes are killed when a folder exceeds its
+   * limit.
+   */
   readonly folderLimits: Readonly<Record<string, number>>
 }
 
-/** Programs of this machine that a sandbox sees, and cannot write. */
+/** Programs of this machine that a sandbox can read. */
 export interface MountedPrograms {
   /** A folder of this machine. */
   readonly hostPath: string
-  /** Where it lies in the sandbox. */
+  /** Mount point in the sandbox. */
   readonly sandboxPath: string
 }
 
-/** What a box, or another sandbox, is to be. */
+/** The plan of a box or another sandbox. */
 export interface BoxPlan {
   readonly boxId: SandboxId
   readonly companyId: CompanyId
   readonly size: SandboxSize
-  /** Whether it reaches the public internet, where anything does. Default `out`. */
+  /** Whether it has access to the public internet, if the machine supports it. Default `out`. */
   readonly network?: "out" | "none"
-  /** Beside those that every box sees. */
+  /** In addition to the programs that every box has. */
   readonly programs?: MountedPrograms
   readonly volume?: Volume
-  /** How long it lives if nobody extends it, milliseconds. */
+  /** Lifetime unless extended, milliseconds. */
   readonly leaseMs: number
-  /** What every command in it finds in its environment. */
+  /** Environment variables of every command. */
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Machines, or what stands for them. */
+/** A host of boxes, real or simulated. */
 export interface BoxHost {
-  /** Names where its boxes live: whoever has another name cannot reach them. Plain characters. */
+  /** Identifies the host; boxes of another host cannot be reached. Plain characters. */
   readonly hostId: string
-  /** Whether one more of this size fits now: memory, disk and number. */
+  /** Whether another sandbox of this size fits now: memory, disk and number. */
   readonly hasRoom: (size: SandboxSize) => Promise<boolean>
   /**
-   * Makes a box and resolves once commands run in it; one of this id that is there is answered as it is.
+   * Starts a box; resolves when commands run in it. An existing box of this id is returned
+   * unchanged.
    *
-   * @throws BoxRefused where it can never be made so
+   * @throws BoxRequestRejected if it can never be started like this
    */
   readonly start: (plan: BoxPlan) => Promise<BoxHandle>
-  /** A box that runs; null where there is none. */
+  /** A running box; null if there is none. */
   readonly find: (boxId: SandboxId) => Promise<BoxHandle | null>
-  /** Every box that runs here, also those that nobody knows of. */
+  /** Every box that runs here, including unknown ones. */
   readonly listBoxes: () => Promise<readonly BoxId[]>
-  /** Everything that runs here: boxes and the rest. */
+  /** All running sandboxes: boxes, builds and previews. */
   readonly listSandboxes: () => Promise<readonly SandboxId[]>
-  /** Takes a volume away whose sandbox does not run. One that is not there: nothing. */
+  /** Deletes the volume of a sandbox that does not run. Idempotent. */
   readonly removeVolume: (path: string) => Promise<void>
 }
 
-/** What a box says of itself. */
+/** The status of a box, from inside. */
 export interface BoxHealth {
-  /** How long it lives yet, milliseconds. */
+  /** Remaining lease, milliseconds. */
   readonly leaseLeftMs: number
-  /** How many things were done in it that keep it from being idle; it never falls. */
+  /** Number of activities, which keep the box from being idle; never decreases. */
   readonly activities: number
-  /** Whether a command runs in it that somebody waits for. */
+  /** Whether a caller waits for a command in it. */
   readonly isBusy: boolean
   readonly network: "slirp" | "pasta" | "none"
 }
 
-/** How a command is run. */
+/** Options of a command. */
 export interface CommandOptions {
-  /** Where; relative to the repository's folder; default that. */
+  /** Working folder, relative to the repository's; default: that folder. */
   readonly cwd?: string
   readonly stdin?: AsyncIterable<Uint8Array>
-  /** All that it started is ended after this, milliseconds. */
+  /** The command and its children are killed after this, milliseconds. */
   readonly timeoutMs: number
-  /** So much of each output is kept, bytes; the rest is read and thrown away. */
+  /** Bytes of each output that are kept; the rest is read and dropped. */
   readonly maxOutputBytes: number
   /**
-   * What is kept of an output that has more: default its beginning; with `ends` as much of its end too,
-   * and a line between the two that says how much was left out.
+   * The kept part of a longer output: by default the beginning; with `ends` also as much of its
+   * end, and a line between with the number of dropped bytes.
    */
   readonly keptOutput?: "beginning" | "ends"
-  /** Beside what the plan says. */
+  /** In addition to the plan's variables. */
   readonly environment?: Readonly<Record<string, string>>
-  /** Whether it keeps the box from being idle. */
+  /** Whether it counts as activity. */
   readonly isActivity: boolean
 }
 
-/** What a command came to. */
+/** The result of a command. */
 export interface CommandResult {
-  /** 124 where its time was over, 126 where it could not be started, 128 and more where a signal ended it. */
+  /** 124 after the timeout, 126 if it could not start, 128 and more if a signal ended it. */
   readonly exitCode: number
   readonly stdout: Uint8Array
   readonly stderr: Uint8Array
-  /** Whether there was more than is kept. */
+  /** Whether output was dropped. */
   readonly isTruncated: { readonly stdout: boolean; readonly stderr: boolean }
   readonly isTimedOut: boolean
 }
@@ -122,7 +128,7 @@ export interface CommandResult {
 /** A command in the background. */
 export interface BoxProcess {
   readonly id: string
-  /** In the box. */
+  /** The process id inside the box. */
   readonly pid: number
   readonly command: string
   readonly status: "running" | "exited"
@@ -130,65 +136,65 @@ export interface BoxProcess {
   readonly exitCode: number | null
 }
 
-/** What a command in the background wrote. */
+/** The output of a background command. */
 export interface ProcessLogs {
   readonly stdout: string
   readonly stderr: string
-  /** True where bytes that are no UTF-8 are shown as U+FFFD. */
+  /** True if invalid UTF-8 was replaced with U+FFFD. */
   readonly replacedBytes?: true
 }
 
-/** A box. What is asked of one that has ended throws BoxGone. */
+/** A handle of a box. Its calls throw BoxGone after the box has ended. */
 export interface BoxHandle {
   readonly boxId: SandboxId
   readonly readHealth: () => Promise<BoxHealth>
-  /** From now on it lives so long, milliseconds. */
+  /** Sets the remaining lease, milliseconds. */
   readonly extend: (leaseMs: number) => Promise<void>
   /**
-   * Runs a program and waits for it. One whose caller went away runs on.
+   * Runs a program and waits for it. It continues if its caller disconnects.
    *
-   * @throws BoxRefused where there is no such folder to run it in, or too many run
+   * @throws BoxRequestRejected if the folder does not exist or too many commands run
    */
   readonly run: (argv: readonly string[], options: CommandOptions) => Promise<CommandResult>
-  /** Runs a command as a caller typed it, by `bash` where the box has it, else by `sh`; otherwise as `run`. */
+  /** Runs a shell command as `run` does, with `bash` if the box has it, else `sh`. */
   readonly runShell: (command: string, options: CommandOptions) => Promise<CommandResult>
-  /** Begins a command in the background, by the same shell. @throws BoxRefused as `run` */
+  /** Starts a background command with the same shell. @throws BoxRequestRejected as `run` does */
   readonly spawn: (command: string, cwd?: string) => Promise<BoxProcess>
-  /** Those in the background, the first first; ended ones are among them. */
+  /** The background commands, oldest first, including ended ones. */
   readonly listProcesses: () => Promise<readonly BoxProcess[]>
-  /** What one wrote so far: of more than is kept the newest, behind a line that says so. Null: no such one. */
-  readonly readLogs: (processId: string) => Promise<ProcessLogs | null>
-  /** Ends one with all that it started; false where there is no such one. One that has ended: true. */
-  readonly stopProcess: (processId: string) => Promise<boolean>
   /**
-   * A connection to a port in the box, which keeps it from being idle whenever anything passes; null where
-   * nobody listens there.
+   * The output so far: the newest part, after a line with the number of dropped bytes. Null:
+   * unknown id.
    */
+  readonly readLogs: (processId: string) => Promise<ProcessLogs | null>
+  /** Kills a command with its children; false for an unknown id, true for one that has ended. */
+  readonly stopProcess: (processId: string) => Promise<boolean>
+  /** Connects to a port in the box; traffic counts as activity. Null if nothing listens. */
   readonly connectToPort: (port: number) => Promise<Duplex | null>
-  /** Ends it; resolves when nothing of it lives and its files are gone. Again: nothing. */
+  /** Ends the box; resolves when its processes and files are gone. Idempotent. */
   readonly stop: () => Promise<void>
 }
 
-/** A box that was there has ended. */
+/** The box has ended. */
 export class BoxGone extends Error {
   override readonly name = "BoxGone"
 }
 
-/** What of a command a box says no to: where it begins, that as many run as may, or its own words. */
+/** Why a box rejects a command: its folder, too many commands, or its words. */
 export type BoxRejectionReason = "folder" | "busy" | "words"
 
-/** What was asked for cannot be had as it was asked; the message is a sentence for its user. */
+/** The box rejects a request; the message is a sentence for its user. */
 export class BoxRequestRejected extends Error {
   override readonly name = "BoxRequestRejected"
   readonly reason: BoxRejectionReason
 
-  constructor(why: BoxRejectionReason, message: string) {
+  constructor(reason: BoxRejectionReason, message: string) {
     super(message)
-    this.reason = why
+    this.reason = reason
   }
 }
 
-/** What a folder of a box has. */
+/** An entry of a folder in a box. */
 export interface BoxFileEntry {
   readonly name: string
   readonly type: "file" | "directory" | "link" | "other"
@@ -196,107 +202,107 @@ export interface BoxFileEntry {
   readonly size: number
   /** UTC milliseconds since 1970, by the clock of the box. */
   readonly modifiedAt: number
-  /** Whether the name has bytes that are no UTF-8: each is shown as U+FFFD, and no path reaches it. */
+  /** Whether the name has invalid UTF-8, shown as U+FFFD; no path can name such a file. */
   readonly isReplaced: boolean
 }
 
 /**
- * Why something cannot be done with a path of a box. `folder`: it is one; `no-file`: it is neither file
- * nor folder; `no-folder`: what was to be listed is none; `failed`: as when the disk is full.
+ * Why a path operation fails. `folder`: the path is a folder; `no-file`: it is neither file nor
+ * folder; `no-folder`: the path to list is not a folder; `failed`: for example, the disk is full.
  */
 export type BoxFileErrorReason =
   "folder" | "missing" | "no-file" | "no-folder" | "denied" | "too-large" | "failed"
 
-/** Something cannot be done with a path of a box. */
+/** A failed path operation. */
 export interface BoxFileError {
   readonly ok: false
   readonly reason: BoxFileErrorReason
-  /** What the box says of it; mostly nothing. */
+  /** The box's error output; mostly empty. */
   readonly detail: string
 }
 
-/** Somebody, as git names them. */
+/** A git author or committer. */
 export interface GitIdentity {
   readonly name: string
   readonly email: string
 }
 
-/** What a box begins with. */
+/** The code to check out in a box. */
 export interface CodeCheckout {
-  /** All that the commit reaches; empty where there is none. */
+  /** All objects that the commit reaches; empty without a commit. */
   readonly pack: AsyncIterable<Uint8Array>
-  /** Without `refs/heads/`; it is made where the repository has none of its name. */
+  /** Without `refs/heads/`; created if the repository lacks it. */
   readonly branch: string
-  /** Null for an empty repository: its branch begins with the first commit. */
+  /** Null for an empty repository: the first commit starts the branch. */
   readonly tip: string | null
-  /** Who commits in the box, unless told otherwise; null: nobody. */
+  /** The default committer in the box; null for none. */
   readonly identity: GitIdentity | null
 }
 
-/** What is to be taken out of a box. */
+/** A commit to take out of a box. */
 export interface CodeCommitRequest {
   readonly branch: string
-  /** The commit that the repository has of it, and the box: nothing that it reaches is packed. */
+  /** The last commit that both the repository and the box have; its objects are not packed. */
   readonly base: string | null
   readonly message: string
   readonly author: GitIdentity
 }
 
-/** What came of taking code out of a box. */
+/** The result of taking a commit out of a box. */
 export type CodeCommitResult =
   | { readonly outcome: "nothing" }
-  /** Git's own words; they may be anything that is written in a box. */
+  /** Git's output; untrusted. */
   | { readonly outcome: "refused"; readonly exitCode: number; readonly output: string }
   | {
       readonly outcome: "commit"
       readonly tip: string
-      /** A thin pack, to be read once: then nothing of it is left in the box. @throws PackTruncated */
+      /** A thin pack, to be read once; then the box deletes it. @throws PackTruncated */
       readonly pack: AsyncIterable<Uint8Array>
-      /** As the box says. */
+      /** As reported by the box. */
       readonly bytes: number
     }
 
-/** What a box says of its code is none, or is torn. */
+/** A pack from a box is incomplete. */
 export class PackTruncated extends Error {
   override readonly name = "PackTruncated"
 }
 
-/** Code into boxes and out of them, as packs of git. All of it throws what `Box.run` does. */
+/** Transfers code into and out of boxes as git packs. All calls throw errors of `BoxHandle.run`. */
 export interface BoxCodeTransfer {
   /**
-   * Makes the repository of a box and checks its branch out. Again: nothing, so that a work that was
-   * begun is kept. Answers git's own words where it did not; null where it did.
+   * Creates a box's repository and checks its branch out. Idempotent, so that work in the box is
+   * kept. Returns git's error output; null on success.
    */
-  readonly checkOut: (box: BoxHandle, brought: CodeCheckout) => Promise<string | null>
-  /** Commits what is in a box, and packs what its branch has beyond the base. */
-  readonly commit: (box: BoxHandle, taken: CodeCommitRequest) => Promise<CodeCommitResult>
+  readonly checkOut: (box: BoxHandle, checkout: CodeCheckout) => Promise<string | null>
+  /** Commits the changes in a box and packs the branch's commits since the base. */
+  readonly commit: (box: BoxHandle, request: CodeCommitRequest) => Promise<CodeCommitResult>
 }
 
-/** What came of something done with a path of a box. */
+/** The result of a path operation. */
 export type BoxFileResult<T> = ({ readonly ok: true } & T) | BoxFileError
 
-/** The files of boxes, through the boxes' own eyes. All of it throws what `Box.run` does. */
+/** The files of boxes, accessed from inside. All calls throw errors of `BoxHandle.run`. */
 export interface BoxFileSystem {
-  /** What a folder has, by its names; `isCut` where it has more than is told. */
+  /** Lists a folder, sorted by name; `isCut` if it has more entries than returned. */
   readonly listFolder: (
     box: BoxHandle,
     path: string,
-    shown: { readonly hidden: boolean },
+    filter: { readonly hidden: boolean },
   ) => Promise<
     BoxFileResult<{ readonly entries: readonly BoxFileEntry[]; readonly isCut: boolean }>
   >
-  /** The bytes of a file that has so many at most. */
+  /** Reads a file of at most `maxBytes`. */
   readonly readFile: (
     box: BoxHandle,
     path: string,
-    mostBytes: number,
+    maxBytes: number,
   ) => Promise<BoxFileResult<{ readonly bytes: Uint8Array }>>
-  /** Makes a file or replaces one, which keeps its mode. */
+  /** Creates or replaces a file; a replaced one keeps its mode. */
   readonly writeFile: (
     box: BoxHandle,
     path: string,
     bytes: Uint8Array,
   ) => Promise<BoxFileResult<object>>
-  /** Takes a file or a link away; a folder stays. */
+  /** Removes a file or a link, never a folder. */
   readonly removeFile: (box: BoxHandle, path: string) => Promise<BoxFileResult<object>>
 }

@@ -1,4 +1,4 @@
-/** A simulated box: its lease, its files, and commands that are answered by a table and run nowhere. */
+/** A simulated box: its lease, its files, and commands that a table answers. */
 import { posix } from "node:path"
 import { buffer } from "node:stream/consumers"
 import type { Clock, Pacer } from "../../machine/clock/port.ts"
@@ -14,17 +14,17 @@ const MAX_RUNNING_COMMANDS = 64
 const KILLED_EXIT_CODE = 137
 const EMPTY_BYTES = Buffer.alloc(0)
 const TIMED_OUT_EXIT_CODE = 124
-/** No timer of Node's waits longer, milliseconds. */
+/** The longest timer of Node, milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** The title of the page at a port that `serve PORT` listens on. */
+/** The title of the page that `serve PORT` serves. */
 export const SIMULATED_PAGE_TITLE = "A page of a box"
 
 interface SimulatedProcess {
   readonly description: Omit<BoxProcess, "status" | "exitCode">
   readonly stopController: AbortController
   readonly stdout: string
-  /** What listens, and where. */
+  /** The page it serves, and the port. */
   readonly server: {
     readonly port: number
     readonly page: ReturnType<typeof openSimulatedPage>
@@ -42,12 +42,12 @@ export interface SimulatedBox {
   /** UTC milliseconds, by the ledger's clock. */
   leaseEndsAt: number
   activities: number
-  /** Commands that a caller waits for; and those of them that keep the box from being idle. */
+  /** Commands that a caller waits for, and those of them that count as activity. */
   runningCommands: number
   busyCommands: number
 }
 
-/** Makes a box. */
+/** Creates a box. */
 export function newSimulatedBox(plan: BoxPlan, now: number, remove: () => void): SimulatedBox {
   return {
     plan,
@@ -62,7 +62,7 @@ export function newSimulatedBox(plan: BoxPlan, now: number, remove: () => void):
   }
 }
 
-/** Ends a box and all that runs in it. */
+/** Ends a box and everything in it. */
 export async function endSimulatedBox(box: SimulatedBox): Promise<void> {
   box.remove()
   box.endController.abort()
@@ -70,13 +70,13 @@ export async function endSimulatedBox(box: SimulatedBox): Promise<void> {
   box.files.clear()
 }
 
-/** What a simulated box works with. */
+/** Ports of a simulated box. */
 export interface SimulatedBoxPorts {
   readonly clock: Pick<Clock, "now">
   readonly pacer: Pick<Pacer, "pause">
 }
 
-/** What a command does: it writes, listens, lasts so long, and exits. */
+/** The effect of a command: its output, exit code, duration and port. */
 interface SimulatedResult {
   readonly stdout: Buffer
   readonly exitCode: number
@@ -99,7 +99,7 @@ const simulatedResult = (
 const parseSeconds = (text: string): number =>
   text === "infinity" ? Infinity : Number(text) * 1_000
 
-/** Commands with an answer of their own, as a caller types them. */
+/** Commands with their own effects, as a caller types them. */
 const SIMULATED_COMMANDS: readonly (readonly [
   RegExp,
   (word: string, stdin: Buffer) => SimulatedResult,
@@ -118,7 +118,7 @@ const SIMULATED_COMMANDS: readonly (readonly [
   ],
 ]
 
-/** The answer to all other commands. */
+/** The output of all other commands. */
 export const NOT_RUN_OUTPUT = "Simulated: this command was not run.\n"
 
 function simulateCommand(
@@ -130,20 +130,22 @@ function simulateCommand(
   const [program = "", , script = "", , ...args] = argv
   const known = SIMULATED_SCRIPTS.get(script)
   if (known !== undefined) {
-    const done = known({ files: box.files, args, stdin, now })
-    return typeof done === "number"
-      ? simulatedResult("", { exitCode: done })
-      : simulatedResult(done)
+    const output = known({ files: box.files, args, stdin, now })
+    return typeof output === "number"
+      ? simulatedResult("", { exitCode: output })
+      : simulatedResult(output)
   }
   const command = script === SHELL_SCRIPT ? (args[0] ?? "") : script || program
-  for (const [form, answered] of SIMULATED_COMMANDS) {
-    const found = form.exec(command)
-    if (found !== null) return answered(found[1] ?? "", stdin)
+  for (const [pattern, respond] of SIMULATED_COMMANDS) {
+    const found = pattern.exec(command)
+    if (found !== null) return respond(found[1] ?? "", stdin)
   }
   return simulatedResult(NOT_RUN_OUTPUT)
 }
 
-/** A box as its host hands it out. Its functions throw BoxGone once it has ended, and BoxRefused. */
+/**
+ * Opens a handle of a box. Its calls throw BoxGone after the box has ended, and BoxRequestRejected.
+ */
 export function openSimulatedBox(box: SimulatedBox, ports: SimulatedBoxPorts): BoxHandle {
   const { clock } = ports
   const checkAlive = async (): Promise<void> => {
@@ -152,10 +154,10 @@ export function openSimulatedBox(box: SimulatedBox, ports: SimulatedBoxPorts): B
   }
   const run: BoxHandle["run"] = async (argv, options) => {
     await checkAlive()
-    const ran = await runSimulatedCommand(box, ports, argv, options)
-    // A caller whose box ended under its command is told so.
+    const result = await runSimulatedCommand(box, ports, argv, options)
+    // A caller whose box ended during the command gets the error.
     await checkAlive()
-    return ran
+    return result
   }
   const find = async (processId: string) => {
     await checkAlive()
@@ -207,10 +209,10 @@ function toBoxProcess({ description, exitCode }: SimulatedProcess): BoxProcess {
   return { ...description, status: exitCode === null ? "running" : "exited", exitCode }
 }
 
-/** @throws BoxRefused where a command has no folder to run in */
+/** @throws BoxRequestRejected if the working folder does not exist */
 function checkFolder({ files }: SimulatedBox, cwd = WORKSPACE): void {
   if (isSimulatedFolder(files, posix.resolve(WORKSPACE, cwd))) return
-  throw new BoxRequestRejected("folder", `There is no folder ${cwd} in the box.`)
+  throw new BoxRequestRejected("folder", `The folder ${cwd} does not exist in the box.`)
 }
 
 async function runSimulatedCommand(
@@ -221,7 +223,7 @@ async function runSimulatedCommand(
 ): Promise<CommandResult> {
   checkFolder(box, options.cwd)
   if (box.runningCommands >= MAX_RUNNING_COMMANDS)
-    throw new BoxRequestRejected("busy", "The box runs 64 commands already, its limit.")
+    throw new BoxRequestRejected("busy", "The box already runs 64 commands, its limit.")
   const weight = options.isActivity ? 1 : 0
   box.activities += weight
   box.runningCommands += 1
@@ -246,20 +248,20 @@ async function runSimulatedCommand(
   }
 }
 
-/** As much of an output as its caller asks for; the output itself where that is all of it. */
+/** The kept part of an output; the same object if nothing is dropped. */
 function truncateOutput(output: Buffer, { keptOutput, maxOutputBytes }: CommandOptions): Buffer {
-  const left = output.length - (keptOutput === "ends" ? 2 : 1) * maxOutputBytes
-  if (left <= 0) return output
+  const dropped = output.length - (keptOutput === "ends" ? 2 : 1) * maxOutputBytes
+  if (dropped <= 0) return output
   if (keptOutput !== "ends") return output.subarray(0, maxOutputBytes)
-  const between = Buffer.from(`\n[${left} bytes were left out here]\n`)
+  const separator = Buffer.from(`\n[${dropped} bytes were dropped out here]\n`)
   return Buffer.concat([
     output.subarray(0, maxOutputBytes),
-    between,
+    separator,
     output.subarray(-maxOutputBytes),
   ])
 }
 
-/** Begins a command in the background. @throws BoxRefused */
+/** Starts a background command. @throws BoxRequestRejected */
 function startProcess(
   box: SimulatedBox,
   { clock, pacer }: SimulatedBoxPorts,
@@ -270,7 +272,7 @@ function startProcess(
   if (
     box.processes.filter(({ exitCode }) => exitCode === null).length >= MAX_BACKGROUND_PROCESSES
   ) {
-    throw new BoxRequestRejected("busy", "The box runs 32 background commands already, its limit.")
+    throw new BoxRequestRejected("busy", "The box already runs 32 background commands, its limit.")
   }
   box.activities += 1
   const { stdout, exitCode, durationMs, port } = simulateCommand(
@@ -284,21 +286,21 @@ function startProcess(
     title: SIMULATED_PAGE_TITLE,
     paragraph: (bytes: number) => `${bytes} bytes were sent`,
   }
-  const begun: SimulatedProcess = {
+  const process: SimulatedProcess = {
     description: { id: `proc_${number}`, pid: 100 + number, command },
     stopController: new AbortController(),
     stdout: stdout.toString(),
     server: port === null ? null : { port, page: openSimulatedPage(page) },
     exitCode: durationMs === 0 ? exitCode : null,
   }
-  box.processes.push(begun)
-  const { signal } = begun.stopController
+  box.processes.push(process)
+  const { signal } = process.stopController
   signal.addEventListener("abort", () => {
-    begun.exitCode ??= KILLED_EXIT_CODE
-    begun.server?.page.disconnectAll()
+    process.exitCode ??= KILLED_EXIT_CODE
+    process.server?.page.disconnectAll()
   })
   if (durationMs > 0 && durationMs <= MAX_TIMER_MS) {
-    void pacer.pause(durationMs, signal).then(() => (begun.exitCode ??= exitCode))
+    void pacer.pause(durationMs, signal).then(() => (process.exitCode ??= exitCode))
   }
-  return begun
+  return process
 }

@@ -1,6 +1,6 @@
 /**
- * Hosts of boxes, the real one too, that fail when they are told to (`simulator set boxhost full`): for
- * tests, and to look at what people then see.
+ * Wraps a box host, also a real one, so that it fails on request (`simulator set boxhost full`),
+ * for tests and for trying error messages.
  */
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderOutcomeUnknown, ProviderUnavailable } from "../../providers/provider-errors.ts"
@@ -10,8 +10,8 @@ import type { BoxHandle, BoxHost, CommandResult } from "./port.ts"
 import { BoxGone } from "./port.ts"
 
 /**
- * What they can be told to do. `full`, `down`: there is no room for a box; `clone-fails`: code goes
- * neither in nor out; `lost`: a box ends as soon as somebody looks for it or asks something of it.
+ * The simulator's outcomes. `full`, `down`: no room for a box; `clone-fails`: code transfer fails;
+ * `lost`: a box ends when it is looked up or used.
  */
 export const BOX_HOST_SIMULATOR = {
   name: "boxhost",
@@ -23,79 +23,81 @@ type BoxHostOutcome =
 
 const SLOW_DELAY_MS = 2_000
 
-/** What it works with. */
+/** Ports of the simulated faults. */
 export interface BoxHostFaultPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer
 }
 
-/** What a call is about: an outcome that is about something else waits for its turn. */
+/** The kind of a call; an outcome for another kind is not used up. */
 type CallScope = "room" | "start" | "box" | "code"
 
-/** The same host; its calls, and those of its boxes, fail where they were told to. */
+/** Wraps the host and its boxes with simulated faults. */
 export function simulateBoxHostFaults(host: BoxHost, ports: BoxHostFaultPorts): BoxHost {
-  const told = createOutcomeRunner(ports)
-  const failing = (box: BoxHandle) => simulateBoxFaults(box, told)
+  const runWithOutcome = createOutcomeRunner(ports)
+  const wrapBox = (box: BoxHandle) => simulateBoxFaults(box, runWithOutcome)
   return {
     hostId: host.hostId,
     hasRoom: (size) =>
-      told("room", async (outcome) => {
+      runWithOutcome("room", async (outcome) => {
         if (outcome === "full" || outcome === "down") return false
         return host.hasRoom(size)
       }),
-    start: (plan) => told("start", async () => failing(await host.start(plan))),
+    start: (plan) => runWithOutcome("start", async () => wrapBox(await host.start(plan))),
     find: (boxId) =>
-      told("box", async (outcome) => {
+      runWithOutcome("box", async (outcome) => {
         const box = await host.find(boxId)
-        if (box === null || outcome !== "lost") return box === null ? null : failing(box)
+        if (box === null || outcome !== "lost") return box === null ? null : wrapBox(box)
         await box.stop()
         return null
       }),
-    listBoxes: () => told("start", () => host.listBoxes()),
-    listSandboxes: () => told("start", () => host.listSandboxes()),
-    removeVolume: (path) => told("start", () => host.removeVolume(path)),
+    listBoxes: () => runWithOutcome("start", () => host.listBoxes()),
+    listSandboxes: () => runWithOutcome("start", () => host.listSandboxes()),
+    removeVolume: (path) => runWithOutcome("start", () => host.removeVolume(path)),
   }
 }
 
-type WithOutcome = <T>(about: CallScope, act: (outcome: BoxHostOutcome) => Promise<T>) => Promise<T>
+type WithOutcome = <T>(scope: CallScope, act: (outcome: BoxHostOutcome) => Promise<T>) => Promise<T>
 
 function createOutcomeRunner({ simulators, pacer }: BoxHostFaultPorts): WithOutcome {
-  return async (about, act) => {
-    const outcome = await nextOutcomeFor(simulators, about)
-    if (outcome === "unavailable") throw new ProviderUnavailable("the host of boxes answered 503")
+  return async (scope, act) => {
+    const outcome = await nextOutcomeFor(simulators, scope)
+    if (outcome === "unavailable")
+      throw new ProviderUnavailable("the simulated box host answered 503")
     if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
-    const done = await act(outcome)
-    if (outcome === "silent") throw new ProviderOutcomeUnknown("the host of boxes did not answer")
-    return done
+    const result = await act(outcome)
+    if (outcome === "silent")
+      throw new ProviderOutcomeUnknown("the simulated box host did not answer")
+    return result
   }
 }
 
-/** What is done now. It is counted only where it is done: a failing clone is not used up before one. */
-async function nextOutcomeFor(simulators: Simulators, about: CallScope): Promise<BoxHostOutcome> {
+/** Uses up an outcome only for a call that it applies to. */
+async function nextOutcomeFor(simulators: Simulators, scope: CallScope): Promise<BoxHostOutcome> {
   const all = await simulators.list()
   const set = all.find(({ name }) => name === BOX_HOST_SIMULATOR.name)
-  return set === undefined || !appliesTo(set.outcome, about)
+  return set === undefined || !appliesTo(set.outcome, scope)
     ? "ok"
     : simulators.nextOutcome(BOX_HOST_SIMULATOR)
 }
 
-function appliesTo(outcome: string, about: CallScope): boolean {
-  if (outcome === "full" || outcome === "down") return about === "room"
-  if (outcome === "clone-fails") return about === "code"
-  if (outcome === "lost") return about === "box" || about === "code"
+function appliesTo(outcome: string, scope: CallScope): boolean {
+  if (outcome === "full" || outcome === "down") return scope === "room"
+  if (outcome === "clone-fails") return scope === "code"
+  if (outcome === "lost") return scope === "box" || scope === "code"
   return true
 }
 
-function simulateBoxFaults(box: BoxHandle, told: WithOutcome): BoxHandle {
+function simulateBoxFaults(box: BoxHandle, runWithOutcome: WithOutcome): BoxHandle {
   const inBox = <T>(act: () => Promise<T>) =>
-    told("box", (outcome) => (outcome === "lost" ? loseBox(box) : act()))
+    runWithOutcome("box", (outcome) => (outcome === "lost" ? loseBox(box) : act()))
   return {
     boxId: box.boxId,
     readHealth: () => inBox(() => box.readHealth()),
     extend: (leaseMs) => inBox(() => box.extend(leaseMs)),
     run: (argv, options) => {
       if (!isCodeScript(argv)) return inBox(() => box.run(argv, options))
-      return told("code", async (outcome) => {
+      return runWithOutcome("code", async (outcome) => {
         if (outcome === "clone-fails") return FAILED_CODE_RESULT
         return outcome === "lost" ? loseBox(box) : box.run(argv, options)
       })
@@ -106,11 +108,11 @@ function simulateBoxFaults(box: BoxHandle, told: WithOutcome): BoxHandle {
     readLogs: (processId) => inBox(() => box.readLogs(processId)),
     stopProcess: (processId) => inBox(() => box.stopProcess(processId)),
     connectToPort: (port) => inBox(() => box.connectToPort(port)),
-    stop: () => told("start", () => box.stop()),
+    stop: () => runWithOutcome("start", () => box.stop()),
   }
 }
 
-/** @throws BoxGone, once the box is */
+/** @throws BoxGone after ending the box */
 async function loseBox(box: BoxHandle): Promise<never> {
   await box.stop()
   throw new BoxGone(`${box.boxId} was lost`)
@@ -122,7 +124,7 @@ const isCodeScript = (argv: readonly string[]): boolean =>
 const FAILED_CODE_RESULT: CommandResult = {
   exitCode: 128,
   stdout: new Uint8Array(),
-  stderr: Buffer.from("fatal: git was told to fail\n"),
+  stderr: Buffer.from("fatal: git is set to fail\n"),
   isTruncated: { stdout: false, stderr: false },
   isTimedOut: false,
 }

@@ -1,6 +1,6 @@
 /**
- * Simulated boxes. They keep files in memory and answer commands from a table; nothing runs. An operator sets
- * their failures with `simulator set boxhost …`, which `failing.ts` applies to every host.
+ * Simulated boxes. They keep files in memory and answer commands from a table; nothing runs.
+ * Operators set their failures with `simulator set boxhost …` (`simulated-faults.ts`).
  */
 import { randomUUID } from "node:crypto"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
@@ -9,32 +9,32 @@ import type { SimulatedBox } from "./simulated-box.ts"
 import { endSimulatedBox, newSimulatedBox, openSimulatedBox } from "./simulated-box.ts"
 import type { BoxHost, SandboxId } from "./port.ts"
 
-/** The boxes that run; hosts that are opened with the same one share them. */
+/** The running boxes; hosts that are opened with the same map share them. */
 export type SimulatedBoxes = Map<SandboxId, SimulatedBox>
 
-/** What the built-in boxes work with. */
+/** Ports of the simulator. */
 export interface SimulatedBoxHostPorts {
-  /** The ledger's: leases end by it. */
+  /** The ledger's clock, which ends leases. */
   readonly clock: Pick<Clock, "now">
-  /** Commands take their time by it. */
+  /** The pace of commands. */
   readonly pacer: Pick<Pacer, "pause">
-  /** Default one of its own. */
+  /** Default: a new map. */
   readonly boxes?: SimulatedBoxes
-  /** What that machine is called; default a name of its own. */
+  /** Default: a unique name. */
   readonly hostId?: string
 }
 
-/** The built-in boxes. */
+/** Opens simulated boxes. */
 export function openSimulatedBoxHost({
   clock,
   pacer,
   boxes = new Map(),
   hostId = `simulator:${randomUUID()}`,
 }: SimulatedBoxHostPorts): BoxHost {
-  /** A lease is looked at when somebody asks: nothing of a box acts by itself that anybody could see. */
+  /** Leases are checked on access: nothing runs in the background. */
   const sweep = async (): Promise<void> => {
-    const over = [...boxes.values()].filter(({ leaseEndsAt }) => leaseEndsAt <= clock.now())
-    await Promise.all(over.map(endSimulatedBox))
+    const expired = [...boxes.values()].filter(({ leaseEndsAt }) => leaseEndsAt <= clock.now())
+    await Promise.all(expired.map(endSimulatedBox))
   }
   const viewOf = (box: SimulatedBox) => openSimulatedBox(box, { clock, pacer })
   return {
@@ -62,7 +62,7 @@ export function openSimulatedBoxHost({
       await sweep()
       return [...boxes.keys()]
     },
-    // Nothing of these outlives them.
+    // Simulated boxes have no volumes.
     removeVolume: async () => undefined,
   }
 }

@@ -1,30 +1,30 @@
 /**
- * What runs in the sandbox of a company's apps, as scripts. Each holds a lock as long as it lives: however
- * many programs begin the same, one goes on and the others end with 75.
+ * The scripts that run in the sandbox of a company's apps. Each holds a lock while it lives: if
+ * several programs start the same one, the first continues and the others exit with 75.
  */
 
-/** Where things lie in the sandbox; what is in the volume is there after a sleep. */
+/** Paths in the sandbox; the volume survives a sleep. */
 const VERSIONS_PATH = "/data/versions"
 const DATABASE_PATH = "/data/pg"
 const STORAGE_PATH = "/data/storage"
 const PASSWORD_PATH = "/data/password"
-/** PostgreSQL's programs. */
+/** The folder of PostgreSQL's programs. */
 export const POSTGRES_PATH = "/opt/postgresql"
-/** Another program's process does the same already. */
+/** Another program's process already does this work. */
 export const LOCKED_EXIT_CODE = 75
-/** It crashed too often. */
+/** The app crashed too often. */
 export const CRASH_LOOP_EXIT_CODE = 70
 
 const lockCommand = (name: string) =>
   `exec 9> /tmp/.${name}.lock\nflock -n 9 || exit ${LOCKED_EXIT_CODE}\n`
 
-/** Says whether connections to the database are answered: no file of an earlier life is taken for it. */
+/** Tests whether the database accepts connections; files of an earlier start are ignored. */
 const DATABASE_READY_TEST = `[ -e /tmp/.database-begun ] && grep -q '^ready' ${DATABASE_PATH}/postmaster.pid 2> /dev/null`
 
 /** Waits for the database. */
 export const AWAIT_DATABASE_SCRIPT = `until ${DATABASE_READY_TEST}; do sleep 0.02; done`
 
-/** A process that is asked to end by TERM, of which its parent hears what became. */
+/** Waits for a child that ends on TERM, and keeps its exit code. */
 const WAIT_FOR_CHILD = `while :; do
     wait "$child"; code=$?
     kill -0 "$child" 2> /dev/null || break
@@ -48,12 +48,12 @@ const POSTGRES_SETTINGS = [
   "jit = off",
 ]
 
-/** Where the words of a process begin that has the database. */
+/** First words of the database process's command line. */
 export const DATABASE_MARKER = ": database"
 
 /**
- * Makes the database where there is none, and keeps it running until it is asked to end. What is made is on
- * the disk as a whole before it has its name, and not file by file.
+ * Creates the database if it is missing, and keeps it running until it is told to end. A new
+ * database is synced to disk as a whole before it gets its final name.
  */
 export const RUN_DATABASE_SCRIPT = `${DATABASE_MARKER}
 exec 2>&1
@@ -81,10 +81,13 @@ while :; do
   sleep 1
 done`
 
-/** One text of the shell that is this text, whatever stands in it. */
+/** Quotes a text for the shell. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** A command with its variables, as one text of the shell. What are ours cannot be set otherwise. */
+/**
+ * Builds a command with its variables as one shell text. The service's own variables cannot be
+ * overridden.
+ */
 function withVariables(command: string, { env, port, url }: VersionScriptOptions): string {
   const ours = { PORT: String(port), STORAGE_DIR: STORAGE_PATH, PREVIEW_URL: url }
   const theirs = Object.entries(env).filter(([name]) => name !== "DATABASE_URL")
@@ -92,7 +95,7 @@ function withVariables(command: string, { env, port, url }: VersionScriptOptions
   const lines = Object.entries(variables).map(
     ([name, value]) => `export ${name}=${quoteForShell(value)}`,
   )
-  // First: a path of theirs may lead to no program that reads a file.
+  // First, because an app's own PATH may not contain `cat`.
   const database = `export DATABASE_URL="postgres://app:$(cat ${PASSWORD_PATH})@127.0.0.1:5432/app"`
   return [database, ...lines, command].join("\n")
 }
@@ -103,22 +106,22 @@ export interface VersionScriptOptions {
   readonly port: number
   readonly url: string
   readonly env: Readonly<Record<string, string>>
-  /** The first pause behind a crash, milliseconds: each further one is twice as long. */
+  /** The delay after the first crash, milliseconds; each further one is twice as long. */
   readonly crashPauseMs: number
-  /** So long a crash counts, milliseconds. */
+  /** How long a crash counts, milliseconds. */
   readonly crashWindowMs: number
 }
 
 const versionMarker = (publishId: string): string => `: version ${publishId}`
 
-/** The version that a process runs, by its words; null for another process. */
+/** The version that a process runs, by its command line; null for another process. */
 export function publishIdFromCommand(command: string): string | null {
   return /^: version (pub_\w+)\n/.exec(command)?.[1] ?? null
 }
 
 /**
- * Keeps a version running until it is asked to end. One that ends by itself is begun again after 1, 2, 4 …
- * seconds; five times in ten minutes are enough.
+ * Keeps a version running until it is told to end. A crashed version restarts after 1, 2, 4 …
+ * seconds; five crashes within ten minutes end it.
  */
 export function runVersionScript(version: VersionScriptOptions, start: string): string {
   const { crashPauseMs, crashWindowMs, publishId } = version
@@ -143,17 +146,17 @@ while :; do
   done
   crashes="$recent $now"
   if [ "$count" -ge 5 ]; then
-    echo "[the app ended with $code, $count times in a short time: it is not begun again]"
+    echo "[the app ended with $code, $count times in a short time; it is not restarted]"
     exit ${CRASH_LOOP_EXIT_CODE}
   fi
-  echo "[the app ended with $code: it is begun again]"
+  echo "[the app ended with $code; it is restarted]"
   sleep "$((pause / 100)).$(printf %02d $((pause % 100)))" & child=$!
   wait "$child"
   child=
 done`
 }
 
-/** Runs what a version runs once, before it starts for the first time. */
+/** Runs the release command of a version once, before its first start. */
 export function releaseScript(version: VersionScriptOptions, release: string): string {
   const { publishId } = version
   const marker = `${VERSIONS_PATH}/${publishId}.released`
@@ -166,13 +169,18 @@ cd ${VERSIONS_PATH}/${publishId} || exit 1
 : > ${marker}`
 }
 
-/** Whether the files of the version `$1` are there, and what it runs once was run; and how many KiB database and storage have. */
+/**
+ * Prints whether the files of version `$1` are unpacked and its release has run, and the sizes of
+ * database and storage in KiB.
+ */
 export const STATUS_SCRIPT = `[ ! -e ${VERSIONS_PATH}/"$1".complete ] || echo there
 [ ! -e ${VERSIONS_PATH}/"$1".released ] || echo released
 du -skx ${DATABASE_PATH} ${STORAGE_PATH} 2> /dev/null
 exit 0`
 
-/** Unpacks the files of the version `$1` on its input; they are there once all of them are on the disk. */
+/**
+ * Unpacks the files of version `$1` from standard input; they exist once all are synced to disk.
+ */
 export const UNPACK_SCRIPT = `exec 2>&1
 mkdir -p ${VERSIONS_PATH} || exit
 d=$(mktemp -d ${VERSIONS_PATH}/"$1".XXXXXX) || exit
@@ -181,12 +189,12 @@ chmod 755 "$d" && sync -f "$d" || exit
 mv -T -- "$d" ${VERSIONS_PATH}/"$1" 2> /dev/null || rm -rf -- "$d"
 : > ${VERSIONS_PATH}/"$1".complete`
 
-/** Takes the files of every version away that is older than `$1` and not among the arguments. */
+/** Removes the files of every version that is older than `$1` and not among the arguments. */
 export const CLEANUP_SCRIPT = `for path in ${VERSIONS_PATH}/*; do
   name=\${path##*/}; name=\${name%%.*} kept=
   for one; do [ "$one" != "$name" ] || kept=1; done
   [ -n "$kept" ] || [ "$path" -nt ${VERSIONS_PATH}/"$1".complete ] || rm -rf -- "$path"
 done`
 
-/** Takes the files of the version `$1` away. */
+/** Removes the files of version `$1`. */
 export const REMOVE_SCRIPT = `rm -rf -- ${VERSIONS_PATH}/"$1" ${VERSIONS_PATH}/"$1".*`

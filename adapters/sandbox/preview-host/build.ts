@@ -1,15 +1,16 @@
-/** Building a commit: in a sandbox of its own, of which nothing is left but what was asked for. */
+/** Builds a commit in its own sandbox, of which only the output is kept. */
 import { ProviderUnavailable } from "../../providers/provider-errors.ts"
 import type { BoxHandle, BoxHost, CommandResult } from "../boxhost/port.ts"
 import { BoxGone, BoxRequestRejected, WORKSPACE } from "../boxhost/port.ts"
 import type { BuildPlan, BuildResult, Recipe } from "./port.ts"
 
-/** Unpacks the commit on its input. */
+/** Unpacks the commit from standard input. */
 const UNPACK_SCRIPT = `exec tar -x -f - 2>&1`
 
 /**
- * Runs what installs (`$1`) and what builds (`$2`; empty: nothing), and writes what they write. On the
- * error output stands which of them was begun last, and in a line of its own what it failed with.
+ * Runs the install command (`$1`) and the build command (`$2`; empty: none), and prints their
+ * output. Standard error contains the name of the last step and, on its own line, the exit code of
+ * a failed one.
  */
 const BUILD_SCRIPT = `step() {
   [ -n "$2" ] || return 0
@@ -21,7 +22,7 @@ const BUILD_SCRIPT = `step() {
 step install "$1"
 step build "$2"`
 
-/** How PACK ends where there is nothing to pack. */
+/** Exit codes of PACK_SCRIPT. */
 const PACK_EXIT_CODES = {
   missing: 20,
   link: 21,
@@ -32,8 +33,8 @@ const PACK_EXIT_CODES = {
 } as const
 
 /**
- * Ends whatever the build left running, and packs what is in the folder `$1`, `$2` bytes at most, into a
- * file: writes its size and, behind a space, its path.
+ * Kills leftover processes and packs the folder `$1` into a file of at most `$2` bytes; prints its
+ * size, a space and its path.
  */
 const PACK_SCRIPT = `kill -KILL -1 2> /dev/null
 [ ! -L "$1" ] || exit ${PACK_EXIT_CODES.link}
@@ -52,52 +53,52 @@ trap - EXIT
 printf '%s %s' "$size" "$f"`
 
 const MINUTE_MS = 60_000
-/** What installs and what builds have so long together. */
+/** Timeout of installing and building together. */
 const BUILD_TIMEOUT_MS = 10 * MINUTE_MS
-/** Files go in and out for so long each. */
+/** Timeout of each file transfer. */
 const TRANSFER_TIMEOUT_MS = 5 * MINUTE_MS
-/** Longer than all of that: a build whose program died ends by itself. */
+/** Longer than all steps: a build whose program died ends by itself. */
 const LEASE_MS = 25 * MINUTE_MS
 const MEBIBYTE = 1024 * 1024
-/** A tar archive of what was built has so much at most. */
+/** Longest tar archive of a build. */
 const MAX_ARCHIVE_BYTES = 500_000_000
 const MAX_OUTPUT_BYTES = 64 * 1024
 
-/** Reads a file that a sandbox said to have so many bytes, and takes it away. */
+/** Reads a file whose size the sandbox reported, and deletes it. */
 export type ReadAndDeleteFile = (
   box: BoxHandle,
   path: string,
   bytes: number,
 ) => AsyncIterable<Uint8Array>
 
-/** What builds are made with. */
+/** Ports of the builder. */
 export interface BuilderPorts {
   readonly boxHost: BoxHost
   readonly readAndDelete: ReadAndDeleteFile
-  /** What installs and what builds have so long together, milliseconds; default ten minutes. */
+  /** Timeout of installing and building together, milliseconds; default ten minutes. */
   readonly buildTimeoutMs?: number
 }
 
-/** It could not be built; the message is a sentence for people. */
+/** The build failed; the message is for people. */
 class BuildFailed extends Error {
   override readonly name = "BuildFailed"
 }
 
 /**
- * Builds a commit and has it kept.
+ * Builds a commit and stores the output.
  *
- * @throws ProviderUnavailable where its sandbox is taken away; the reason of the plan's signal; what
- * `keep` throws
+ * @throws ProviderUnavailable if the sandbox is taken away; the reason of the plan's signal; errors
+ * of `store`
  */
 export async function buildCommit<T>(
   builder: BuilderPorts,
   plan: BuildPlan,
-  keep: (built: AsyncIterable<Uint8Array>) => Promise<T>,
+  store: (built: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<BuildResult<T>> {
   const { boxHost } = builder
   const boxId = `build_${plan.publishId.replace("pub_", "")}` as const
   plan.signal.throwIfAborted()
-  // Who began it before has died: its build would be answered to nobody.
+  // A build that a dead program started has no reader for its result.
   await (await boxHost.find(boxId))?.stop()
   const box = await boxHost.start({
     boxId,
@@ -106,14 +107,15 @@ export async function buildCommit<T>(
     leaseMs: LEASE_MS,
     environment: {},
   })
-  // What this fails with, the last stop fails with as well.
+  // The final stop reports its errors.
   const stop = () => void box.stop().catch(() => undefined)
   plan.signal.addEventListener("abort", stop)
   try {
-    return await buildIn(box, builder, plan, keep)
+    return await buildIn(box, builder, plan, store)
   } catch (error) {
     plan.signal.throwIfAborted()
-    if (error instanceof BoxGone) throw new ProviderUnavailable("the sandbox of the build ended")
+    if (error instanceof BoxGone)
+      throw new ProviderUnavailable("the build's sandbox ended; publish again")
     throw error
   } finally {
     plan.signal.removeEventListener("abort", stop)
@@ -125,17 +127,17 @@ async function buildIn<T>(
   box: BoxHandle,
   { buildTimeoutMs = BUILD_TIMEOUT_MS, readAndDelete }: BuilderPorts,
   { files, recipe }: BuildPlan,
-  keep: (built: AsyncIterable<Uint8Array>) => Promise<T>,
+  store: (built: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<BuildResult<T>> {
   let log: Buffer = Buffer.alloc(0)
   try {
     await unpack(box, files)
-    const ran = await runSteps(box, recipe, buildTimeoutMs)
-    log = Buffer.from(ran.stdout)
-    const fault = buildFailureOf(ran, buildTimeoutMs)
+    const result = await runSteps(box, recipe, buildTimeoutMs)
+    log = Buffer.from(result.stdout)
+    const fault = buildFailureOf(result, buildTimeoutMs)
     if (fault !== null) throw new BuildFailed(fault)
     const { bytes, path } = await packOutput(box, recipe)
-    return { ok: true, log, stored: await keep(readAndDelete(box, path, bytes)) }
+    return { ok: true, log, stored: await store(readAndDelete(box, path, bytes)) }
   } catch (error) {
     if (error instanceof BuildFailed) return { ok: false, log, reason: error.message }
     throw error
@@ -150,7 +152,10 @@ async function unpack(box: BoxHandle, stdin: BuildPlan["files"]): Promise<void> 
     isActivity: false,
   }
   const { exitCode, isTimedOut, stdout } = await box.run(["sh", "-c", UNPACK_SCRIPT], options)
-  if (isTimedOut) throw new BuildFailed("The commit's files took too long to be unpacked.")
+  if (isTimedOut)
+    throw new BuildFailed(
+      `Unpacking the commit's files took longer than ${TRANSFER_TIMEOUT_MS / MINUTE_MS} minutes.`,
+    )
   if (exitCode !== 0) {
     throw new BuildFailed(`The commit's files could not be unpacked: ${lastLine(stdout)}`)
   }
@@ -174,34 +179,33 @@ async function runSteps(box: BoxHandle, recipe: Recipe, timeoutMs: number): Prom
   }
 }
 
-/** Why what was run did not build anything; null where it may have. */
+/** The reason of a failed build; null if it may have succeeded. */
 function buildFailureOf(
   { exitCode, isTimedOut, stderr }: CommandResult,
   buildMs: number,
 ): string | null {
-  const said = Buffer.from(stderr).toString("utf8")
-  const name = /^build$/m.test(said) ? "The build" : "What installs"
+  const progress = Buffer.from(stderr).toString("utf8")
+  const name = /^build$/m.test(progress) ? "The build command" : "The install command"
   if (isTimedOut) {
-    const most = buildMs === BUILD_TIMEOUT_MS ? "ten minutes" : `${buildMs} ms`
-    return `${name} took longer than installing and building may together: ${most}.`
+    const limit = buildMs === BUILD_TIMEOUT_MS ? "ten minutes" : `${buildMs} ms`
+    return `${name} did not end in time: installing and building together may take ${limit}.`
   }
   if (exitCode === 0) return null
-  const code = /^(\d{1,3})$/m.exec(said)?.[1] ?? String(exitCode)
+  const code = /^(\d{1,3})$/m.exec(progress)?.[1] ?? String(exitCode)
   if (code === "137") {
-    return `${name} ended with 137: it was killed, as what takes more than 2 GiB of memory or 4 GiB of files is.`
+    return `${name} exited with code 137: it was killed, probably because it used more than 2 GiB of memory or 4 GiB of files.`
   }
-  return `${name} ended with ${code}.`
+  return `${name} exited with code ${code}.`
 }
 
 const PACK_FAILURES: Readonly<Record<number, (folder: string) => string>> = {
-  [PACK_EXIT_CODES.missing]: (folder) => `The build left no folder ${folder}.`,
-  [PACK_EXIT_CODES.link]: (folder) => `The build made ${folder} a link: it must be a folder.`,
-  [PACK_EXIT_CODES.noFolder]: (folder) => `The build left ${folder} as no folder that can be read.`,
+  [PACK_EXIT_CODES.missing]: (folder) => `The build created no folder ${folder}.`,
+  [PACK_EXIT_CODES.link]: (folder) => `The build created ${folder} as a link; it must be a folder.`,
+  [PACK_EXIT_CODES.noFolder]: (folder) => `The build's output ${folder} is not a readable folder.`,
   [PACK_EXIT_CODES.tooLarge]: (folder) =>
-    `There is more in ${folder} than a preview may have: ${MAX_ARCHIVE_BYTES / 1_000_000} MB.`,
-  [PACK_EXIT_CODES.full]: () =>
-    "The build left no room on its disk, of 4 GiB, to pack what it made.",
-  126: () => "The build left so many processes running that nothing else could begin.",
+    `The folder ${folder} is larger than a preview may be: ${MAX_ARCHIVE_BYTES / 1_000_000} MB.`,
+  [PACK_EXIT_CODES.full]: () => "The build's disk of 4 GiB has no room left to pack the output.",
+  126: () => "The build left so many processes running that no other could start.",
 }
 
 async function packOutput(
@@ -210,30 +214,35 @@ async function packOutput(
 ): Promise<{ readonly bytes: number; readonly path: string }> {
   const folder = serves.kind === "static" ? joinPaths(root, serves.folder) : root
   const args = [`${WORKSPACE}/${folder}`, String(MAX_ARCHIVE_BYTES)]
-  const ran = await box.run(["sh", "-c", PACK_SCRIPT, "sh", ...args], {
+  const result = await box.run(["sh", "-c", PACK_SCRIPT, "sh", ...args], {
     cwd: "/",
     timeoutMs: TRANSFER_TIMEOUT_MS,
     maxOutputBytes: MAX_OUTPUT_BYTES,
     isActivity: false,
   })
-  if (ran.isTimedOut) throw new BuildFailed("What was built took too long to be packed.")
-  if (ran.exitCode !== 0) {
-    const says = PACK_FAILURES[ran.exitCode]?.(folder === "." ? "its root" : folder)
-    throw new BuildFailed(says ?? `What was built cannot be read: ${lastLine(ran.stderr)}`)
+  if (result.isTimedOut)
+    throw new BuildFailed(
+      `Packing the build's output took longer than ${TRANSFER_TIMEOUT_MS / MINUTE_MS} minutes.`,
+    )
+  if (result.exitCode !== 0) {
+    const message = PACK_FAILURES[result.exitCode]?.(folder === "." ? "its root" : folder)
+    throw new BuildFailed(
+      message ?? `The build's output cannot be read: ${lastLine(result.stderr)}`,
+    )
   }
-  const [, size = "", path] = /^(\d{1,15}) (\/.*)$/s.exec(textOf(ran.stdout)) ?? []
-  if (path === undefined) throw new BuildFailed("What was built cannot be read.")
+  const [, size = "", path] = /^(\d{1,15}) (\/.*)$/s.exec(textOf(result.stdout)) ?? []
+  if (path === undefined) throw new BuildFailed("The build's output cannot be read.")
   return { path, bytes: Number(size) }
 }
 
-/** A path below another; `.` is the same place. */
+/** Joins a relative path; `.` adds nothing. */
 function joinPaths(root: string, folder: string): string {
   return [root, folder].filter((name) => name !== ".").join("/") || "."
 }
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8")
 
-/** The last that a program said, for people: in one line, of printable characters. */
+/** The last line of an output for people, in printable characters. */
 function lastLine(bytes: Uint8Array): string {
   const [last = ""] = textOf(bytes).trim().split("\n").slice(-1)
   return last.replaceAll(/\p{C}/gu, "?").slice(0, 300)

@@ -1,32 +1,33 @@
 /**
- * Where what companies publish is built, and where the server apps among it run: in sandboxes, of which a
- * company's preview has one of its own with all its versions, its database and its storage. What is in it
- * is untrusted, and so is whatever comes out.
+ * Builds published sites and runs server apps in sandboxes. A company's preview has one sandbox
+ * with all its versions, its database and its storage. Its contents and its output are untrusted.
  *
- * All of it may throw ProviderUnavailable (nothing was done) and ProviderOutcomeUnknown (nobody knows).
+ * All calls may throw ProviderUnavailable (nothing was done) and ProviderOutcomeUnknown.
  */
 import type { Duplex } from "node:stream"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 
-/** What a commit says of how it is built and served. */
+/** How a commit is built and served. */
 export interface Recipe {
-  /** The folder of it all, relative to that of the commit; `.` for that itself. Its parts are plain names. */
+  /**
+   * The root folder, relative to the commit's; `.` for the commit's own. Its parts are plain names.
+   */
   readonly root: string
-  /** By the shell, in the root; null for nothing. */
+  /** The shell command that installs, run in the root; null for none. */
   readonly install: string | null
   readonly build: string | null
-  /** What every command of it finds in its environment. */
+  /** Environment variables of every command. */
   readonly env: Readonly<Record<string, string>>
   readonly serves: StaticSiteRecipe | ServerAppRecipe
 }
 
-/** Files that are served as they are. */
+/** A site of static files. */
 export interface StaticSiteRecipe {
   readonly kind: "static"
-  /** Where they are once it is built, relative to the root. */
+  /** The folder of the built files, relative to the root. */
   readonly folder: string
-  /** The file that navigations to what is not there are answered with; null for none. */
+  /** The file that answers navigations to missing paths; null for none. */
   readonly fallback: string | null
 }
 
@@ -34,26 +35,26 @@ export interface StaticSiteRecipe {
 export interface ServerAppRecipe {
   readonly kind: "app"
   readonly start: string
-  /** What runs once before a version starts for the first time; null for nothing. */
+  /** The command that runs once before a version's first start; null for none. */
   readonly release: string | null
-  /** The path that answers below 500 once it is well. */
+  /** The path that answers with a status below 500 when the app is healthy. */
   readonly health: string
 }
 
-/** What is to be built. */
+/** The inputs of a build. */
 export interface BuildPlan {
   readonly companyId: CompanyId
   readonly publishId: PublishId
   readonly recipe: Recipe
-  /** The commit's files, a tar archive. */
+  /** The commit's files as a tar archive. */
   readonly files: AsyncIterable<Uint8Array>
-  /** Aborted when nobody waits for it any more: it is ended then. */
+  /** Aborted when the caller no longer waits; the build then ends. */
   readonly signal: AbortSignal
 }
 
 /**
- * What a build came to. `log` is what its commands wrote, standard output and error together: of more than
- * 2 MiB the first and the last MiB, with a line between them that says so. `why` is a sentence for people.
+ * The result of a build. `log` is the commands' standard output and error: of more than 2 MiB the
+ * first and the last MiB, with a line between that says so. `reason` is a sentence for people.
  */
 export type BuildResult<T> =
   | { readonly ok: true; readonly log: Buffer; readonly stored: T }
@@ -65,41 +66,41 @@ export interface AppVersion {
   readonly publishId: PublishId
 }
 
-/** How a version is started. */
+/** How to start a version. */
 export interface AppStartPlan extends AppVersion {
   readonly recipe: Recipe
-  /** The address of the preview, as browsers have it. */
+  /** The address of the preview for browsers. */
   readonly url: string
-  /** What was built: the tar archive that `build` gave. Read only where it is not there already. */
+  /** The tar archive of the build; read only if the files are not unpacked yet. */
   readonly files: () => AsyncIterable<Uint8Array>
   /**
-   * Whether it has not been live so far: then older ones that do not run are cleared away, and it itself
-   * where it does not come up.
+   * Whether the version has never been live: then older stopped versions are removed, and the
+   * version itself if it does not start.
    */
   readonly isNew: boolean
 }
 
-/** How a version stands. `down`: it crashed too often, and stays so. */
+/** The status of a version. `down`: it crashed too often and is not restarted. */
 export interface AppVersionStatus {
   readonly publishId: PublishId
   readonly status: "running" | "down"
-  /** The newest of what it wrote. */
+  /** The newest part of its log. */
   readonly log: string
 }
 
-/** How a company's sandbox stands. */
+/** The status of a company's sandbox. */
 export interface PreviewStatus {
   readonly versions: readonly AppVersionStatus[]
-  /** How often something passed since it was made; it never falls. */
+  /** Number of activities since its start; never decreases. */
   readonly activities: number
-  /** How long it lives yet, milliseconds. */
+  /** Remaining lease, milliseconds. */
   readonly leaseLeftMs: number
 }
 
-/** A version did not come up; the message is a sentence for people. */
+/** A version did not start; the message is a sentence for people. */
 export class AppStartFailed extends Error {
   override readonly name = "AppStartFailed"
-  /** The newest of what it wrote. */
+  /** The newest part of its log. */
   readonly log: string
 
   constructor(message: string, log: string) {
@@ -108,42 +109,42 @@ export class AppStartFailed extends Error {
   }
 }
 
-/** Builds, and runs apps. */
+/** Builds sites and runs apps. */
 export interface PreviewHost {
-  /** Names where its sandboxes and their data are: whoever has another name cannot reach them. */
+  /** Identifies the location of the sandboxes and their data; another host cannot reach them. */
   readonly hostId: string
-  /** Whether something can be built here now. */
+  /** Whether a build can start now. */
   readonly canBuild: () => Promise<boolean>
   /**
-   * Builds a commit in a sandbox of its own that ends with it, and has what was built kept: a tar archive,
-   * of a static site what is in its folder, of an app all that is in its root. It has ten minutes. Where it
-   * cannot be built, that is its answer; what `keep` throws is thrown.
+   * Builds a commit in its own sandbox, within ten minutes, and passes the output to `store`: a tar
+   * archive of a static site's folder or an app's root. A failed build is a result; errors of
+   * `store` are thrown.
    */
   readonly build: <T>(
     plan: BuildPlan,
-    keep: (built: AsyncIterable<Uint8Array>) => Promise<T>,
+    store: (built: AsyncIterable<Uint8Array>) => Promise<T>,
   ) => Promise<BuildResult<T>>
   /**
-   * Starts a version beside those that run, in the company's sandbox, which is made where it is not there;
-   * resolves once it is well, with the newest of what its release wrote. That runs before, once for each
-   * database; empty where none did. One that runs: nothing.
+   * Starts a version in the company's sandbox, which is created if needed, and resolves with the
+   * newest part of the release log when the version is healthy. The release runs first, once per
+   * database; without one the log is empty. Idempotent for a running version.
    *
-   * @throws AppStartFailed where it does not come up in a minute, or its release fails
+   * @throws AppStartFailed if it is not healthy within a minute, or its release fails
    */
   readonly start: (plan: AppStartPlan) => Promise<string>
-  /** A connection to a version; null where it does not run, or does not listen. */
+  /** Connects to a version; null if it does not run or does not listen. */
   readonly connect: (version: AppVersion) => Promise<Duplex | null>
-  /** Null where the company's sandbox does not run. */
+  /** Null if the company's sandbox does not run. */
   readonly readStatus: (companyId: CompanyId) => Promise<PreviewStatus | null>
-  /** From now on it lives so long if nobody extends it, milliseconds. */
+  /** Sets the remaining lease, milliseconds. */
   readonly extend: (companyId: CompanyId, leaseMs: number) => Promise<void>
-  /** Ends a version: it is asked to, has ten seconds, and is gone. */
+  /** Ends a version: it gets ten seconds to exit, then it is killed. */
   readonly removeVersion: (version: AppVersion) => Promise<void>
-  /** Ends the company's sandbox, with its database in order; its data stay. */
+  /** Ends the company's sandbox after a clean database shutdown; the data stays. */
   readonly sleep: (companyId: CompanyId) => Promise<void>
-  /** How much the company's database and storage have, bytes; null where there are none. */
+  /** The size of the company's database and storage, bytes; null if there are none. */
   readonly measureBytes: (companyId: CompanyId) => Promise<number | null>
-  /** Ends the company's sandbox and takes its database and storage away. Again: nothing. */
+  /** Ends the company's sandbox and deletes its database and storage. Idempotent. */
   readonly erase: (companyId: CompanyId) => Promise<void>
   /** The companies whose sandbox runs here. */
   readonly listRunning: () => Promise<readonly CompanyId[]>

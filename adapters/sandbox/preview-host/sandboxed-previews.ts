@@ -1,6 +1,6 @@
 /**
- * Previews in sandboxes, by the same mechanism as boxes: a build has one of its own, and a company's apps
- * have one together, with their database and storage in a volume that outlives it.
+ * Previews in sandboxes, which boxes use as well. Each build has its own sandbox; a company's apps
+ * share one, with database and storage in a volume that outlives it.
  */
 import { createHash } from "node:crypto"
 import { readFile, rm, writeFile } from "node:fs/promises"
@@ -32,23 +32,23 @@ import {
 import { terminateProcesses, removeAppVersion, readPreviewStatus } from "./versions.ts"
 
 const MEBIBYTE = 1024 * 1024
-/** Database and storage, and the files of two versions or three. */
+/** Room for database, storage, and the files of two or three versions. */
 const VOLUME_BYTES = 4 * 1024 * MEBIBYTE
-/** Until whoever made it says how long it lives. */
+/** Lease until the caller sets one. */
 const FIRST_LEASE_MS = 300_000
 const FIRST_PORT = 10_000
 const PORT_COUNT = 20_000
 
-/** What it works with. */
+/** Options of the previews. */
 export interface SandboxedPreviewOptions {
   readonly boxHost: BoxHost
   readonly pacer: Pacer
-  /** What companies keep lies here. */
+  /** The folder of the companies' volumes. */
   readonly volumesFolder: string
-  /** The folder of PostgreSQL's programs for apps; default those that the program brought. */
+  /** The folder of PostgreSQL's programs for apps; default: the ones that this program ships. */
   readonly postgres?: () => Promise<string>
   readonly readAndDelete: ReadAndDeleteFile
-  /** How long what may last, where not as usual; milliseconds. */
+  /** Timeouts that differ from the defaults, milliseconds. */
   readonly timeouts?: Partial<PreviewTimeouts>
 }
 
@@ -57,7 +57,7 @@ export function openSandboxedPreviews(options: SandboxedPreviewOptions): Preview
   return new SandboxedPreviews(options)
 }
 
-/** Versions of a company have ports of their own, that need not be written down anywhere. */
+/** The port of a version, derived from its id, so that it is not stored. */
 export function versionPort(publishId: string): number {
   const hash = createHash("sha256").update(publishId).digest().readUInt32BE()
   return FIRST_PORT + (hash % PORT_COUNT)
@@ -65,7 +65,7 @@ export function versionPort(publishId: string): number {
 
 const sandboxIdOf = (companyId: CompanyId): SandboxId => `app_${tagOfId(companyId)}`
 
-/** The programs, or a word for whoever can do without them for now. @throws ProviderUnavailable */
+/** Finds PostgreSQL's programs. @throws ProviderUnavailable if they are missing */
 async function findPostgres(postgres: () => Promise<string>): Promise<string> {
   try {
     return await postgres()
@@ -78,7 +78,7 @@ async function findPostgres(postgres: () => Promise<string>): Promise<string> {
 class SandboxedPreviews implements PreviewHost {
   readonly #options: SandboxedPreviewOptions
   readonly #builder: BuilderPorts
-  /** Starts of this program under way. */
+  /** Starts of this program in progress. */
   readonly #starting = new Map<string, Promise<string>>()
 
   readonly hostId: string
@@ -99,8 +99,8 @@ class SandboxedPreviews implements PreviewHost {
 
   readonly build = <T>(
     plan: BuildPlan,
-    keep: (built: AsyncIterable<Uint8Array>) => Promise<T>,
-  ): Promise<BuildResult<T>> => buildCommit(this.#builder, plan, keep)
+    store: (built: AsyncIterable<Uint8Array>) => Promise<T>,
+  ): Promise<BuildResult<T>> => buildCommit(this.#builder, plan, store)
 
   readonly start = (plan: AppStartPlan): Promise<string> => {
     const { publishId } = plan
@@ -134,27 +134,27 @@ class SandboxedPreviews implements PreviewHost {
       companyId,
       async (box) => {
         const { pacer } = this.#options
-        // The database last: the others may have something to write to it yet.
+        // The database last: the apps may still write to it.
         await terminateProcesses(pacer, box, ({ publishId }) => publishId !== null)
         await terminateProcesses(pacer, box, ({ isDatabase }) => isDatabase)
-        await this.#note(companyId, await measureKibibytes(box))
+        await this.#writeSize(companyId, await measureKibibytes(box))
         await box.stop()
       },
       undefined,
     )
 
   readonly measureBytes = async (companyId: CompanyId): Promise<number | null> => {
-    const counted = await this.#inSandbox(companyId, measureKibibytes, null)
-    if (counted !== null) await this.#note(companyId, counted)
-    const noted = counted === null ? await this.#noted(companyId) : counted
-    return noted === null ? null : noted * 1_024
+    const measured = await this.#inSandbox(companyId, measureKibibytes, null)
+    if (measured !== null) await this.#writeSize(companyId, measured)
+    const kibibytes = measured === null ? await this.#readSize(companyId) : measured
+    return kibibytes === null ? null : kibibytes * 1_024
   }
 
   readonly erase = async (companyId: CompanyId): Promise<void> => {
     const { boxHost } = this.#options
     await (await boxHost.find(sandboxIdOf(companyId)))?.stop()
-    await boxHost.removeVolume(this.#placeOf(companyId))
-    await rm(this.#noteOf(companyId), { force: true })
+    await boxHost.removeVolume(this.#volumePathOf(companyId))
+    await rm(this.#sizePathOf(companyId), { force: true })
   }
 
   readonly listRunning = async (): Promise<readonly CompanyId[]> =>
@@ -165,15 +165,16 @@ class SandboxedPreviews implements PreviewHost {
   async #start(plan: AppStartPlan): Promise<string> {
     const { boxHost } = this.#options
     const running = await boxHost.find(sandboxIdOf(plan.companyId))
-    // One that runs may be about to end: the version is then brought up in one of its own.
-    const address = running === null ? null : await this.#bringUp(running, plan)
-    const there = address ?? (await this.#bringUp(await this.#sandbox(plan.companyId), plan))
-    if (there === null) throw new ProviderUnavailable("the preview's sandbox ended")
-    return there
+    // A running sandbox may be about to end; then a new one starts the version.
+    const log = running === null ? null : await this.#startIn(running, plan)
+    const startLog = log ?? (await this.#startIn(await this.#sandbox(plan.companyId), plan))
+    if (startLog === null)
+      throw new ProviderUnavailable("the preview's sandbox ended while the version started")
+    return startLog
   }
 
-  /** Brings a version up in a sandbox; null where that ends meanwhile. */
-  async #bringUp(box: BoxHandle, plan: AppStartPlan): Promise<string | null> {
+  /** Starts a version in a sandbox; null if the sandbox ends meanwhile. */
+  async #startIn(box: BoxHandle, plan: AppStartPlan): Promise<string | null> {
     const { pacer, timeouts = {} } = this.#options
     try {
       return await startAppVersion(box, {
@@ -188,7 +189,7 @@ class SandboxedPreviews implements PreviewHost {
     }
   }
 
-  /** The company's sandbox, made where it does not run. @throws ProviderUnavailable */
+  /** The company's sandbox, started if needed. @throws ProviderUnavailable */
   async #sandbox(companyId: CompanyId): Promise<BoxHandle> {
     const { boxHost, postgres = postgresProgramFolder } = this.#options
     const boxId = sandboxIdOf(companyId)
@@ -198,7 +199,7 @@ class SandboxedPreviews implements PreviewHost {
       findPostgres(postgres),
       boxHost.hasRoom("preview"),
     ])
-    if (!hasRoom) throw new ProviderUnavailable("there is no room for one more preview now")
+    if (!hasRoom) throw new ProviderUnavailable("this machine has no room for another preview now")
     const folderLimits = Object.fromEntries(
       VOLUME_FOLDERS.map((name) => [name, VOLUME_FOLDER_BYTES]),
     )
@@ -210,43 +211,48 @@ class SandboxedPreviews implements PreviewHost {
       environment: {},
       network: "none",
       programs: { hostPath, sandboxPath: POSTGRES_PATH },
-      volume: { path: this.#placeOf(companyId), bytes: VOLUME_BYTES, folderLimits },
+      volume: { path: this.#volumePathOf(companyId), bytes: VOLUME_BYTES, folderLimits },
     })
   }
 
-  /** What is done with the company's sandbox; something else where it does not run, or ends meanwhile. */
+  /**
+   * Runs an action in the company's sandbox; returns the fallback if it does not run or ends
+   * meanwhile.
+   */
   async #inSandbox<T>(
     companyId: CompanyId,
     act: (box: BoxHandle) => Promise<T>,
-    otherwise: T,
+    fallback: T,
   ): Promise<T> {
     const box = await this.#options.boxHost.find(sandboxIdOf(companyId))
-    if (box === null) return otherwise
+    if (box === null) return fallback
     try {
       return await act(box)
     } catch (error) {
-      if (error instanceof BoxGone) return otherwise
+      if (error instanceof BoxGone) return fallback
       throw error
     }
   }
 
-  /** Small letters only: some disks take `A` for `a`. */
-  #placeOf(companyId: CompanyId): string {
+  /** Hexadecimal, because some file systems ignore letter case. */
+  #volumePathOf(companyId: CompanyId): string {
     return join(this.#options.volumesFolder, Buffer.from(tagOfId(companyId)).toString("hex"))
   }
 
-  /** While a sandbox sleeps nobody looks into its volume: what it had is written beside it. */
-  #noteOf(companyId: CompanyId): string {
-    return `${this.#placeOf(companyId)}.size`
+  /**
+   * The volume of a sleeping sandbox is not mounted, so its size is stored in a file next to it.
+   */
+  #sizePathOf(companyId: CompanyId): string {
+    return `${this.#volumePathOf(companyId)}.size`
   }
 
-  #note(companyId: CompanyId, kibibytes: number): Promise<void> {
-    return writeFile(this.#noteOf(companyId), String(kibibytes), { mode: 0o600 })
+  #writeSize(companyId: CompanyId, kibibytes: number): Promise<void> {
+    return writeFile(this.#sizePathOf(companyId), String(kibibytes), { mode: 0o600 })
   }
 
-  async #noted(companyId: CompanyId): Promise<number | null> {
+  async #readSize(companyId: CompanyId): Promise<number | null> {
     try {
-      return Number(await readFile(this.#noteOf(companyId), "utf8"))
+      return Number(await readFile(this.#sizePathOf(companyId), "utf8"))
     } catch (error) {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return null
       throw error

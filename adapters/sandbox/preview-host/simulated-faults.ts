@@ -1,13 +1,13 @@
 /**
- * Hosts of previews, the real one too, that fail when they are told to (`simulator set publish off`): for
- * tests, and to look at what people then see.
+ * Wraps a preview host, also a real one, so that it fails on request (`simulator set publish off`),
+ * for tests and for trying error messages.
  */
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderOutcomeUnknown, ProviderUnavailable } from "../../providers/provider-errors.ts"
 import type { COMMON_OUTCOMES, Simulator, Simulators } from "../../providers/simulators/port.ts"
 import type { BuildResult, PreviewHost } from "./port.ts"
 
-/** What they can be told to do. `build-fails`: builds come to nothing; `off`: nothing can be built now. */
+/** The simulator's outcomes. `build-fails`: builds fail; `off`: no build can start. */
 export const PUBLISH_SIMULATOR = {
   name: "publish",
   outcomes: ["build-fails", "off"],
@@ -18,35 +18,36 @@ type PreviewOutcome =
 
 const SLOW_DELAY_MS = 2_000
 
-/** What it works with. */
+/** Ports of the simulated faults. */
 export interface PreviewFaultPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer
 }
 
-/** What a call is about: an outcome that is about something else waits for its turn. */
+/** The kind of a call; an outcome for another kind is not used up. */
 type CallScope = "able" | "build" | "app"
 
 const FAILED_BUILD_RESULT: BuildResult<never> = {
   ok: false,
-  log: Buffer.from("The build was told to fail.\n"),
-  reason: "The build was told to fail.",
+  log: Buffer.from("The build is set to fail.\n"),
+  reason: "The build is set to fail.",
 }
 
-/** The same host, which is chosen when it is first asked for; its calls fail where they were told to. */
+/** Wraps the host, which is chosen on the first call, with simulated faults. */
 export function simulatePreviewFaults(
   chosen: () => PreviewHost,
   ports: PreviewFaultPorts,
 ): PreviewHost {
-  const told = createOutcomeRunner(ports)
-  const app = <T>(act: () => Promise<T>) => told("app", act)
+  const runWithOutcome = createOutcomeRunner(ports)
+  const app = <T>(act: () => Promise<T>) => runWithOutcome("app", act)
   return {
     get hostId() {
       return chosen().hostId
     },
-    canBuild: () => told("able", async (outcome) => outcome !== "off" && chosen().canBuild()),
+    canBuild: () =>
+      runWithOutcome("able", async (outcome) => outcome !== "off" && chosen().canBuild()),
     build: (plan, keep) =>
-      told("build", async (outcome) =>
+      runWithOutcome("build", async (outcome) =>
         outcome === "build-fails" ? FAILED_BUILD_RESULT : chosen().build(plan, keep),
       ),
     start: (plan) => app(() => chosen().start(plan)),
@@ -61,31 +62,31 @@ export function simulatePreviewFaults(
   }
 }
 
-type WithOutcome = <T>(about: CallScope, act: (outcome: PreviewOutcome) => Promise<T>) => Promise<T>
+type WithOutcome = <T>(scope: CallScope, act: (outcome: PreviewOutcome) => Promise<T>) => Promise<T>
 
 function createOutcomeRunner({ pacer, simulators }: PreviewFaultPorts): WithOutcome {
-  return async (about, act) => {
-    const outcome = await nextOutcomeFor(simulators, about)
+  return async (scope, act) => {
+    const outcome = await nextOutcomeFor(simulators, scope)
     if (outcome === "unavailable")
-      throw new ProviderUnavailable("the host of previews answered 503")
+      throw new ProviderUnavailable("the simulated preview host answered 503")
     if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
-    const done = await act(outcome)
+    const result = await act(outcome)
     if (outcome === "silent")
-      throw new ProviderOutcomeUnknown("the host of previews did not answer")
-    return done
+      throw new ProviderOutcomeUnknown("the simulated preview host did not answer")
+    return result
   }
 }
 
-/** What is done now. It is counted only where it is done: a failing build is not used up before one. */
-async function nextOutcomeFor(simulators: Simulators, about: CallScope): Promise<PreviewOutcome> {
+/** Uses up an outcome only for a call that it applies to. */
+async function nextOutcomeFor(simulators: Simulators, scope: CallScope): Promise<PreviewOutcome> {
   const all = await simulators.list()
   const set = all.find(({ name }) => name === PUBLISH_SIMULATOR.name)
-  return set === undefined || !appliesTo(set.outcome, about)
+  return set === undefined || !appliesTo(set.outcome, scope)
     ? "ok"
     : simulators.nextOutcome(PUBLISH_SIMULATOR)
 }
 
-function appliesTo(outcome: string, about: CallScope): boolean {
-  if (outcome === "off") return about === "able"
-  return outcome === "build-fails" ? about === "build" : true
+function appliesTo(outcome: string, scope: CallScope): boolean {
+  if (outcome === "off") return scope === "able"
+  return outcome === "build-fails" ? scope === "build" : true
 }

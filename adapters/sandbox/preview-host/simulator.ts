@@ -1,6 +1,6 @@
 /**
- * Built-in previews: memory that stands for sandboxes. A build runs nothing and hands on what is there;
- * an app is a page that says which version it is.
+ * Simulated previews, in memory. A build runs nothing and passes on the commit's files; an app is a
+ * page that shows its version.
  */
 import { randomUUID } from "node:crypto"
 import { type Pack, extract, pack } from "tar-stream"
@@ -28,30 +28,30 @@ interface SimulatedSandbox {
   activities: number
 }
 
-/** What companies keep, and what runs; hosts that are opened with the same one share it. */
+/** The simulated state; hosts that are opened with the same state share it. */
 export interface SimulatedPreviews {
   readonly sandboxes: Map<CompanyId, SimulatedSandbox>
-  /** Bytes of the files of versions, by company and version. */
+  /** Bytes of the versions' files, by company and version. */
   readonly versionBytes: Map<CompanyId, Map<PublishId, number>>
 }
 
-/** What built-in previews work with. */
+/** Ports of the simulator. */
 export interface SimulatedPreviewPorts {
-  /** The ledger's: leases end by it. */
+  /** The ledger's clock, which ends leases. */
   readonly clock: Pick<Clock, "now">
-  /** Default some of its own. */
+  /** Default: a new state. */
   readonly previews?: SimulatedPreviews
-  /** What they are called; default a name of their own. */
+  /** Default: a unique name. */
   readonly hostId?: string
 }
 
-/** None so far. */
+/** Creates an empty state. */
 export const newSimulatedPreviews = (): SimulatedPreviews => ({
   sandboxes: new Map(),
   versionBytes: new Map(),
 })
 
-/** Built-in previews. */
+/** Opens simulated previews. */
 export function openSimulatedPreviews({
   clock,
   previews = newSimulatedPreviews(),
@@ -62,7 +62,7 @@ export function openSimulatedPreviews({
     sandboxes.get(companyId)?.apps.forEach((app) => app.disconnectAll())
     sandboxes.delete(companyId)
   }
-  /** A lease is looked at when somebody asks: nothing here acts by itself. */
+  /** Leases are checked on access: nothing runs in the background. */
   const find = (companyId: CompanyId): SimulatedSandbox | null => {
     const found = sandboxes.get(companyId) ?? null
     if (found === null || found.leaseEndsAt > clock.now()) return found
@@ -132,36 +132,37 @@ function simulatedStatus(sandbox: SimulatedSandbox | null, now: number): Preview
 
 async function bytesOf({ files }: AppStartPlan): Promise<number> {
   let bytes = 0
-  for await (const piece of files()) bytes += piece.length
+  for await (const chunk of files()) bytes += chunk.length
   return bytes
 }
 
-/** The files of a folder of the commit, as the archive that a build would give. */
+/** Packs the files of a folder of the commit like a build's output. */
 async function simulateBuild<T>(
   { files, recipe, signal }: BuildPlan,
-  keep: (built: AsyncIterable<Uint8Array>) => Promise<T>,
+  store: (built: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<BuildResult<T>> {
   signal.throwIfAborted()
   const folder = folderOf(recipe)
   const built = pack()
-  const log = Buffer.from("Nothing was run: builds are simulated here.\n")
+  const log = Buffer.from("Simulated build: no command was run.\n")
   const count = await copyFiles(files, folder, built)
   signal.throwIfAborted()
-  if (count === 0) return { ok: false, log, reason: `The build left no folder ${folder || "."}.` }
-  return { ok: true, log, stored: await keep(archiveChunks(built)) }
+  if (count === 0)
+    return { ok: false, log, reason: `The build created no folder ${folder || "."}.` }
+  return { ok: true, log, stored: await store(archiveChunks(built)) }
 }
 
 async function* archiveChunks(archive: Pack): AsyncGenerator<Uint8Array> {
-  for await (const piece of archive) if (piece instanceof Uint8Array) yield piece
+  for await (const chunk of archive) if (chunk instanceof Uint8Array) yield chunk
 }
 
-/** Where what is served lies in the commit; empty for all of it. */
+/** The served folder of the commit; empty for all of it. */
 function folderOf({ root, serves }: Recipe): string {
   const names = serves.kind === "static" ? [root, serves.folder] : [root]
   return names.filter((name) => name !== ".").join("/")
 }
 
-/** Copies the regular files of a folder from one archive into another, and says how many there are. */
+/** Copies the regular files of a folder into another archive; returns their number. */
 async function copyFiles(
   files: AsyncIterable<Uint8Array>,
   folder: string,
@@ -176,9 +177,9 @@ async function copyFiles(
       entry.resume()
       continue
     }
-    const pieces: Buffer[] = []
-    for await (const piece of entry) pieces.push(piece as Buffer)
-    built.entry({ name: name.slice(start.length) }, Buffer.concat(pieces))
+    const chunks: Buffer[] = []
+    for await (const chunk of entry) chunks.push(chunk as Buffer)
+    built.entry({ name: name.slice(start.length) }, Buffer.concat(chunks))
     count += 1
   }
   built.finalize()

@@ -1,4 +1,4 @@
-/** Bringing a version of an app up, in the sandbox of its company. */
+/** Starts a version of an app in its company's sandbox. */
 import type { Pacer } from "../../machine/clock/port.ts"
 import type { BoxHandle, BoxProcess } from "../boxhost/port.ts"
 import { BoxRequestRejected } from "../boxhost/port.ts"
@@ -24,26 +24,28 @@ import {
 import { request } from "node:http"
 import type { Duplex } from "node:stream"
 
-/** How long what may last, milliseconds. */
+/** Timeouts, milliseconds. */
 export interface PreviewTimeouts {
-  /** What installs and what builds, together; ten minutes. */
+  /** Installing and building together; default ten minutes. */
   readonly buildTimeoutMs: number
-  /** The pause behind the first crash of an app; each further one is twice as long. A second. */
+  /**
+   * The delay after an app's first crash; each further one is twice as long. Default: one second.
+   */
   readonly crashDelayMs: number
-  /** So long a crash counts: ten minutes. */
+  /** How long a crash counts; default ten minutes. */
   readonly crashWindowMs: number
-  /** An app has so long to come up, and as long for its release: a minute. */
+  /** Time for an app to become healthy, and for its release; default one minute each. */
   readonly startupTimeoutMs: number
 }
 
-/** The folders of a volume that are a company's own. */
+/** The folders of a volume that hold a company's data. */
 export const VOLUME_FOLDERS = ["pg", "storage"]
-/** Each of them has so much. */
+/** Size limit of each folder. */
 export const VOLUME_FOLDER_BYTES = 1024 * 1024 * 1024
-/** The files of a version, of 500 MB at most, are unpacked within this. */
+/** Timeout of unpacking a version's files, at most 500 MB. */
 const UNPACK_TIMEOUT_MS = 300_000
 
-/** A start, with what it needs. */
+/** A start with its inputs. */
 interface StartRequest {
   readonly plan: AppStartPlan
   readonly port: number
@@ -51,7 +53,7 @@ interface StartRequest {
   readonly timeouts: Partial<PreviewTimeouts>
 }
 
-/** How much database and storage have, KiB. */
+/** The size of database and storage, KiB. */
 export async function measureKibibytes(box: BoxHandle): Promise<number> {
   return Object.values((await readVersionState(box, "none")).kibibytes).reduce(
     (sum, one) => sum + one,
@@ -59,7 +61,7 @@ export async function measureKibibytes(box: BoxHandle): Promise<number> {
   )
 }
 
-/** What is there of a version, and of the company. */
+/** The state of a version's files and the company's data. */
 async function readVersionState(box: BoxHandle, publishId: string) {
   const { stdout } = await runPreviewScript(box, STATUS_SCRIPT, [publishId])
   const lines = Buffer.from(stdout).toString("utf8").split("\n")
@@ -72,44 +74,48 @@ async function readVersionState(box: BoxHandle, publishId: string) {
 }
 
 /**
- * Brings a version up, and resolves once it is well, with what its release wrote.
+ * Starts a version; resolves with its release log when it is healthy.
  *
- * @throws AppStartFailed where it does not come up; then nothing of it runs
- * @throws RangeError for what is no app
+ * @throws AppStartFailed if it does not become healthy; then it does not run
+ * @throws RangeError if the recipe is not an app
  */
 export async function startAppVersion(box: BoxHandle, start: StartRequest): Promise<string> {
   const { plan } = start
   const app = plan.recipe.serves
-  if (app.kind !== "app") throw new RangeError(`${plan.publishId} is no app`)
-  const parts = await listPreviewProcesses(box)
-  const runs = parts.find((one) => one.publishId === plan.publishId && one.status === "running")
-  let said = ""
+  if (app.kind !== "app") throw new RangeError(`${plan.publishId} is not an app`)
+  const processes = await listPreviewProcesses(box)
+  const runningProcess = processes.find(
+    (one) => one.publishId === plan.publishId && one.status === "running",
+  )
+  let releaseLog = ""
   try {
-    const { process, releaseLog } =
-      runs === undefined ? await launchVersion(box, start, app) : { process: runs, releaseLog: "" }
-    said = releaseLog
-    await awaitHealthy(box, start, { app, process })
+    const started =
+      runningProcess === undefined
+        ? await launchVersion(box, start, app)
+        : { process: runningProcess, releaseLog: "" }
+    releaseLog = started.releaseLog
+    await awaitHealthy(box, start, { app, process: started.process })
   } catch (error) {
     if (!(error instanceof AppStartFailed)) throw error
-    // Of one that was well before its files are kept: it is tried again.
+    // The files of a version that was live before are kept for another attempt.
     if (plan.isNew) await removeAppVersion(start.pacer, box, plan.publishId)
     throw error
   }
-  if (!plan.isNew) return said
+  if (!plan.isNew) return releaseLog
   const running = (await listPreviewProcesses(box)).flatMap(({ status, publishId }) =>
     status === "running" && publishId !== null ? [publishId] : [],
   )
   await runPreviewScript(box, CLEANUP_SCRIPT, [plan.publishId, ...running])
-  return said
+  return releaseLog
 }
 
-/** A version that begins, and what its release wrote. */
+/** A started version and the log of its release. */
 interface StartedVersion {
   readonly process: BoxProcess
   readonly releaseLog: string
 }
 
-/** Begins a version, with all that it needs before. */
+/** Starts a version after its preparations. */
 async function launchVersion(
   box: BoxHandle,
   start: StartRequest,
@@ -135,9 +141,9 @@ async function launchVersion(
     crashWindowMs,
   }
   let releaseLog = ""
-  // One that was live before finds a new database where an operator emptied the preview.
+  // A version that was live before needs its release again if an operator reset the database.
   if (plan.isNew || !found.isReleased) {
-    // To make one takes longer than to start it: that is not the app's to answer for.
+    // Creating the database takes longer than starting it, and must not count against the app.
     await awaitDatabase(box, database)
     if (app.release !== null) releaseLog = await runRelease(box, start, version, app.release)
   }
@@ -145,7 +151,7 @@ async function launchVersion(
   return { process, releaseLog }
 }
 
-/** Has the database running; where another program began it, that one is taken. */
+/** Starts the database unless another program has done so. */
 async function ensureDatabase(box: BoxHandle): Promise<BoxProcess> {
   const running = (await listPreviewProcesses(box)).find(
     (one) => one.isDatabase && one.status === "running",
@@ -153,7 +159,7 @@ async function ensureDatabase(box: BoxHandle): Promise<BoxProcess> {
   return running ?? box.spawn(RUN_DATABASE_SCRIPT, "/")
 }
 
-/** What the box says no to, its users can mend. */
+/** A rejection by the box is a fault that the company can fix. */
 async function orAppStartFailed<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
@@ -166,21 +172,27 @@ async function orAppStartFailed<T>(act: () => Promise<T>): Promise<T> {
 function checkVariableNames(names: readonly string[]): void {
   const wrong = names.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
   if (wrong !== undefined) {
-    throw new AppStartFailed(`No variable can be called ${JSON.stringify(wrong)}.`, "")
+    throw new AppStartFailed(
+      `${JSON.stringify(wrong)} is not a valid variable name: use letters, digits and underscores.`,
+      "",
+    )
   }
 }
 
 function checkHealthPath(path: string): void {
   if (/^\/[!-~]*$/.test(path)) return
-  throw new AppStartFailed(`No path for its health can be ${JSON.stringify(path)}.`, "")
+  throw new AppStartFailed(
+    `${JSON.stringify(path)} is not a valid health path: start it with / and use no spaces.`,
+    "",
+  )
 }
 
 function checkRoom(kibibytes: Readonly<Record<string, number>>): void {
   const full = VOLUME_FOLDERS.find((name) => (kibibytes[name] ?? 0) * 1_024 > VOLUME_FOLDER_BYTES)
   if (full === undefined) return
-  const what = full === "pg" ? "database" : "storage"
+  const part = full === "pg" ? "database" : "storage"
   throw new AppStartFailed(
-    `The preview's ${what} has more than 1 GiB: reset the preview, which empties database and storage.`,
+    `The preview's ${part} is larger than 1 GiB. Reset the preview, which empties database and storage.`,
     "",
   )
 }
@@ -192,8 +204,8 @@ async function unpackVersion(box: BoxHandle, { files, publishId }: AppStartPlan)
     timeoutMs: UNPACK_TIMEOUT_MS,
   })
   if (ran.exitCode === 0) return
-  const says = Buffer.from(ran.stdout).toString("utf8").trim().split("\n").at(-1) ?? ""
-  throw new AppStartFailed(`The app's files could not be unpacked: ${says}`, "")
+  const message = Buffer.from(ran.stdout).toString("utf8").trim().split("\n").at(-1) ?? ""
+  throw new AppStartFailed(`The app's files could not be unpacked: ${message}`, "")
 }
 
 async function awaitDatabase(box: BoxHandle, database: BoxProcess): Promise<void> {
@@ -205,7 +217,7 @@ async function awaitDatabase(box: BoxHandle, database: BoxProcess): Promise<void
   )
 }
 
-/** Runs what a version runs once; answers what it wrote. */
+/** Runs the release command; returns its log. */
 async function runRelease(
   box: BoxHandle,
   { timeouts: { startupTimeoutMs = 60_000 } }: StartRequest,
@@ -222,7 +234,8 @@ async function runRelease(
       log,
     )
   }
-  if (ran.exitCode !== 0) throw new AppStartFailed(`The release ended with ${ran.exitCode}.`, log)
+  if (ran.exitCode !== 0)
+    throw new AppStartFailed(`The release exited with code ${ran.exitCode}.`, log)
   return log
 }
 
@@ -232,14 +245,14 @@ async function awaitHealthy(
   { app, process }: { readonly app: ServerAppRecipe; readonly process: BoxProcess },
 ): Promise<void> {
   const hasEnded = async () => {
-    const parts = (await listPreviewProcesses(box)).filter(
+    const processes = (await listPreviewProcesses(box)).filter(
       ({ publishId }) => publishId === plan.publishId,
     )
-    const own = parts.find(({ id }) => id === process.id)
-    // One that another program began goes on in the place of ours.
-    return own?.exitCode === LOCKED_EXIT_CODE
-      ? !parts.some(isAlive)
-      : own === undefined || !isAlive(own)
+    const ownProcess = processes.find(({ id }) => id === process.id)
+    // Ours exited because another program's process runs the version; that one counts.
+    return ownProcess?.exitCode === LOCKED_EXIT_CODE
+      ? !processes.some(isAlive)
+      : ownProcess === undefined || !isAlive(ownProcess)
   }
   const fault = await pollHealth(pacer, {
     connect: () => box.connectToPort(port),
@@ -254,40 +267,43 @@ async function awaitHealthy(
 
 const isAlive = ({ status }: BoxProcess): boolean => status === "running"
 
-/** It is asked again after so long, at first; what does not listen says so at once. */
+/** First polling delay; an app that does not listen fails immediately. */
 const FIRST_POLL_MS = 20
 const MAX_POLL_MS = 250
-/** One question is waited for so long. */
+/** Timeout of one health request. */
 const HEALTH_REPLY_TIMEOUT_MS = 10_000
 
-/** An app to look at. */
+/** A health check of an app. */
 interface HealthCheck {
   readonly connect: () => Promise<Duplex | null>
-  /** Whether it will not come up any more. */
+  /** Whether the app has ended for good. */
   readonly hasEnded: () => Promise<boolean>
   readonly path: string
   readonly host: string
   readonly timeoutMs: number
 }
 
-/** Resolves once it is well: null; or says why it is not, in words behind "The app". */
-async function pollHealth(pacer: Pacer, patient: HealthCheck): Promise<string | null> {
-  const { path, timeoutMs } = patient
+/** Polls until the app is healthy; returns null, or a fault that completes "The app …". */
+async function pollHealth(pacer: Pacer, check: HealthCheck): Promise<string | null> {
+  const { path, timeoutMs } = check
   const until = pacer.elapsedMs() + timeoutMs
-  let said = "did not listen on PORT"
+  let fault = "did not listen on PORT"
   for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(MAX_POLL_MS, pauseMs * 1.25)) {
     const left = until - pacer.elapsedMs()
     const answer =
-      left > 0 ? await checkHealth(pacer, patient, Math.min(left, HEALTH_REPLY_TIMEOUT_MS)) : null
+      left > 0 ? await checkHealth(pacer, check, Math.min(left, HEALTH_REPLY_TIMEOUT_MS)) : null
     if (typeof answer === "number" && answer < 500) return null
-    if (answer !== null) said = `answered GET ${path} with ${answer}`
-    if (await patient.hasEnded()) return `ended before it answered; it ${said}`
-    if (pacer.elapsedMs() >= until) return `${said} within ${Math.round(timeoutMs / 1000)} seconds`
+    if (answer !== null) fault = `answered GET ${path} with ${answer}`
+    if (await check.hasEnded()) return `ended before it answered; it ${fault}`
+    if (pacer.elapsedMs() >= until) return `${fault} within ${Math.round(timeoutMs / 1000)} seconds`
     await pacer.pause(pauseMs)
   }
 }
 
-/** The status that it answers with; null where it does not listen, and words where it says nothing sensible. */
+/**
+ * The status of the health path; null if nothing listens, `nothing` if there is no valid answer in
+ * time.
+ */
 async function checkHealth(
   pacer: Pacer,
   { connect, host, path }: HealthCheck,
@@ -295,12 +311,12 @@ async function checkHealth(
 ): Promise<number | "nothing" | null> {
   const socket = await connect()
   if (socket === null) return null
-  const over = new AbortController()
-  const late = pacer.pause(withinMs, over.signal).then(() => "nothing" as const)
+  const answered = new AbortController()
+  const late = pacer.pause(withinMs, answered.signal).then(() => "nothing" as const)
   try {
     return await Promise.race([requestStatus(socket, { host, path }), late])
   } finally {
-    over.abort()
+    answered.abort()
     socket.destroy()
   }
 }
@@ -313,7 +329,7 @@ function requestStatus(
     const call = request({
       path,
       headers: { host, connection: "close" },
-      // Whatever can be written to and read from will do.
+      // Any duplex stream works.
       createConnection: () => socket,
     })
     call.once("response", ({ statusCode = 0 }) => resolve(statusCode))

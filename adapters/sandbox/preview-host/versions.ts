@@ -1,4 +1,4 @@
-/** What runs in the sandbox of a company's apps: versions and their database, as background processes. */
+/** The processes in the sandbox of a company's apps: versions and their database. */
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 import type { BoxHandle, BoxProcess } from "../boxhost/port.ts"
@@ -10,18 +10,18 @@ import {
 } from "./app-scripts.ts"
 import type { AppVersionStatus, PreviewStatus } from "./port.ts"
 
-/** Whoever is asked to end has so long. */
+/** Time to exit after TERM. */
 const TERMINATION_GRACE_MS = 10_000
 const POLL_INTERVAL_MS = 20
 const SCRIPT_TIMEOUT_MS = 60_000
 
-/** A process, and what of a preview it is. */
+/** A process and its role in a preview. */
 export interface PreviewProcess extends BoxProcess {
   readonly publishId: PublishId | null
   readonly isDatabase: boolean
 }
 
-/** What runs, or did, the first first. */
+/** All processes, also ended ones, oldest first. */
 export async function listPreviewProcesses(box: BoxHandle): Promise<readonly PreviewProcess[]> {
   return (await box.listProcesses()).map((process) => ({
     ...process,
@@ -30,12 +30,12 @@ export async function listPreviewProcesses(box: BoxHandle): Promise<readonly Pre
   }))
 }
 
-/** Runs a script that keeps nothing from being idle. */
+/** Runs a script that does not count as activity. */
 export function runPreviewScript(
   box: BoxHandle,
   text: string,
   args: readonly string[],
-  more: { readonly stdin?: AsyncIterable<Uint8Array>; readonly timeoutMs?: number } = {},
+  extraOptions: { readonly stdin?: AsyncIterable<Uint8Array>; readonly timeoutMs?: number } = {},
 ) {
   const options = {
     cwd: "/",
@@ -43,22 +43,22 @@ export function runPreviewScript(
     maxOutputBytes: 64 * 1_024,
     isActivity: false,
   }
-  return box.run(["sh", "-c", text, "sh", ...args], { ...options, ...more })
+  return box.run(["sh", "-c", text, "sh", ...args], { ...options, ...extraOptions })
 }
 
-/** The newest of what a process wrote. */
+/** The newest part of a process's log. */
 export async function readProcessLog(box: BoxHandle, processId: string): Promise<string> {
   return (await box.readLogs(processId))?.stdout ?? ""
 }
 
-/** How a company's sandbox stands. Of each version the newest process counts. */
+/** The status of a company's sandbox. The newest process of each version counts. */
 export async function readPreviewStatus(box: BoxHandle): Promise<PreviewStatus> {
   const { activities, leaseLeftMs } = await box.readHealth()
   const newest = new Map<PublishId, PreviewProcess>()
-  for (const part of await listPreviewProcesses(box)) {
-    // One that found another at work is not what there is of the version.
-    const counts = part.status === "running" || part.exitCode === CRASH_LOOP_EXIT_CODE
-    if (part.publishId !== null && counts) newest.set(part.publishId, part)
+  for (const process of await listPreviewProcesses(box)) {
+    // A process that exited because another one held the lock says nothing about the version.
+    const counts = process.status === "running" || process.exitCode === CRASH_LOOP_EXIT_CODE
+    if (process.publishId !== null && counts) newest.set(process.publishId, process)
   }
   const versions = await Promise.all(
     [...newest].map(async ([publishId, { id, status }]): Promise<AppVersionStatus> => {
@@ -69,29 +69,29 @@ export async function readPreviewStatus(box: BoxHandle): Promise<PreviewStatus> 
   return { versions, activities, leaseLeftMs }
 }
 
-/** Asks processes to end, and ends those that did not after ten seconds with all that they started. */
+/** Asks processes to end, and kills those that are left after ten seconds with their children. */
 export async function terminateProcesses(
   pacer: Pacer,
   box: BoxHandle,
-  isMeant: (part: PreviewProcess) => boolean,
+  matches: (process: PreviewProcess) => boolean,
 ): Promise<void> {
-  const running = (parts: readonly PreviewProcess[]) =>
-    parts.filter((part) => part.status === "running" && isMeant(part))
-  const meant = running(await listPreviewProcesses(box))
-  if (meant.length === 0) return
+  const running = (processes: readonly PreviewProcess[]) =>
+    processes.filter((process) => process.status === "running" && matches(process))
+  const targets = running(await listPreviewProcesses(box))
+  if (targets.length === 0) return
   await runPreviewScript(
     box,
     'kill -TERM "$@"',
-    meant.map(({ pid }) => String(pid)),
+    targets.map(({ pid }) => String(pid)),
   )
   const until = pacer.elapsedMs() + TERMINATION_GRACE_MS
   while (running(await listPreviewProcesses(box)).length > 0 && pacer.elapsedMs() < until) {
     await pacer.pause(POLL_INTERVAL_MS)
   }
-  await Promise.all(meant.map(({ id }) => box.stopProcess(id)))
+  await Promise.all(targets.map(({ id }) => box.stopProcess(id)))
 }
 
-/** Ends a version for good: its files go with it. */
+/** Ends a version and removes its files. */
 export async function removeAppVersion(
   pacer: Pacer,
   box: BoxHandle,
