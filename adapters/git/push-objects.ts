@@ -338,9 +338,9 @@ export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
   }
   const chunk = async (most: number): Promise<Buffer> => {
     if (rest.length === 0) {
-      const chunk = await more()
-      if (chunk === null) throw new Error(`git wrote ${most} bytes too few`)
-      rest = chunk
+      const data = await more()
+      if (data === null) throw new Error(`git wrote ${most} bytes too few`)
+      rest = data
     }
     const part = rest.subarray(0, most)
     rest = rest.subarray(part.length)
@@ -350,7 +350,7 @@ export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
     chunk,
     rest: async function* () {
       yield rest
-      for (let chunk = await more(); chunk !== null; chunk = await more()) yield chunk
+      for (let data = await more(); data !== null; data = await more()) yield data
     },
     line: async () => {
       for (;;) {
@@ -361,8 +361,8 @@ export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
           return line
         }
         if (rest.length > MAX_LINE_BYTES) throw new Error("git wrote a line that is too long")
-        const chunk = await more()
-        if (chunk !== null) rest = Buffer.concat([rest, chunk])
+        const data = await more()
+        if (data !== null) rest = Buffer.concat([rest, data])
         else if (rest.length === 0) return null
         else throw new Error("git wrote a line withoutFolder an end")
       }
