@@ -16,8 +16,8 @@ import {
 } from "./ledger-facts.ts"
 
 /**
- * Every reason to reject a charge, in the order of decisions.md §1 and §4. Each case includes all later reasons, so that
- * the answer must be the first one.
+ * Every reason to reject a charge, in the order of decisions.md §1 and §4. Each case includes all later reasons, so the
+ * answer must be the first one.
  */
 const REASONS: readonly {
   readonly answer: string

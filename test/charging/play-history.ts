@@ -1,7 +1,7 @@
 /**
- * Plays a history on a ledger with two processes that fold the same facts and each buffer their calls. As in the runner,
- * buffered calls of a past day are stored first; others are stored before the first command that records facts, which
- * is then decided again.
+ * Plays a history on a ledger with two processes that fold the same facts and each buffer their calls. As in the
+ * runner, buffered calls of a past day are stored first; others are stored before the first command that records facts,
+ * and that command is decided again.
  */
 import type { LedgerCommand, RecordApiCalls } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"

@@ -1,6 +1,6 @@
 /**
- * A second calendar for tests: slow, based on `Date`'s UTC fields, and independent of `domain/kernel/window.ts`, so that
- * tests can compare the two.
+ * A second calendar for tests: slow, based on `Date`'s UTC fields, and independent of `domain/kernel/window.ts`, so
+ * that tests can compare the two.
  */
 import type { Period } from "../../domain/kernel/window.ts"
 

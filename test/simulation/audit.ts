@@ -1,7 +1,7 @@
 /**
- * The audit after a run: every acknowledged charge is stored exactly once, with its command, and fits; read models equal
- * a rebuild; a job ends every pending charge; hash chains are intact. It compares with the reference ledger, never with
- * the ledger itself.
+ * The audit after a run: every acknowledged charge is stored exactly once, with its command, and fits; read models
+ * equal a rebuild; a job ends every pending charge; hash chains are intact. It compares with the reference
+ * ledger, never with the ledger itself.
  */
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"

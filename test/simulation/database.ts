@@ -358,8 +358,8 @@ export class SimulatedDatabase {
   }
 
   /**
-   * Folds events into a read model and stores its position with the rows; events it already has are skipped. Returns false
-   * and changes nothing if the stored position is not `known`.
+   * Folds events into a read model and stores its position with the rows; events it already has are skipped. Returns
+   * false and changes nothing if the stored position is not `known`.
    */
   async write(
     model: ReadModelName,

@@ -187,8 +187,8 @@ export function describeFailure({ seed, violations }: SimulationRun): string | n
 export const MAX_SEED = 1_000
 
 /**
- * Finds the first run with a violation that matches `breaks`; null if no seed has one. The likely seed runs first; which
- * seed finds a fault changes with the order of microtasks.
+ * Finds the first run with a violation that matches `breaks`; null if no seed has one. The likely seed runs first;
+ * which seed finds a fault changes with the order of microtasks.
  */
 export async function findViolatingRun(
   flaws: DatabaseFlaws,
