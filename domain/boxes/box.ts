@@ -38,6 +38,7 @@ interface State {
   host: string | null
   /** When it was last known to run. */
   seenAt: number
+  /** When its end was recorded. */
   endedAt: number | null
   /** When it ended: if lost, when it was last seen; at a cap, when the cap was reached. */
   stoppedAt: number | null

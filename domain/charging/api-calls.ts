@@ -86,12 +86,12 @@ export function isBufferedDayOver(calls: ApiCallsState, at: number): boolean {
  */
 export function apiCallPriceOfDay(
   calls: ApiCallsState,
-  given: ApiCallPrice,
+  currentPrice: ApiCallPrice,
   at: number,
 ): ApiCallPrice {
   const day = dayStart(at)
-  const found = calls.buffered?.day === day ? calls.buffered : findDay(calls, day)
-  const { unitPriceMicros, priceVersion } = found ?? given
+  const dayPrice = calls.buffered?.day === day ? calls.buffered : findDay(calls, day)
+  const { unitPriceMicros, priceVersion } = dayPrice ?? currentPrice
   return { unitPriceMicros, priceVersion }
 }
 

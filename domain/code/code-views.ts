@@ -48,9 +48,9 @@ export function differingRefs(
   { refs }: KnownRefs,
   tips: ReadonlyMap<string, string>,
 ): readonly Omit<FoundRef, "ref">[] {
-  const gone = [...refs.keys()]
+  const deletedRefs = [...refs.keys()]
     .filter((tag) => !tips.has(tag))
     .map((refHash) => ({ refHash, id: null }))
-  const others = [...tips].filter(([tag, id]) => refs.get(tag) !== id)
-  return [...gone, ...others.map(([refHash, id]) => ({ refHash, id }))]
+  const changedRefs = [...tips].filter(([tag, id]) => refs.get(tag) !== id)
+  return [...deletedRefs, ...changedRefs.map(([refHash, id]) => ({ refHash, id }))]
 }

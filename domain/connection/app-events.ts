@@ -38,16 +38,16 @@ const counts = record({
 export type AppCounts = ValueOf<typeof counts>
 
 /** Builds counts from those that an app reported. */
-export function appCountsFrom(given: Readonly<Record<string, number | undefined>>): AppCounts {
+export function appCountsFrom(reported: Readonly<Record<string, number | undefined>>): AppCounts {
   return {
-    projects: given["projects"] ?? null,
-    people: given["people"] ?? null,
-    contacts: given["contacts"] ?? null,
-    companies: given["companies"] ?? null,
-    deals: given["deals"] ?? null,
-    messages: given["messages"] ?? null,
-    appointments: given["appointments"] ?? null,
-    automations: given["automations"] ?? null,
+    projects: reported["projects"] ?? null,
+    people: reported["people"] ?? null,
+    contacts: reported["contacts"] ?? null,
+    companies: reported["companies"] ?? null,
+    deals: reported["deals"] ?? null,
+    messages: reported["messages"] ?? null,
+    appointments: reported["appointments"] ?? null,
+    automations: reported["automations"] ?? null,
   }
 }
 

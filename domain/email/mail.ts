@@ -139,11 +139,11 @@ function decide(
 function recordOutcomes(
   state: MailState,
   mailId: MailFact<"MailDispatched">["mailId"],
-  given: readonly MailOutcome[],
+  reported: readonly MailOutcome[],
   at: number,
 ): readonly MailEvent[] {
   const acceptedAt = state.accepted?.at ?? at
-  const outcomes = given
+  const outcomes = reported
     .filter(({ recipientIndex }) => {
       const copy = state.copies.get(recipientIndex)
       return state.refused === null && copy !== undefined && isUndecided(copy)

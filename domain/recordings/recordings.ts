@@ -152,11 +152,11 @@ function decide(
 
 function storeRecording(
   { type: _type, ...audio }: StoreRecording,
-  { held, deleted: gone }: RecordingsState,
+  { held, deleted }: RecordingsState,
   at: number,
 ): readonly RecordingEvent[] | RecordingRefused {
   const name = recordingKey(audio.callId, audio.kind)
-  if (held.has(name) || gone.has(name)) return []
+  if (held.has(name) || deleted.has(name)) return []
   return at - audio.calledAt < RECORDING_ACCEPT_WINDOW_MS
     ? [{ ...audio, type: "RecordingStored", at }]
     : refuse("too_late", at)
@@ -266,31 +266,27 @@ function evolve(state: RecordingsState, event: RecordingEvent): RecordingsState 
 /** The checkpoint format of recordings. */
 export const recordingsCheckpoint: CheckpointFormat<RecordingsState> = {
   version: 1,
-  save: ({ held, deleted: gone, days, countedDay }) => ({
+  save: ({ held, deleted, days, countedDay }) => ({
     held: [...held.values()],
-    deleted: [...gone],
+    deleted: [...deleted],
     days,
     countedDay,
   }),
   load: (saved) => {
-    const {
-      held,
-      deleted: gone,
-      ...rest
-    } = saved as {
+    const { held, deleted, ...rest } = saved as {
       readonly held: readonly StoredRecording[]
       readonly deleted: readonly (readonly [string, number])[]
       readonly days: RetentionDays
       readonly countedDay: number | null
     }
     const entries = held.map((audio) => [recordingKey(audio.callId, audio.kind), audio] as const)
-    return { ...rest, held: new Map(entries), deleted: new Map(gone) }
+    return { ...rest, held: new Map(entries), deleted: new Map(deleted) }
   },
 }
 
 /** Estimates the memory of a company's recordings in bytes. */
-export function recordingsBytes({ held, deleted: gone }: RecordingsState): number {
-  return 1_000 + held.size * 300 + gone.size * 100
+export function recordingsBytes({ held, deleted }: RecordingsState): number {
+  return 1_000 + held.size * 300 + deleted.size * 100
 }
 
 /** Returns whether a call's recording is held, was deleted, or never arrived. */

@@ -34,11 +34,11 @@ function endEvents(
   call: OfferedCall,
   reason: Parameters<typeof endCall>[2],
   at: number,
-  gone: readonly number[] = [],
+  endedLegs: readonly number[] = [],
   answeredAt = call.answeredAt,
 ): readonly CallEvent[] {
   if (call.phase === "ended") return []
-  return [endCall(call, callOutcomeOf(call, call.phase, answeredAt), reason, at, gone)]
+  return [endCall(call, callOutcomeOf(call, call.phase, answeredAt), reason, at, endedLegs)]
 }
 
 /** Ignores the command. */
@@ -94,10 +94,10 @@ export const rememberCallerHangUp: CallRule<"EndLeg"> = (call, { callId, goneAt 
 /** Ends the call because the caller hung up. */
 export const endOnCallerHangUp: CallRule<"EndLeg"> = (call, command, at) => {
   const { callId, goneAt } = command
-  const gone: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
+  const hungUp: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
   const answeredAt = call.answeredAt ?? command.answeredAt
   const ended = endEvents(call, "caller_hung_up", at, [0], answeredAt)
-  return [...earlierAnswerEvents(call, command, at), gone, ...ended]
+  return [...earlierAnswerEvents(call, command, at), hungUp, ...ended]
 }
 
 /**
@@ -106,9 +106,9 @@ export const endOnCallerHangUp: CallRule<"EndLeg"> = (call, command, at) => {
  */
 export const recordEarlierHangUp: CallRule<"EndLeg"> = (call, command, at) => {
   const { callId, goneAt } = command
-  const gone: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
-  if (call.goneAt === null) return [...earlierAnswerEvents(call, command, at), gone]
-  return call.goneAt <= goneAt ? [] : [gone]
+  const hungUp: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
+  if (call.goneAt === null) return [...earlierAnswerEvents(call, command, at), hungUp]
+  return call.goneAt <= goneAt ? [] : [hungUp]
 }
 
 /** A phone that rings is answered. */
@@ -161,8 +161,8 @@ export const hangUpPrompted = (
 export const recordLegEnd: CallRule<"EndLeg"> = (call, { callId, leg, goneAt }, at) => {
   const known = findLeg(call, leg)
   if (known === undefined || known.goneAt !== null) return []
-  const gone: CallEvent = { type: "LegEnded", at, callId, leg, goneAt }
-  return isLegActive(known) ? [gone, ...ringNextWithout(call, leg, at)] : [gone]
+  const legEnded: CallEvent = { type: "LegEnded", at, callId, leg, goneAt }
+  return isLegActive(known) ? [legEnded, ...ringNextWithout(call, leg, at)] : [legEnded]
 }
 
 function ringNextWithout(call: OfferedCall, leg: number, at: number): readonly CallEvent[] {

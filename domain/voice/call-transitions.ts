@@ -73,7 +73,7 @@ export function promptOrAccept(call: OfferedCall, leg: number, at: number): read
 
 /** Gives a person the call; all other phones stop ringing. */
 export function acceptCall(call: OfferedCall, leg: number, at: number): readonly CallEvent[] {
-  const drops = activeLegs(call).filter((one) => one !== leg)
+  const hangUpLegs = activeLegs(call).filter((one) => one !== leg)
   const phone = call.offered.settings.ringTo[leg - 1]?.phone
   // Legs are numbered by `ringTo`.
   if (phone === undefined) return []
@@ -83,7 +83,7 @@ export function acceptCall(call: OfferedCall, leg: number, at: number): readonly
     ...idOf(call),
     leg,
     phone,
-    hangUpLegs: drops,
+    hangUpLegs,
   } as const
   return [{ ...accepted, deadlineAt: at + NOTICE_TIMEOUT_MS }]
 }
@@ -119,16 +119,16 @@ export function startVoicemail(call: OfferedCall, at: number): CallFact<"Voicema
   return { type: "VoicemailStarted", at, ...idOf(call), deadlineAt: at + MAX_VOICEMAIL_MS }
 }
 
-/** Ends a call. @param gone legs that ended just now; 0 for the caller */
+/** Ends a call. @param endedLegs legs that ended just now; 0 for the caller */
 export function endCall(
   call: OfferedCall,
   outcome: CallOutcome,
   reason: CallEndReason,
   at: number,
-  gone: readonly number[] = [],
+  endedLegs: readonly number[] = [],
 ): CallFact<"CallEnded"> {
-  const drops = activeLegs(call).filter((leg) => !gone.includes(leg))
-  const isGone = call.goneAt !== null || gone.includes(0)
-  const caller = isGone ? "ended" : call.isToAnswer ? "hang_up" : "reject"
-  return { type: "CallEnded", at, ...idOf(call), outcome, reason, hangUpLegs: drops, caller }
+  const hangUpLegs = activeLegs(call).filter((leg) => !endedLegs.includes(leg))
+  const hasCallerLeft = call.goneAt !== null || endedLegs.includes(0)
+  const caller = hasCallerLeft ? "ended" : call.isToAnswer ? "hang_up" : "reject"
+  return { type: "CallEnded", at, ...idOf(call), outcome, reason, hangUpLegs, caller }
 }

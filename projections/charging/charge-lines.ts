@@ -185,7 +185,7 @@ const RENT = "number_month_"
 function chargeLine(recorded: LedgerFactRef, fact: Charged): ChargeRow {
   const kind = fact.isAlreadyCounted ? "api_calls" : fact.item.startsWith(RENT) ? "rent" : "charge"
   return {
-    // `0 - 0` is 0; `-0` would be stored differently.
+    // A free charge changes the funds by 0 and not by -0.
     ...bareLine(recorded, kind, 0 - fact.amountMicros),
     charge_id: fact.chargeId,
     state: fact.isPending ? "open" : "final",

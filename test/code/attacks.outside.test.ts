@@ -261,7 +261,7 @@ describe("a ref", () => {
     "a?",
   ])("refs/heads/%s is refused before it is a fact that it is taken", async (name) => {
     const answer = await pushByHand(head, await packAt(head), `refs/heads/${name}`)
-    expect(answer).toContain(`refs/heads/${name}: Git takes this for no name`)
+    expect(answer).toContain(`refs/heads/${name}: Git does not accept this name`)
     expect((await here.desk.git(["check-ref-format", `refs/heads/${name}`])).code).toBe(1)
     await expectNothing()
   })
