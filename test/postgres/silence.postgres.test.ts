@@ -225,7 +225,7 @@ describe("a database that falls silent", () => {
     await other.query("select pg_terminate_backend(pid, 5000) from unnest($1::int[]) pid", [pids])
     const overAt = performance.now()
     way.failOver()
-    expect(String(await long)).toContain("PostgreSQL does not know it any more")
+    expect(String(await long)).toContain("PostgreSQL no longer lists it")
     await ended
     expect(performance.now() - overAt).toBeLessThan(30_000)
     expect(isConnectionFault(await failureOf(idle.query("select 1")))).toBe(true)
