@@ -1,4 +1,3 @@
-/** `/api/v1/phone/destinations`: which countries can be texted and called, and what that costs. */
 import type { CountryCode } from "libphonenumber-js/max"
 import { z } from "zod"
 import { PRICES_STREAM } from "../../domain/charging/aggregates.ts"
@@ -25,10 +24,10 @@ const countryFields = {
   code: z.string().describe("Two letters (ISO 3166)"),
   name: z.string().describe("In English"),
 }
-const prefixes = z.array(z.string()).describe("What its numbers begin with")
+const prefixes = z.array(z.string()).describe("The prefixes of its numbers")
 const price = {
   textMicros: microsSchema.describe("A segment of a text"),
-  callMicros: microsSchema.describe("A minute of a call that is forwarded there"),
+  callMicros: microsSchema.describe("A minute of a call forwarded there"),
 }
 
 const Destinations = z
@@ -39,27 +38,33 @@ const Destinations = z
         z.object({
           ...countryFields,
           prefixes,
-          on: z.boolean().describe("Whether it is switched on"),
-          price: z.object(price).describe("What it costs"),
+          on: z.boolean().describe("Whether the company enabled it"),
+          price: z.object(price).describe("The prices"),
         }),
       )
-      .describe("Countries that the company switches itself"),
+      .describe("Countries that the company can enable itself"),
     support: z
       .array(
         z.object({
           ...countryFields,
           prefixes,
           ...price,
-          on: z.boolean().describe("Whether support added it for the company"),
+          on: z.boolean().describe("Whether support enabled it for the company"),
         }),
       )
-      .describe("Countries that support adds"),
+      .describe("Countries that support enables"),
     pricing: z
       .object({
-        markup: z.number().nullable().describe("Of the carrier's price; null: no list was loaded"),
-        carrierPricesFrom: z.string().nullable().describe("The day of the carrier's list; or null"),
+        markup: z
+          .number()
+          .nullable()
+          .describe("Factor on the carrier's price; null if no price list was loaded"),
+        carrierPricesFrom: z
+          .string()
+          .nullable()
+          .describe("Date of the carrier's price list, or null"),
       })
-      .describe("What the prices are made from"),
+      .describe("How the prices are calculated"),
   })
   .meta({ id: "Destinations", description: "Which countries can be texted and called" })
 
@@ -67,11 +72,11 @@ const CONTACT_SUPPORT: SliceErrorCode = {
   error: "contact_support",
   status: 403,
   example: {
-    message: "This country is not among those that a company switches itself; ask support.",
+    message: "Companies cannot enable this country themselves. Ask support to enable it.",
   },
 }
 
-/** What can be reached. */
+/** Lists the countries that can be texted and called. */
 export const readDestinations = route({
   name: "readDestinations",
   method: "GET",
@@ -83,20 +88,20 @@ export const readDestinations = route({
   reply: Destinations,
   readStreams: [phoneStreamOf],
   specGap:
-    "`on` stands beside the fields of `support`: whether support added the country for this company.",
+    "`on` is an additional field of `support`: whether support enabled the country for this company.",
   handle: async (ports, { companyId }) => {
-    const isOn = await ports.runner.read(phoneStreamOf(companyId), switchedOnCountries)
-    return { ok: true, body: await destinationsReply(ports, isOn) }
+    const enabledCountries = await ports.runner.read(phoneStreamOf(companyId), enabledCountriesOf)
+    return { ok: true, body: await destinationsReply(ports, enabledCountries) }
   },
 })
 
-/** Switches a country. */
+/** Enables or disables a country. */
 export const switchDestination = route({
   name: "switchDestination",
   method: "PATCH",
   url: URL,
   group: "phone",
-  summary: "Switch a country on or off",
+  summary: "Enable or disable a country",
   example: { body: { country: "GB", on: true } },
   operation: "phone.destinations.write",
   isCounted: true,
@@ -106,17 +111,18 @@ export const switchDestination = route({
       .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
       .transform((text) => text.toUpperCase())
       .describe("Two letters, such as GB"),
-    on: z.boolean().describe("Whether it is to be reached"),
+    on: z.boolean().describe("Whether texts and calls to it are enabled"),
   }),
   reply: Destinations,
   refusalCodes: [CONTACT_SUPPORT],
-  specGap: "The specification does not show the verb: PATCH, because the other countries stay.",
+  specGap:
+    "The specification does not show the verb: PATCH, because the other countries keep their setting.",
   handle: async (ports, caller, { body }) => {
     const { keyId, personId } = caller.spender
     const command = { type: "SwitchDestination" as const, ...body, by: "company" as const }
     const stream = phoneStreamOf(caller.companyId)
     const by = { ...command, keyId, personId }
-    const done = await ports.runner.execute(stream, by, causeOf(caller), switchedOnCountries)
+    const done = await ports.runner.execute(stream, by, causeOf(caller), enabledCountriesOf)
     if (!done.accepted) {
       const message = CONTACT_SUPPORT.example.message
       return { ok: false, refusal: refusal(CONTACT_SUPPORT, message) }
@@ -125,9 +131,22 @@ export const switchDestination = route({
   },
 })
 
-/** The countries that are on. */
-function switchedOnCountries(state: PhoneState): ReadonlySet<string> {
+function enabledCountriesOf(state: PhoneState): ReadonlySet<string> {
   return new Set(countries().filter((country) => isDestinationEnabled(state, country)))
+}
+
+/** Explains why a country cannot be reached, and who can enable it. */
+export function disabledCountryMessage(service: "Texts" | "Calls", country: CountryCode): string {
+  const name = countryName(country)
+  switch (destinationClass(country)) {
+    case "never":
+      return `${service} to ${name} are not supported.`
+    case "self_serve":
+      return `${service} to ${name} are not enabled. Enable ${country} with PATCH ${URL}.`
+    case "support":
+    case "always":
+      return `${service} to ${name} are not enabled. Ask support to enable ${country}.`
+  }
 }
 
 const supportCountries = (): readonly CountryCode[] =>
@@ -137,7 +156,7 @@ const countryEntry = (code: CountryCode) => ({ code, name: countryName(code) })
 
 async function destinationsReply(
   { runner }: Pick<Ports, "runner">,
-  isOn: ReadonlySet<string>,
+  enabledCountries: ReadonlySet<string>,
 ): Promise<z.infer<typeof Destinations>> {
   return runner.read(PRICES_STREAM, (book: PriceBook) => {
     const costs = (country: string) => {
@@ -148,7 +167,7 @@ async function destinationsReply(
     return {
       alwaysOn: ALWAYS_ENABLED_COUNTRIES.map(countryEntry),
       selfServe: SELF_SERVE_COUNTRIES.map((code) => {
-        const on = isOn.has(code)
+        const on = enabledCountries.has(code)
         return { ...countryEntry(code), prefixes: dialingPrefixesOf(code), on, price: costs(code) }
       }),
       support: supportCountries().map((code) => {
@@ -156,7 +175,7 @@ async function destinationsReply(
           ...countryEntry(code),
           prefixes: dialingPrefixesOf(code),
           ...costs(code),
-          on: isOn.has(code),
+          on: enabledCountries.has(code),
         }
       }),
       pricing: {

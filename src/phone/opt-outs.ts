@@ -1,4 +1,3 @@
-/** `/api/v1/phone/opt-outs`: who may not be texted, as a list; adding and removing one. */
 import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
@@ -11,6 +10,11 @@ import type { Caller, Reply } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { invalidRefusal } from "../frame/routes/checks/7-values.ts"
 import type { Ports } from "../frame/ports.ts"
+import {
+  INVALID_PHONE_NUMBER,
+  phoneNumberFault,
+  phoneStringSchema,
+} from "../frame/kernel/phone-number-fault.ts"
 import { isoTimeSchema, parseFullNumber } from "../frame/kernel/schema.ts"
 
 const MAX_OPT_OUTS = 500
@@ -19,26 +23,23 @@ const URL = "/api/v1/phone/opt-outs"
 
 const OptOut = z
   .object({
-    phone: z.string().nullable().describe("Whose; null once it was erased"),
-    status: z.enum(["out", "in"]).describe("`out`: may not be texted; `in`: opted in again"),
-    keyword: z.string().nullable().describe("The word that was texted; null for none"),
-    source: z.enum(["text", "api"]).describe("Whether it was texted or came by the API"),
-    at: isoTimeSchema.describe("When it changed last"),
-    since: isoTimeSchema.describe("Since when the status is what it is"),
+    phone: z.string().nullable().describe("The person's number; null after erasure"),
+    status: z.enum(["out", "in"]).describe("`out`: must not be texted; `in`: opted in again"),
+    keyword: z.string().nullable().describe("The word that was texted, or null"),
+    source: z.enum(["text", "api"]).describe("Whether it came by text or through the API"),
+    at: isoTimeSchema.describe("When it last changed"),
+    since: isoTimeSchema.describe("When the current status began"),
   })
-  .meta({ id: "OptOut", description: "Whether somebody may be texted" })
+  .meta({ id: "OptOut", description: "Whether a person may be texted" })
 const OptOuts = z
-  .object({ optOuts: z.array(OptOut).describe(`Up to ${MAX_OPT_OUTS}, what changed last first`) })
-  .meta({ id: "OptOuts", description: "Who may not be texted" })
-// Whatever is no number is told as `bad_number`, which wins over `validation`.
-const fullPhone = z.string().describe("Full phone number, such as +14155550123")
+  .object({ optOuts: z.array(OptOut).describe(`Up to ${MAX_OPT_OUTS}, last changed first`) })
+  .meta({ id: "OptOuts", description: "People who must not be texted" })
+const fullPhone = phoneStringSchema.describe("Phone number in E.164, such as +14155550123")
 const Phone = z.object({ phone: fullPhone })
 const MaybePhone = z.object({ phone: fullPhone.optional() })
 const EXAMPLE = { phone: "+14155557777" }
 
-const NO_FULL_NUMBER =
-  "This is no full phone number such as +14155557778; in a query + is sent as %2B."
-const NO_OPT_OUT = "There is no opt-out of this number."
+const NO_OPT_OUT = "There is no opt-out for this number."
 const TEXTED_STOP = "This person texted STOP and can only opt back in by texting START."
 
 type Answer = Reply<z.infer<typeof OptOuts>>
@@ -70,7 +71,7 @@ export const addOptOut = route({
   body: Phone,
   reply: OptOuts,
   refusalCodes: ["bad_number"],
-  refusalMessages: { bad_number: NO_FULL_NUMBER },
+  refusalMessages: { bad_number: INVALID_PHONE_NUMBER },
   specGap: "The specification does not show the verb: POST, because it adds an opt-out.",
   handle: (ports, caller, { body }) => changeOptOut(ports, caller, "AddOptOut", body.phone),
 })
@@ -89,12 +90,19 @@ export const removeOptOut = route({
   query: MaybePhone,
   reply: OptOuts,
   refusalCodes: ["bad_number", "conflict", "not_found"],
-  refusalMessages: { bad_number: NO_FULL_NUMBER, conflict: TEXTED_STOP, not_found: NO_OPT_OUT },
+  refusalMessages: {
+    bad_number: INVALID_PHONE_NUMBER,
+    conflict: TEXTED_STOP,
+    not_found: NO_OPT_OUT,
+  },
   specGap:
     "The specification does not show the verb: DELETE, with `phone` in the body or the query.",
   handle: async (ports, caller, { body, query }) => {
     const phone = body.phone ?? query.phone
-    if (phone !== undefined) return changeOptOut(ports, caller, "RemoveOptOut", phone)
+    if (phone !== undefined) {
+      const source = body.phone === undefined ? "query" : "body"
+      return changeOptOut(ports, caller, "RemoveOptOut", phone, source)
+    }
     const fields = { phone: "Is required, in the body or the query." }
     return { ok: false, refusal: invalidRefusal(fields) }
   },
@@ -105,10 +113,12 @@ async function changeOptOut(
   caller: Caller,
   type: ChangeOptOut["type"],
   text: string,
+  source: "body" | "query" = "body",
 ): Promise<Answer> {
   const phone = parseFullNumber(text)
   if (phone === null) {
-    return { ok: false, refusal: refusal("bad_number", NO_FULL_NUMBER) }
+    const message = phoneNumberFault(text, source) ?? INVALID_PHONE_NUMBER
+    return { ok: false, refusal: refusal("bad_number", message) }
   }
   const { companyId } = caller
   const tag = await ports.sealing.tag(companyId, phone)
@@ -124,16 +134,17 @@ async function changeOptOut(
   return { ok: false, refusal: refusal("conflict", TEXTED_STOP) }
 }
 
-/** The list, once it shows what was written at `own`. */
+/** The list, including the caller's own write at `writtenAt`. */
 async function optOutsReply(
   ports: Pick<Ports, "projector" | "readAs">,
   caller: Caller,
-  own: Position | null,
+  writtenAt: Position | null,
 ): Promise<Answer> {
-  if (own !== null) await ports.projector.waitUntilWritten(own, OWN_WRITE_WAIT_MS, ["opt-outs"])
+  if (writtenAt !== null)
+    await ports.projector.waitUntilWritten(writtenAt, OWN_WRITE_WAIT_MS, ["opt-outs"])
   const { companyId } = caller
   const rows = await ports.readAs(companyId, (db) => listOptOuts(db, companyId, MAX_OPT_OUTS))
-  return { ok: true, body: { optOuts: rows.map(optOutOf) }, position: own }
+  return { ok: true, body: { optOuts: rows.map(optOutOf) }, position: writtenAt }
 }
 
 function optOutOf(row: OptOutRow): z.infer<typeof OptOut> {

@@ -1,7 +1,4 @@
-/**
- * `POST /api/v1/phone/messages`, from top to bottom: what a text is and what its charge comes to, the job
- * that hands it to the carrier, its price, and the route.
- */
+/** `POST /api/v1/phone/messages`: prices a text, charges it, and passes it to the carrier in a job. */
 import { z } from "zod"
 import type { CarrierTextStatus } from "../../adapters/providers/carrier/port.ts"
 import { PRICES_STREAM } from "../../domain/charging/aggregates.ts"
@@ -41,13 +38,14 @@ import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import { selectSendingNumber } from "../registration/sending-number.ts"
 import { findCompanyNumber } from "./company-number.ts"
+import { disabledCountryMessage } from "./destinations.ts"
 
-// What a text is: its recipient's stream knows it, because a STOP and a text must have one order.
+// A text lives in its recipient's stream, because a STOP and a text need one order.
 
-const REJECTED_TEXT_REFUND = { amountMicros: null, reason: "the carrier refused the text" }
+const REJECTED_TEXT_REFUND = { amountMicros: null, reason: "the carrier rejected the text" }
 const NO_LINE = "the opt-out line was not needed"
 
-/** Texts, and what their charges come to. */
+/** A text as a paid thing. */
 export const paidText = paidThing({
   prefix: "msg",
   aggregate: RECIPIENT_AGGREGATE,
@@ -72,14 +70,14 @@ export const paidText = paidThing({
   neverBegunReason: "the text was never queued",
 })
 
-/** A text in its recipient's stream. */
+/** Locates a text in its recipient's stream. */
 export function textReference(stream: AggregateStream<typeof RECIPIENT_AGGREGATE>, id: MessageId) {
   return { id, stream }
 }
 
-// Handing it over. The recipient's facts enqueue the job, those of free replies too.
+// The recipient's facts enqueue the job, also for free replies.
 
-/** Nothing in it is readable without the recipient's key. */
+/** Readable only with the recipient's key. */
 const QueuedText = z.object({
   stream: z.string(),
   messageId: idSchema(parseMessageId),
@@ -103,7 +101,7 @@ export const textJobs = effect({
   payload: QueuedText,
   provider: "the carrier",
   thingName: "this text",
-  missingReason: "its recipient does not know this text",
+  missingReason: "the recipient's stream has no such text",
   isDiscardedOnErasure: true,
   hasPersonalData: true,
   on: {
@@ -123,7 +121,7 @@ export const textJobs = effect({
     },
   },
   startedAt: ({ queuedAt }) => queuedAt,
-  // Other texts to the same recipient may go on.
+  // Checking one text must not delay other texts to the same recipient.
   checkSubject: ({ messageId }) => messageId,
   checkStatus: (ports, { companyId, payload }, cause) =>
     paidText.checkStatus(ports, companyId, referenceOf(payload), cause),
@@ -139,7 +137,7 @@ export const textJobs = effect({
   },
   checkProvider: async (ports, { companyId, payload }) => {
     const outgoing = await openOutgoingText(ports, companyId, payload)
-    // Its recipient is erased: no text can be named to the carrier.
+    // After the recipient's erasure we can no longer identify the text to the carrier.
     if (outgoing === null) return "unknown"
     const { isHeld: _isHeld, ...rest } = outgoing
     const known = await ports.carrier.checkTextStatus({ ...rest, queuedAt: payload.queuedAt })
@@ -163,7 +161,7 @@ export const textJobs = effect({
   discardedOutcome: { answer: "rejected", errorCode: "given_up" },
 })
 
-/** A text without its words; null where its sender or its recipient was erased. */
+/** A text without its body; null if its sender or recipient was erased. */
 async function openOutgoingText(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
@@ -196,27 +194,19 @@ function commandOf({ messageId, to: phone }: QueuedText, outcome: Outcome): Reci
   }
 }
 
-// Its price, and the request.
-
-/** A text to a recipient. */
 interface Draft {
   readonly companyId: CompanyId
   /** E.164. */
   readonly to: string
-  /** Two letters. */
   readonly country: string
   readonly tag: RecipientTag
   readonly recipient: AggregateStream<typeof RECIPIENT_AGGREGATE>
-  /** As the caller wrote it. */
   readonly body: string
-  /** The number that it is sent from, by id or number; null for the company's first. */
+  /** The sending number, by id or number; null for the company's first. */
   readonly from: string | null
 }
 
-/**
- * Seals and prices a text as written and, where a first text carries it, with the opt-out line: the
- * recipient's stream decides which of them it will be.
- */
+/** Seals and prices a text with and without the opt-out line; the recipient's stream decides which is sent. */
 async function priceText(
   { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   { companyId, country, tag, body }: Draft,
@@ -245,33 +235,30 @@ async function priceText(
 
 const SendText = z.object({
   to: textableNumberSchema.describe("Full phone number of the recipient"),
-  body: nonBlankText(1_600).describe("What it says"),
+  body: nonBlankText(1_600).describe("The text"),
   from: boundedText(64).optional().meta({
-    description: "One of the company's texting numbers or its id; default the first",
+    description: "One of the company's texting numbers, or its id; default: the first",
   }),
 })
 
 const TextReply = z.object({
   id: describedId("the text"),
-  status: z.literal("queued").describe("It is handed to the carrier next"),
-  from: z.string().describe("The company's number that it is sent from"),
+  status: z.literal("queued").describe("It is passed to the carrier next"),
+  from: z.string().describe("The company's sending number"),
   to: z.string().describe("The recipient's number"),
-  body: z.string().describe("What it says, with the opt-out line where that was added"),
+  body: z.string().describe("The text, with the opt-out line if it was added"),
 })
 type TextReply = z.infer<typeof TextReply>
 
-const BAD_NUMBER =
-  "This number cannot be texted: give a full mobile number of a country that is switched on, such as the US or Canada."
-const NO_NUMBER = "The company keeps no such number that can send texts."
+const NO_NUMBER = "The company has no such number that can send texts."
 const UNPAID =
-  "The rent of this number is not paid, so nothing goes out from it; it is asked for again each day."
+  "The rent of this number is not paid, so it cannot send texts. The rent is charged again each day."
 const UNREGISTERED =
-  "This number is not registered for texting: GET /api/v1/phone/registration says what is missing. One that carriers refused can be released for another."
-/** Why no number can be sent from. */
+  "This number is not registered for texting. GET /api/v1/phone/registration shows what is missing. If carriers rejected the number, release it and buy another."
 const SENDER_REFUSALS = { none: NO_NUMBER, unpaid: UNPAID, unregistered: UNREGISTERED } as const
-const OPTED_OUT = "This person has opted out and may not be texted."
+const OPTED_OUT = "This person has opted out and must not be texted."
 
-/** The route. */
+/** Sends a text. */
 export const sendText = paidRoute({
   name: "sendText",
   method: "POST",
@@ -285,19 +272,24 @@ export const sendText = paidRoute({
   accountRequirement: "managed",
   body: SendText,
   reply: TextReply,
-  fieldFaults: { to: { code: "bad_number", message: BAD_NUMBER } },
+  fieldFaultCodes: { to: "bad_number" },
   refusalCodes: ["bad_number", "no_number", "opted_out"],
   specGap: "The specification does not show the verb: POST, because it creates a text.",
 
   thing: paidText,
   jobs: textJobs,
   refundReason: "the text could not be queued",
-  draft: async ({ runner, sealing }, { companyId }, { body: { to: asked, body, from = null } }) => {
-    const { number, country } = asked
-    const isOn = await runner.read(phoneStreamOf(companyId), (state) =>
+  draft: async (
+    { runner, sealing },
+    { companyId },
+    { body: { to: recipient, body, from = null } },
+  ) => {
+    const { number, country } = recipient
+    const isEnabled = await runner.read(phoneStreamOf(companyId), (state) =>
       isDestinationEnabled(state, country),
     )
-    if (!isOn) return { refusal: refusal("bad_number", BAD_NUMBER) }
+    if (!isEnabled)
+      return { refusal: refusal("bad_number", disabledCountryMessage("Texts", country)) }
     const tag = await sealing.tag(companyId, number)
     return {
       companyId,
@@ -315,9 +307,9 @@ export const sendText = paidRoute({
     return { from, ...(await priceText(ports, draft)) }
   },
   price: async ({ runner }, { recipient }, { withoutLine, withLine, price }) => {
-    const standing = await runner.read(recipient, optOutStateOf)
-    if (isOptedOut(standing)) return { refusal: refusal("opted_out", OPTED_OUT) }
-    const isFirst = standing.firstMessageId === null
+    const optOut = await runner.read(recipient, optOutStateOf)
+    if (isOptedOut(optOut)) return { refusal: refusal("opted_out", OPTED_OUT) }
+    const isFirst = optOut.firstMessageId === null
     const { segments, amountMicros } = isFirst && withLine !== null ? withLine : withoutLine
     return { item: "text_segment", quantity: segments, ...price, amountMicros }
   },
@@ -334,7 +326,7 @@ export const sendText = paidRoute({
     keyId: spender.keyId,
     personId: spender.personId,
   }),
-  // Otherwise it was abandoned, or became a first text that was charged without its line.
+  // Any other refusal: the text was abandoned, or became a first text and was charged without its line.
   toRefusal: ({ code }) => (code === "opted_out" ? refusal("opted_out", OPTED_OUT) : null),
   answer: async (ports, draft, id, { facts: [fact], prepared }) => {
     if (fact?.type !== "TextQueued" || prepared === null) return queuedTextReply(ports, draft, id)
@@ -352,7 +344,7 @@ const replyOf = (id: MessageId, from: string, { to }: Draft, body: string): Text
   body,
 })
 
-/** The answer for a text that an earlier request queued, from its fact. */
+/** The reply for a text that an earlier request queued, from its fact. */
 async function queuedTextReply(
   ports: Pick<Ports, "runner" | "sealing" | "store" | "streams">,
   draft: Draft,
@@ -365,11 +357,7 @@ async function queuedTextReply(
   return { reply: replyOf(id, from, draft, body), position }
 }
 
-/**
- * The fact that queued a text, newest first.
- *
- * @throws Error when the stream has no such fact, which its state says it has
- */
+/** Finds the fact that queued a text. @throws Error if the stream lacks it although its state has the text */
 async function readQueuedFact(
   { store, streams }: Pick<Ports, "store" | "streams">,
   stream: string,

@@ -1,4 +1,4 @@
-/** `/api/v1/phone/settings`: how texting and numbers are set up; a change is made whole or not at all. */
+/** `/api/v1/phone/settings`: a change is applied completely or not at all. */
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
@@ -22,24 +22,28 @@ import {
   nonBlankText,
   boundedText,
 } from "../frame/kernel/schema.ts"
+import { phoneNumberFault, phoneStringSchema } from "../frame/kernel/phone-number-fault.ts"
 import type { Ports } from "../frame/ports.ts"
+import { disabledCountryMessage } from "./destinations.ts"
 import { PhoneSettings, phoneSettingsReply } from "./settings-reply.ts"
+
+type ForwardingNumber = NonNullable<ReturnType<typeof parseForwardingNumber>>
 
 const URL = "/api/v1/phone/settings"
 const MAX_NUMBERS = 50
 const MAX_RING_TO = 5
 const MAX_WORDS = 20
 
-/** An opt-out word is compared as a whole text is; what opts in or asks for help cannot be one. */
+/** An extra opt-out word must match a complete text and must not opt in or ask for help. */
 const optOutWord = nonBlankText(40).refine((word) => {
   const means = textKeywordOf(word, [])
   return normalizeKeyword(word) !== "" && means !== "start" && means !== "help"
-}, "Must have a letter or digit, and be no word that opts in or asks for help.")
+}, "Must contain a letter or digit, and must not be a word for opting in or for help.")
 
 const TextingChange = z.object({
-  optOutReply: nonBlankText(320).optional().describe("What an opt-out is answered with"),
-  optInReply: nonBlankText(320).optional().describe("What an opt-in is answered with"),
-  helpReply: nonBlankText(320).optional().describe("What HELP is answered with"),
+  optOutReply: nonBlankText(320).optional().describe("Reply to an opt-out"),
+  optInReply: nonBlankText(320).optional().describe("Reply to an opt-in"),
+  helpReply: nonBlankText(320).optional().describe("Reply to HELP"),
   extraOptOutWords: z
     .array(optOutWord)
     .max(MAX_WORDS)
@@ -47,76 +51,88 @@ const TextingChange = z.object({
       ...new Map(words.map((word) => [normalizeKeyword(word), word])).values(),
     ])
     .optional()
-    .describe(`Up to ${MAX_WORDS} words that opt out beside STOP and its kind`),
-  optOutLine: z.boolean().optional().describe("Whether a first text tells how to stop"),
+    .describe(`Up to ${MAX_WORDS} opt-out words in addition to STOP and its variants`),
+  optOutLine: z
+    .boolean()
+    .optional()
+    .describe("Whether the first text to a person explains how to stop"),
 })
 
 const RingTo = z.object({
-  phone: z.string().describe("Full number of a country that is switched on"),
-  name: nonBlankText(80).nullish().describe("Whose it is"),
+  phone: phoneStringSchema.describe("E.164, in an enabled country"),
+  name: nonBlankText(80).nullish().describe("Name of the person"),
 })
 
 const NumberPatch = z.object({
-  id: boundedText(64).describe("Which number"),
-  label: nonBlankText(40).nullable().optional().describe("What the company calls it"),
-  ringMode: z.enum(["all", "order"]).optional().describe("All at once, or one after another"),
+  id: boundedText(64).describe("Id of the number"),
+  label: nonBlankText(40).nullable().optional().describe("The company's name for it"),
+  ringMode: z
+    .enum(["all", "order"])
+    .optional()
+    .describe("`all`: all phones concurrently; `order`: one after another"),
   ringTo: z
     .array(RingTo)
     .max(MAX_RING_TO)
     .refine(
-      (phones) => new Set(phones.map(({ phone }) => parseFullNumber(phone))).size === phones.length,
-      "Must not name a phone twice.",
+      (phones) =>
+        new Set(phones.map(({ phone }) => parseFullNumber(phone) ?? phone)).size === phones.length,
+      "Must not contain a phone twice.",
     )
     .optional()
-    .describe(`Up to ${MAX_RING_TO} phones; none: straight to voicemail`),
-  ringSeconds: z.int().min(10).max(60).optional().describe("How long they ring, or each of them"),
-  screenCalls: z.boolean().optional().describe("Whether who answers presses 1"),
-  recordCalls: z.boolean().optional().describe("The first time with `acknowledgeRecording`"),
+    .describe(`Up to ${MAX_RING_TO} phones; if empty, calls go to voicemail`),
+  ringSeconds: z
+    .int()
+    .min(10)
+    .max(60)
+    .optional()
+    .describe("How long they ring; with `order`, how long each rings"),
+  screenCalls: z.boolean().optional().describe("Whether the person who answers must press 1"),
+  recordCalls: z.boolean().optional().describe("Requires `acknowledgeRecording` the first time"),
   recordingNotice: nonBlankText(300)
     .nullable()
     .optional()
-    .describe("What both hear before a recording; null: usual words"),
+    .describe("Spoken to both sides before a recording; null: the default"),
   voicemail: z.boolean().optional().describe("Whether callers can leave a message"),
   voicemailGreeting: nonBlankText(500)
     .nullable()
     .optional()
-    .describe("What they hear before; null: usual"),
-  optOutReply: nonBlankText(320).nullable().optional().describe("Null: as `texting` says"),
+    .describe("Spoken before a voicemail; null: the default"),
+  optOutReply: nonBlankText(320).nullable().optional().describe("Null: the reply in `texting`"),
   acknowledgeRecording: z
     .boolean()
     .optional()
-    .describe("You answer for it that whoever calls agrees to be recorded"),
+    .describe("You take responsibility that callers agree to be recorded"),
 })
 
 const SettingsPatch = z
   .object({
-    texting: TextingChange.optional().describe("What changes of texting"),
+    texting: TextingChange.optional().describe("Changes of texting"),
     numbers: z
       .array(NumberPatch)
       .max(MAX_NUMBERS)
       .refine(
         (numbers) => new Set(numbers.map(({ id }) => id)).size === numbers.length,
-        "Must not name a number twice.",
+        "Must not contain a number twice.",
       )
       .optional()
-      .describe(`What changes of up to ${MAX_NUMBERS} numbers`),
-    acknowledgeRecording: z.boolean().optional().describe("The same, for all of them"),
+      .describe(`Changes of up to ${MAX_NUMBERS} numbers`),
+    acknowledgeRecording: z.boolean().optional().describe("The same, for all numbers"),
   })
-  .refine((patch) => Object.keys(patch).length > 0, "Send what is to change: texting or numbers.")
+  .refine((patch) => Object.keys(patch).length > 0, "Send the changes in texting or numbers.")
 type SettingsPatch = z.infer<typeof SettingsPatch>
 type NumberPatch = z.infer<typeof NumberPatch>
 
-const NO_NUMBER = "The company holds no number of this id; nothing was changed."
+const NO_NUMBER = "The company holds no number with this id; nothing was changed."
 const ACKNOWLEDGE =
-  "Send true with the first recording: you answer for it that whoever calls agrees to be recorded."
+  "Must be true when recording is turned on for the first time: you take responsibility that callers agree to be recorded."
 
-/** How it is set up. */
+/** Reads the phone settings. */
 export const readPhoneSettings = route({
   name: "readPhoneSettings",
   method: "GET",
   url: URL,
   group: "phone",
-  summary: "Read how texting and numbers are set up",
+  summary: "Read the settings of texting and numbers",
   operation: "phone.overview.read",
   isCounted: true,
   reply: PhoneSettings,
@@ -127,13 +143,13 @@ export const readPhoneSettings = route({
   },
 })
 
-/** Changes it. */
+/** Changes the phone settings. */
 export const changePhoneSettings = route({
   name: "changePhoneSettings",
   method: "PATCH",
   url: URL,
   group: "phone",
-  summary: "Change how texting and numbers are set up",
+  summary: "Change the settings of texting and numbers",
   example: { body: { texting: { helpReply: "Write to help@acme.example." } } },
   operation: "phone.settings.write",
   isCounted: true,
@@ -142,7 +158,7 @@ export const changePhoneSettings = route({
   refusalCodes: ["not_found"],
   refusalMessages: { not_found: NO_NUMBER },
   specGap:
-    "The specification does not show the verb: PATCH, because what is not sent stays. Where nothing was ever set: all phones ring for 25 seconds, who answers presses 1, nothing is recorded, callers can leave a message.",
+    "The specification does not show the verb: PATCH, because fields that are not sent stay. Defaults: all phones ring for 25 seconds, the person who answers presses 1, nothing is recorded, callers can leave a message.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const ready = await settingsChangeFrom(ports, companyId, body)
@@ -157,13 +173,12 @@ export const changePhoneSettings = route({
     }
     const { code, numberId } = done.refusal
     if (code !== "not_acknowledged") return { ok: false, refusal: refusal("not_found", NO_NUMBER) }
-    const place = body.numbers?.findIndex(({ id }) => id === numberId) ?? 0
-    const field = `numbers.${place}.acknowledgeRecording`
+    const index = body.numbers?.findIndex(({ id }) => id === numberId) ?? 0
+    const field = `numbers.${index}.acknowledgeRecording`
     return { ok: false, refusal: invalidRefusal({ [field]: ACKNOWLEDGE }) }
   },
 })
 
-/** What is asked, sealed; or what is wrong with it. */
 async function settingsChangeFrom(
   ports: Pick<Ports, "readAll" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -172,12 +187,12 @@ async function settingsChangeFrom(
   const { texting = {}, numbers = [] } = body
   const changes: NumberSettingsChange[] = []
   const faults: Record<string, string> = {}
-  for (const [place, patch] of numbers.entries()) {
+  for (const [index, patch] of numbers.entries()) {
     const numberId = parseNumberId(patch.id)
     if (numberId === null) return { refusal: refusal("not_found", NO_NUMBER) }
     const made = await numberChange(ports, companyId, numberId, patch)
     if ("faults" in made) {
-      for (const [i, fault] of made.faults) faults[`numbers.${place}.ringTo.${i}.phone`] = fault
+      for (const [i, fault] of made.faults) faults[`numbers.${index}.ringTo.${i}.phone`] = fault
     } else changes.push(made)
   }
   if (Object.keys(faults).length > 0) return { refusal: invalidRefusal(faults) }
@@ -189,7 +204,6 @@ async function settingsChangeFrom(
   }
 }
 
-/** Without what was not sent. */
 function withoutUndefined<T extends object>(changes: T): Partial<T> {
   const entries = Object.entries(changes).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as Partial<T>
@@ -222,9 +236,10 @@ async function numberChange(
   const sealOr = async <T extends null | undefined>(text: string | T): Promise<SealedText | T> =>
     typeof text === "string" ? seal(text) : text
   const { label, recordingNotice, voicemailGreeting, optOutReply, ringTo, ...rest } = patch
-  const ring = ringTo === undefined ? undefined : await ringTargets(ports, companyId, ringTo)
-  if (ring?.faults !== undefined) return ring
-  const targets = ring?.targets.map(async ({ phone, name }) => {
+  const targetsOrFaults =
+    ringTo === undefined ? undefined : await ringTargets(ports, companyId, ringTo)
+  if (targetsOrFaults?.faults !== undefined) return targetsOrFaults
+  const targets = targetsOrFaults?.targets.map(async ({ phone, name }) => {
     return { phone: await seal(phone), name: await sealOr(name) }
   })
   const settings = withoutUndefined({
@@ -238,35 +253,45 @@ async function numberChange(
   return { numberId, settings }
 }
 
-/** Phones in full, or what is wrong with them by their places. They are looked at again when they ring. */
+/** The phones in E.164, or their faults by index. They are checked again when they ring. */
 async function ringTargets(
   { runner, readAll }: Pick<Ports, "readAll" | "runner">,
   companyId: CompanyId,
   ringTo: readonly z.infer<typeof RingTo>[],
 ) {
   const read = ringTo.map(({ phone, name = null }) => ({
-    called: parseForwardingNumber(phone),
+    phone,
+    parsed: parseForwardingNumber(phone),
     name,
   }))
-  const numbers = read.flatMap(({ called }) => called?.number ?? [])
+  const numbers = read.flatMap(({ parsed }) => parsed?.number ?? [])
   const held = await findHeldNumbers(readAll, numbers)
-  const isOn = await runner.read(phoneStreamOf(companyId), (state) => {
-    return read.map(({ called }) => called !== null && isDestinationEnabled(state, called.country))
+  const enabled = await runner.read(phoneStreamOf(companyId), (state) => {
+    return read.map(({ parsed }) => parsed !== null && isDestinationEnabled(state, parsed.country))
   })
-  const faults = read.flatMap(({ called }, i) => {
-    const fault = ringFault(called?.number ?? null, isOn[i] === true, held)
+  const faults = read.flatMap(({ phone, parsed }, i) => {
+    const fault =
+      parsed === null
+        ? (phoneNumberFault(phone) ?? NOT_CALLABLE)
+        : ringFault(parsed, enabled[i] === true, held)
     return fault === null ? [] : [[i, fault] as const]
   })
   if (faults.length > 0) return { faults, targets: [] }
   return {
     faults: undefined,
-    targets: read.map(({ called, name }) => ({ phone: called?.number ?? "", name })),
+    targets: read.map(({ parsed, name }) => ({ phone: parsed?.number ?? "", name })),
   }
 }
 
-function ringFault(number: string | null, isOn: boolean, held: ReadonlySet<string>): string | null {
-  if (number === null) return "Must be a full number that can be called, and costs no premium."
-  // Two that forward to each other would ring for ever.
-  if (held.has(number)) return "Must be no number that is kept here."
-  return isOn ? null : "Must be of a country that is switched on."
+const NOT_CALLABLE =
+  "Calls cannot be forwarded to this number: it costs a premium or does not exist."
+
+function ringFault(
+  { number, country }: ForwardingNumber,
+  isEnabled: boolean,
+  held: ReadonlySet<string>,
+): string | null {
+  // Two numbers that forward to each other would ring forever.
+  if (held.has(number)) return "Calls cannot be forwarded to a number of this service."
+  return isEnabled ? null : disabledCountryMessage("Calls", country)
 }

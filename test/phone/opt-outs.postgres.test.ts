@@ -96,6 +96,26 @@ describe("POST", () => {
     },
   )
 
+  it.for([
+    ["4155550123", "This number is in local format. Use E.164, for example +14155550123."],
+    [
+      "911",
+      "This is a short or emergency number. Use a full number in E.164, for example +14155550123.",
+    ],
+    ["hello", "This is not a valid phone number. Use E.164, for example +14155550123."],
+  ] as const)("names the fault of %s", async ([phone, message]) => {
+    const { key } = await makeCompany(world)
+    expect((await add(key, phone)).body.message).toBe(message)
+  })
+
+  it("asks for a JSON string in place of a JSON number", async () => {
+    const { key } = await makeCompany(world)
+    const { body } = await add(key, 14155550123)
+    expect(body.fields).toEqual({
+      phone: 'The phone number must be a JSON string, for example "+14155550123".',
+    })
+  })
+
   it.for([[undefined], [null], [5], [["+14155550123"]]])(
     "is 400 with the field for %o",
     async ([phone]) => {
@@ -131,6 +151,14 @@ describe("DELETE", () => {
     }
     const { status, body } = await world.call(key, "DELETE", URL)
     expect([status, Object.keys(body.fields)]).toEqual([400, ["phone"]])
+  })
+
+  it("explains how to send + in a query", async () => {
+    const { key } = await makeCompany(world)
+    const { body } = await world.call(key, "DELETE", `${URL}?phone=+14155550123`)
+    expect(body.message).toBe(
+      "This number is in local format. Use E.164, for example +14155550123. In a query, send + as %2B.",
+    )
   })
 
   it("is 404 where there is none, also a second time", async () => {

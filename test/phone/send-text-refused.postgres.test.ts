@@ -72,6 +72,56 @@ describe("400 bad_number", () => {
   })
 })
 
+describe("the message of a bad number", () => {
+  it.for([
+    [
+      "local format",
+      "(415) 555-0123",
+      "This number is in local format. Use E.164, for example +14155550123.",
+    ],
+    [
+      "an emergency number",
+      "911",
+      "This is a short or emergency number. Use a full number in E.164, for example +14155550123.",
+    ],
+    [
+      "a short number with a country code",
+      "+1911",
+      "This is a short or emergency number. Use a full number in E.164, for example +14155550123.",
+    ],
+    [
+      "a JSON number",
+      14155550123,
+      'The phone number must be a JSON string, for example "+14155550123".',
+    ],
+    [
+      "too few digits",
+      "+1415555012",
+      "This is not a valid phone number. Use E.164, for example +14155550123.",
+    ],
+    [
+      "a premium number",
+      "+19005550123",
+      "This number cannot receive texts: it is a landline or costs a premium. Use a mobile number.",
+    ],
+    [
+      "a country that the company can enable",
+      "+447400123456",
+      "Texts to United Kingdom are not enabled. Enable GB with PATCH /api/v1/phone/destinations.",
+    ],
+    [
+      "a country that support enables",
+      "+18765550123",
+      "Texts to Jamaica are not enabled. Ask support to enable JM.",
+    ],
+  ] as const)("names the fault for %s", async ([, to, message]) => {
+    const { status, body } = await world.call(company.key, "POST", MESSAGES_PATH, {
+      body: { to, body: "Hello" },
+    })
+    expect([status, body.error, body.message]).toEqual([400, "bad_number", message])
+  })
+})
+
 describe("400 validation", () => {
   it.for([
     ["nothing", {}, ["to", "body"]],

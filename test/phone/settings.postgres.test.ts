@@ -144,6 +144,20 @@ describe("400 validation", () => {
     expect([status, answer.error, Object.keys(answer.fields)]).toEqual([400, "validation", [field]])
   })
 
+  it("names the fault of a phone that cannot ring", async () => {
+    const company = await makeCompany(world)
+    const id = await firstOf(company)
+    const phones = ["4155550123", "911", "+442070313000", "+19005550123"]
+    const ringTo = phones.map((phone) => ({ phone }))
+    const { body } = await patch(company, { numbers: [{ id, ringTo }] })
+    expect(Object.values(body.fields)).toEqual([
+      "This number is in local format. Use E.164, for example +14155550123.",
+      "This is a short or emergency number. Use a full number in E.164, for example +14155550123.",
+      "Calls to United Kingdom are not enabled. Enable GB with PATCH /api/v1/phone/destinations.",
+      "Calls cannot be forwarded to this number: it costs a premium or does not exist.",
+    ])
+  })
+
   it("a number that is kept here does not ring: two that forward to each other never end", async () => {
     const company = await makeCompany(world)
     const own = (await buyNumberForId(world, company)).number

@@ -4,6 +4,7 @@ import { ROLES } from "../../../domain/access/permissions.ts"
 import type { Parser } from "../../../domain/kernel/ids.ts"
 import { parseSealedText } from "../../../domain/kernel/ids.ts"
 import type { PhoneNumber, CountryCode } from "libphonenumber-js/max"
+import { phoneNumberFault, phoneStringSchema } from "./phone-number-fault.ts"
 import {
   isSupportedCountry,
   parsePhoneNumberFromString,
@@ -100,19 +101,22 @@ const NEVER_CALLED: ReadonlySet<string> = new Set(COSTLY)
 /** Number types that cannot receive texts. */
 const NEVER_TEXTED: ReadonlySet<string> = new Set([...COSTLY, "FIXED_LINE"])
 
+const NOT_TEXTABLE =
+  "This number cannot receive texts: it is a landline or costs a premium. Use a mobile number."
+
 /** A phone number and its country. */
 interface NumberOfCountry {
   /** E.164. */
   readonly number: string
   /** ISO 3166, two letters. */
-  readonly country: string
+  readonly country: CountryCode
 }
 
 /** A number in a request that can be texted if its country is enabled. */
-export const textableNumberSchema = z.string().transform((text, context) => {
+export const textableNumberSchema = phoneStringSchema.transform((text, context) => {
   const number = parseTextableNumber(text)
   if (number !== null) return number
-  context.addIssue("Must be a full number that can be texted.")
+  context.addIssue(phoneNumberFault(text) ?? NOT_TEXTABLE)
   return z.NEVER
 })
 

@@ -13,7 +13,8 @@ import { parseCompanyId, parseKeyId, parsePersonId } from "../../../domain/kerne
 import { microsFromDollars } from "../../../domain/kernel/money.ts"
 import { companyOfKey } from "../../../projections/access/keys.ts"
 import { companyOfPerson } from "../../../projections/access/people.ts"
-import { offsetTimeSchema } from "../kernel/schema.ts"
+import { INVALID_PHONE_NUMBER, phoneNumberFault } from "../kernel/phone-number-fault.ts"
+import { offsetTimeSchema, parseFullNumber } from "../kernel/schema.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
 import { USAGE } from "./protocol.ts"
@@ -90,6 +91,14 @@ export const emailInput = textInput.refine(
 export const channelNameInput = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,29}$/, "must be 1 to 30 small letters, digits and dashes")
+
+/** Parses the phone number of an option. @throws OperatorRefused if it is not in E.164 */
+export function requirePhoneNumber(option: string, text: string): string {
+  const number = parseFullNumber(text)
+  if (number !== null) return number
+  const fault = phoneNumberFault(text) ?? INVALID_PHONE_NUMBER
+  throw new OperatorRefused("bad_number", `${option}: ${fault}`)
+}
 
 /** A company by its id or its name. @throws OperatorRefused where there is none */
 export async function findCompany(

@@ -1,4 +1,4 @@
-/** What the built-in test carrier received and delivered, and what the real one's books show. */
+/** Operations on the carrier simulator, and the sweep of the configured carrier. */
 import { recipientStreamOf } from "../../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import { simulatedCarrierId } from "../../../adapters/providers/carrier/port.ts"
@@ -10,13 +10,13 @@ import { findText } from "../../../domain/phone/recipient.ts"
 import { findMessage } from "../../../projections/phone/messages.ts"
 import { findHolderOfNumber } from "../../../projections/phone/numbers.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import { parseFullNumber } from "../../frame/kernel/schema.ts"
 import { receiveText } from "../receive-text.ts"
 import { STARTUP_SWEEP_MS, sweepCarrier } from "../sweep-carrier.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
 import {
   companyInput,
   findCompany,
+  requirePhoneNumber,
   waitForOwnWrites,
   withCrossFieldCheck,
 } from "../../frame/operator/inputs.ts"
@@ -25,30 +25,27 @@ import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const textIn = operation({
   name: "carrier text-in",
-  summary: "let the built-in carrier receive a text",
-  notes: ["Phone numbers are in full, such as +15555550123."],
+  summary: "simulate an incoming text",
+  notes: ["Give phone numbers in E.164, for example +15555550123."],
   example: "carrier text-in --company acme --from +15555550123 --to +15555550100 --body STOP",
   changes: true,
   input: z.object({
     company: companyInput.optional(),
-    from: z.string().meta({ description: "who sent it", takes: "number" }),
+    from: z.string().meta({ description: "the sender", takes: "number" }),
     to: z.string().meta({ description: "the company's number", takes: "number" }),
-    // What comes in is taken as it is, a character that no text should have included.
+    // Real texts are stored unchanged, whatever characters they have.
     body: z
       .string()
       .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
-      .meta({ description: "what it says", takes: "text" }),
+      .meta({ description: "the text", takes: "text" }),
   }),
   run: async ({ ports, cause }, input) => {
-    const from = parseFullNumber(input.from)
-    const to = parseFullNumber(input.to)
-    if (from === null || to === null) {
-      throw new OperatorRefused("bad_number", "Give --from and --to as full phone numbers.")
-    }
+    const from = requirePhoneNumber("--from", input.from)
+    const to = requirePhoneNumber("--to", input.to)
     await waitForOwnWrites(ports)
     const holder = await findHolderOfNumber(ports.readAll, to)
     if (holder === null) {
-      throw new OperatorRefused("not_found", `No company here holds the number ${to}.`)
+      throw new OperatorRefused("not_found", `No company holds the number ${to}.`)
     }
     const companyId = holder.company_id
     if (input.company !== undefined && (await findCompany(ports, input.company)) !== companyId) {
@@ -65,27 +62,26 @@ const textIn = operation({
 
 const Delivery = z.object({
   messageId: z.string().meta({ description: "the text, by id", argument: "MESSAGE_ID" }),
-  status: z.enum(["delivered", "failed"]).meta({ description: "what became of it" }),
-  code: z
-    .string()
-    .optional()
-    .meta({ description: "the carrier's code of a failure", form: "digits" }),
+  status: z.enum(["delivered", "failed"]).meta({ description: "its new status" }),
+  code: z.string().optional().meta({ description: "the carrier's error code", form: "digits" }),
 })
 
 const deliver = operation({
   name: "carrier deliver",
-  summary: "let the built-in carrier report what became of a text",
+  summary: "simulate a delivery report for a text",
   example: "carrier deliver msg_4Zb0x7 --status failed --code 30003",
   changes: true,
   input: withCrossFieldCheck(Delivery, ({ status, code }) =>
-    status === "delivered" && code !== undefined ? "--code is for --status failed" : null,
+    status === "delivered" && code !== undefined
+      ? "--code is only valid with --status failed"
+      : null,
   ),
   run: async ({ ports, cause }, { messageId: named, status, code }) => {
     await waitForOwnWrites(ports)
     const messageId = parseMessageId(named)
     const message = messageId === null ? null : await findMessage(ports.readAll, messageId)
     if (messageId === null || message === null || message.to_number === null) {
-      throw new OperatorRefused("not_found", `There is no outgoing message ${named}.`)
+      throw new OperatorRefused("not_found", `No outgoing text has the id ${named}.`)
     }
     const { company_id: companyId, to_number: to } = message
     const errorCode = status === "failed" ? (code ?? "30003") : null
@@ -109,8 +105,8 @@ async function statusOf(
 
 const sweep = operation({
   name: "carrier sweep",
-  summary: "take in the texts of three days that the carrier has and this installation does not",
-  notes: ["It is done by itself when the server starts; each hour those of three hours are."],
+  summary: "fetch texts of the last three days that the carrier has and this installation lacks",
+  notes: ["The server does this at its start, and for the last three hours every hour."],
   example: "carrier sweep",
   changes: true,
   input: z.object({}),
@@ -127,5 +123,5 @@ const sweep = operation({
   },
 })
 
-/** Operations on the carrier. */
+/** The operations on the carrier. */
 export const carrierOperations: readonly AdminOperation[] = [textIn, deliver, sweep]

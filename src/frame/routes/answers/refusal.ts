@@ -58,12 +58,6 @@ export interface SliceErrorCode {
 /** An error code. */
 export type RefusalCode = ErrorCode | SliceErrorCode
 
-/** What is wrong with a field, where that has a code of its own. */
-export interface FieldFault {
-  readonly code: RefusalCode
-  readonly message: string
-}
-
 /** The code as callers see it. */
 export function publicErrorCode(code: RefusalCode): string {
   return typeof code === "string" ? code : code.error

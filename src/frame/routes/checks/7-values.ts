@@ -3,7 +3,7 @@ import type { ZodType, core } from "zod"
 import { z } from "zod"
 import type { ParsedBody, ApiCall } from "../api-call.ts"
 import { INVALID_JSON_BODY, UNSUPPORTED_BODY } from "../api-call.ts"
-import type { FieldFault, Refusal } from "../answers/refusal.ts"
+import type { Refusal, RefusalCode } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import type { CheckedRequest, Route } from "../declare/route.ts"
 import { RAW_BODY, CHUNKED_BODY } from "../declare/route.ts"
@@ -51,12 +51,22 @@ export function invalidRefusal(fields: Readonly<Record<string, string>>): Refusa
   return refusal("validation", `The request is not valid: ${faults.join("; ")}.`, { fields })
 }
 
-/** The code of a field's own fault; it wins over those of all others (decisions.md §1). */
-function namedFault({ fieldFaults = {} }: Route, fields: object, body: unknown): FieldFault | null {
-  const found = Object.entries(fieldFaults).find(
-    ([field]) => field in fields && valueAt(body, [field]) !== undefined,
-  )
-  return found?.[1] ?? null
+interface FieldFault {
+  readonly code: RefusalCode
+  readonly message: string
+}
+
+/** The fault of a field that has its own error code, which wins over all others (decisions.md §1). */
+function namedFault(
+  { fieldFaultCodes = {} }: Route,
+  fields: Readonly<Record<string, string>>,
+  body: unknown,
+): FieldFault | null {
+  for (const [field, code] of Object.entries(fieldFaultCodes)) {
+    const message = fields[field]
+    if (message !== undefined && valueAt(body, [field]) !== undefined) return { code, message }
+  }
+  return null
 }
 
 interface Parsed {

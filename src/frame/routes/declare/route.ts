@@ -12,7 +12,7 @@ import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
 import type { CompanyStream } from "../checks/6-position.ts"
 import type { RateLimit } from "../checks/rate-limits.ts"
-import type { RefusalCode, ErrorCode, FieldFault, Refusal } from "../answers/refusal.ts"
+import type { RefusalCode, ErrorCode, Refusal } from "../answers/refusal.ts"
 import type { BrowserReply, StreamedBody } from "../answers/answer-bodies.ts"
 
 /**
@@ -244,8 +244,8 @@ export interface RouteDescription {
   readonly refusalCodes?: readonly RefusalCode[]
   /** What stands above its refusals, whoever's, where a browser asks: those are pages then. */
   readonly refusalTitle?: string
-  /** The codes of what is wrong with single fields of its body: they win over `validation`. */
-  readonly fieldFaults?: Readonly<Record<string, FieldFault>>
+  /** Error codes of single body fields, which win over `validation`. */
+  readonly fieldFaultCodes?: Readonly<Record<string, RefusalCode>>
   /** What its refusals say, where the document's shared example of a code is not about it. */
   readonly refusalMessages?: Readonly<Partial<Record<ErrorCode, string>>>
   /** Why a choice was made where the specification is silent. */
