@@ -32,7 +32,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the phone at a glance
+         * Read an overview of the phone
          * @description Operation `phone.overview.read`. Counted as an API call.
          */
         get: operations["readPhoneState"];
@@ -76,7 +76,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how texting and numbers are set up
+         * Read the settings of texting and numbers
          * @description Operation `phone.overview.read`. Counted as an API call.
          */
         get: operations["readPhoneSettings"];
@@ -86,7 +86,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change how texting and numbers are set up
+         * Change the settings of texting and numbers
          * @description Operation `phone.settings.write`. Counted as an API call.
          */
         patch: operations["changePhoneSettings"];
@@ -148,7 +148,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look for numbers that can be bought
+         * Search for numbers to buy
          * @description Operation `phone.numbers.search`. Counted as an API call. At most 10 searches for numbers by this company per minute.
          */
         get: operations["searchNumbers"];
@@ -170,7 +170,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Buy a number; its first month is charged now
+         * Buy a number and pay its first month
          * @description Operation `phone.numbers.buy`. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["buyNumber"];
@@ -190,7 +190,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a number go for good
+         * Release a number for good
          * @description Operation `phone.numbers.release`. Counted as an API call.
          */
         post: operations["releaseNumber"];
@@ -218,7 +218,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Switch a country on or off
+         * Enable or disable a country
          * @description Operation `phone.destinations.write`. Counted as an API call.
          */
         patch: operations["switchDestination"];
@@ -272,12 +272,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How long recordings are kept
+         * Read how long recordings are stored
          * @description Operation `phone.recordings.read`. Counted as an API call.
          */
         get: operations["readKeepRecordings"];
         /**
-         * Say how long recordings are kept
+         * Set how long recordings are stored
          * @description Operation `phone.recordings.keep`. Counted as an API call.
          */
         put: operations["keepRecordings"];
@@ -340,12 +340,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how the pages of texting registration are
+         * Read the pages of the texting registration
          * @description Operation `phone.overview.read`. Counted as an API call.
          */
         get: operations["readTextingPages"];
         /**
-         * Save how the pages of texting registration are
+         * Save the pages of the texting registration
          * @description Operation `phone.registration.prepare`. Counted as an API call.
          */
         put: operations["saveTextingPages"];
@@ -366,7 +366,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Read the pages as carriers do
+         * Check the pages as carriers do
          * @description Operation `phone.registration.prepare`. Counted as an API call.
          */
         post: operations["checkPages"];
@@ -384,7 +384,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the campaign, and what a reviewer would refuse of it
+         * Read the campaign, and the problems that a reviewer would reject
          * @description Operation `phone.overview.read`. Counted as an API call.
          */
         get: operations["readCampaign"];
@@ -410,7 +410,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Draft a campaign from what was saved, without saving it
+         * Draft a campaign from the saved details, without saving it
          * @description Operation `phone.registration.prepare`. Counted as an API call.
          */
         post: operations["draftCampaign"];
@@ -428,13 +428,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how registration of texting stands
+         * Read the status of the texting registration
          * @description Operation `phone.overview.read`. Counted as an API call.
          */
         get: operations["readRegistration"];
         put?: never;
         /**
-         * Send the campaign for review; its fee is charged now, with rush in one charge
+         * Send the campaign for review and pay its fee, including rush
          * @description Operation `phone.registration.submit`. For an owner or admin only. Counted as an API call.
          */
         post: operations["submitCampaign"];
@@ -454,7 +454,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send the business for review; its fee is charged now
+         * Send the business for review and pay its fee
          * @description Operation `phone.registration.submit`. For an owner or admin only. Counted as an API call.
          */
         post: operations["submitBusiness"];
@@ -474,7 +474,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stand in for the carriers in test mode: what waits is approved
+         * Approve waiting submissions in test mode
          * @description Operation `phone.registration.submit`. For an owner or admin only. Counted as an API call.
          */
         post: operations["confirmRegistration"];
@@ -538,7 +538,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look at a connected domain
+         * Read a connected domain
          * @description Operation `dns.read`. Counted as an API call.
          */
         get: operations["getDomain"];
@@ -576,8 +576,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Suggest addresses for what was typed so far; or Look up the address of a suggestion
-         * @description Suggest addresses for what was typed so far: Operation `lookup.address.suggest`. Counted as an API call. At most 120 paid calls by this key per minute.
+         * Suggest addresses for typed text; or Look up the address of a suggestion
+         * @description Suggest addresses for typed text: Operation `lookup.address.suggest`. Counted as an API call. At most 120 paid calls by this key per minute.
          *
          *     Look up the address of a suggestion: Operation `lookup.address.details`. Counted as an API call. At most 120 paid calls by this key per minute.
          */
@@ -1362,34 +1362,34 @@ export interface components {
             /** @description When this was so */
             at: components["schemas"]["Instant"];
         };
-        /** @description The phone at a glance */
+        /** @description An overview of the phone */
         PhoneState: {
-            /** @description Whether registration and numbers are test ones */
+            /** @description Whether registration and numbers are in test mode */
             testMode: boolean;
-            /** @description Whether the built-in carrier serves this installation */
+            /** @description Whether this installation uses the carrier simulator */
             mock: boolean;
             /** @description The funds */
             balanceMicros: components["schemas"]["Micros"];
-            /** @description What this caller may spend: funds, and room in every limit */
+            /** @description What this caller may spend, within the funds and every limit */
             availableMicros: components["schemas"]["Micros"];
             /** @description Whether the company pays by card */
             paysByCard: boolean;
-            /** @description Whether its card was refused */
+            /** @description Whether its card payments fail */
             cardFailing: boolean;
-            /** @description What a month of another local number costs */
+            /** @description Monthly price of another local number */
             nextNumberMicros: components["schemas"]["Micros"];
-            /** @description What a month of another toll-free number costs */
+            /** @description Monthly price of another toll-free number */
             nextTollFreeMicros: components["schemas"]["Micros"];
-            /** @description Each number that the company holds */
+            /** @description The numbers that the company holds */
             numbers: components["schemas"]["PhoneNumber"][];
-            /** @description When its pages passed their check; null: never */
+            /** @description When its pages passed their check, or null */
             pagesPassedAt: components["schemas"]["Instant"] | null;
             /**
-             * @description How registration of texting stands
+             * @description Status of the texting registration
              * @enum {string}
              */
             texting: "not_sent" | "waiting" | "action_needed" | "rejected" | "approved";
-            /** @description What was saved; null: nothing */
+            /** @description The saved business details, or null */
             business: {
                 [key: string]: unknown;
             } | null;
@@ -1400,30 +1400,30 @@ export interface components {
         PhoneNumber: {
             /** @description Id of the number */
             id: string;
-            /** @description In full: `+1` and ten digits */
+            /** @description E.164: `+1` and ten digits */
             number: string;
             /**
              * @description Local, or toll-free
              * @enum {string}
              */
             kind: "local" | "toll_free";
-            /** @description Its town; null where there is none */
+            /** @description Its town, or null */
             locality: string | null;
-            /** @description Its state, two letters; null where there is none */
+            /** @description Its state, two letters, or null */
             region: string | null;
-            /** @description Whether it sends and gets texts */
+            /** @description Whether it sends and receives texts */
             sms: boolean;
-            /** @description Whether it gets texts with pictures */
+            /** @description Whether it receives texts with pictures */
             mms: boolean;
             /** @description Whether it takes calls */
             voice: boolean;
-            /** @description What the next month costs, micro-dollars */
+            /** @description Price of the next month, micro-dollars */
             monthlyMicros: number;
-            /** @description Rent is paid until then; null for a number that costs none */
+            /** @description Rent is paid until then; null for a free number */
             paidThrough: components["schemas"]["Instant"] | null;
-            /** @description When it was bought, or came with the company */
+            /** @description When it was bought, or the company was created */
             boughtAt: components["schemas"]["Instant"];
-            /** @description Its rent was refused: nothing goes out from it, and it is let go then; else null */
+            /** @description Set if its rent was refused: it sends nothing, and is released at this time */
             releasedUnlessPaidBy: components["schemas"]["Instant"] | null;
         };
         /** @description A text, in either direction */
@@ -1433,32 +1433,32 @@ export interface components {
             /** @description Id of the company's number */
             numberId: string;
             /**
-             * @description `in` for one that came to the company
+             * @description `in`: the company received it; `out`: it sent it
              * @enum {string}
              */
             direction: "in" | "out";
-            /** @description Who sent it; null once it was erased */
+            /** @description The sender; null after erasure */
             from: string | null;
-            /** @description Who it is to; null once it was erased */
+            /** @description The recipient; null after erasure */
             to: string | null;
-            /** @description What it says; null once it was erased */
+            /** @description The text; null after erasure */
             body: string | null;
-            /** @description How many pictures and other files came with it */
+            /** @description Number of attached files */
             media: number;
             /**
-             * @description How its way stands; `received` for one that came
+             * @description Delivery status; `received` for incoming texts
              * @enum {string}
              */
             status: "queued" | "sent" | "delivered" | "failed" | "received";
-            /** @description Why it failed, in the carrier's word */
+            /** @description The carrier's error code */
             errorCode: string | null;
-            /** @description Id of the key that sent it; null for none */
+            /** @description Id of the key that sent it; null if no key did */
             apiKeyId: string | null;
-            /** @description When it was recorded: what `since` is compared with */
+            /** @description When it was recorded; `since` compares with it */
             createdAt: components["schemas"]["Instant"];
         };
         ListMessagesAnswer: {
-            /** @description The newest 200 after `since`, the oldest of them first */
+            /** @description The newest 200 after `since`, oldest first */
             messages: components["schemas"]["Message"][];
             /** @description The `cursor` of those before these; absent where there are none */
             nextCursor?: string;
@@ -1466,42 +1466,42 @@ export interface components {
         SendTextRequest: {
             /** @description Full phone number of the recipient */
             to: string;
-            /** @description What it says */
+            /** @description The text */
             body: string;
-            /** @description One of the company's texting numbers or its id; default the first */
+            /** @description One of the company's texting numbers, or its id; default: the first */
             from?: string;
         };
         SendTextAnswer: {
             /** @description Id of the text */
             id: string;
             /**
-             * @description It is handed to the carrier next
+             * @description It is passed to the carrier next
              * @constant
              */
             status: "queued";
-            /** @description The company's number that it is sent from */
+            /** @description The company's sending number */
             from: string;
             /** @description The recipient's number */
             to: string;
-            /** @description What it says, with the opt-out line where that was added */
+            /** @description The text, with the opt-out line if it was added */
             body: string;
         };
-        /** @description How texting and numbers are set up */
+        /** @description The settings of texting and numbers */
         PhoneSettings: {
-            /** @description For all numbers */
+            /** @description Settings for all numbers */
             texting: components["schemas"]["TextingSettings"];
-            /** @description Each number that the company holds */
+            /** @description The numbers that the company holds */
             numbers: components["schemas"]["NumberSettings"][];
         };
-        /** @description How the company's texting answers */
+        /** @description The company's texting settings */
         TextingSettings: {
-            /** @description What an opt-out is answered with */
+            /** @description Reply to an opt-out */
             optOutReply: string;
-            /** @description What an opt-in is answered with */
+            /** @description Reply to an opt-in */
             optInReply: string;
-            /** @description What HELP is answered with */
+            /** @description Reply to HELP */
             helpReply: string;
-            /** @description Replies that carriers like to see, once business and pages are saved */
+            /** @description Replies that carriers expect, once business and pages are saved */
             suggested: {
                 /** @description For an opt-out */
                 optOutReply: string;
@@ -1510,147 +1510,147 @@ export interface components {
                 /** @description For HELP */
                 helpReply: string;
             };
-            /** @description Words that opt out beside STOP and its kind */
+            /** @description Opt-out words in addition to STOP and its variants */
             extraOptOutWords: string[];
-            /** @description Whether the first text to somebody tells how to stop */
+            /** @description Whether the first text to a person explains how to stop */
             optOutLine: boolean;
-            /** @description When the carrier's own replies were last made to say this; null for never */
+            /** @description When the carrier last confirmed these replies, or null */
             repliesAppliedAt: components["schemas"]["Instant"] | null;
         };
-        /** @description How a number is set up */
+        /** @description The settings of a number */
         NumberSettings: {
             /** @description Id of the number */
             id: string;
-            /** @description In full */
+            /** @description E.164 */
             number: string;
             /** @description Whether it takes calls */
             voice: boolean;
-            /** @description Whether it sends and gets texts */
+            /** @description Whether it sends and receives texts */
             sms: boolean;
-            /** @description What the company calls it */
+            /** @description The company's name for it */
             label: string | null;
             /**
-             * @description All phones at once, or one after another
+             * @description `all`: all phones concurrently; `order`: one after another
              * @enum {string}
              */
             ringMode: "all" | "order";
-            /** @description Whose phones ring; none: straight to voicemail */
+            /** @description The phones that ring; if empty, calls go to voicemail */
             ringTo: {
-                /** @description In full */
+                /** @description E.164 */
                 phone: string;
-                /** @description Whose it is */
+                /** @description Name of the person */
                 name: string | null;
             }[];
-            /** @description How long they ring, or each of them */
+            /** @description How long they ring; with `order`, how long each rings */
             ringSeconds: number;
-            /** @description Whether who answers presses 1 */
+            /** @description Whether the person who answers must press 1 */
             screenCalls: boolean;
             /** @description Whether calls are recorded */
             recordCalls: boolean;
-            /** @description What both hear before a recording */
+            /** @description Spoken to both sides before a recording */
             recordingNotice: string;
             /** @description Whether callers can leave a message */
             voicemail: boolean;
-            /** @description What they hear before; null: usual words */
+            /** @description Spoken before a voicemail; null: the default greeting */
             voicemailGreeting: string | null;
-            /** @description What an opt-out to this number is answered with; null: as texting says */
+            /** @description Reply to an opt-out sent to this number; null: the reply for all numbers */
             optOutReply: string | null;
         };
         ChangePhoneSettingsRequest: {
-            /** @description What changes of texting */
+            /** @description Changes of texting */
             texting?: {
-                /** @description What an opt-out is answered with */
+                /** @description Reply to an opt-out */
                 optOutReply?: string;
-                /** @description What an opt-in is answered with */
+                /** @description Reply to an opt-in */
                 optInReply?: string;
-                /** @description What HELP is answered with */
+                /** @description Reply to HELP */
                 helpReply?: string;
-                /** @description Up to 20 words that opt out beside STOP and its kind */
+                /** @description Up to 20 opt-out words in addition to STOP and its variants */
                 extraOptOutWords?: string[];
-                /** @description Whether a first text tells how to stop */
+                /** @description Whether the first text to a person explains how to stop */
                 optOutLine?: boolean;
             };
-            /** @description What changes of up to 50 numbers */
+            /** @description Changes of up to 50 numbers */
             numbers?: {
-                /** @description Which number */
+                /** @description Id of the number */
                 id: string;
-                /** @description What the company calls it */
+                /** @description The company's name for it */
                 label?: string | null;
                 /**
-                 * @description All at once, or one after another
+                 * @description `all`: all phones concurrently; `order`: one after another
                  * @enum {string}
                  */
                 ringMode?: "all" | "order";
-                /** @description Up to 5 phones; none: straight to voicemail */
+                /** @description Up to 5 phones; if empty, calls go to voicemail */
                 ringTo?: {
-                    /** @description Full number of a country that is switched on */
+                    /** @description E.164, in an enabled country */
                     phone: string;
-                    /** @description Whose it is */
+                    /** @description Name of the person */
                     name?: string | null;
                 }[];
-                /** @description How long they ring, or each of them */
+                /** @description How long they ring; with `order`, how long each rings */
                 ringSeconds?: number;
-                /** @description Whether who answers presses 1 */
+                /** @description Whether the person who answers must press 1 */
                 screenCalls?: boolean;
-                /** @description The first time with `acknowledgeRecording` */
+                /** @description Requires `acknowledgeRecording` the first time */
                 recordCalls?: boolean;
-                /** @description What both hear before a recording; null: usual words */
+                /** @description Spoken to both sides before a recording; null: the default */
                 recordingNotice?: string | null;
                 /** @description Whether callers can leave a message */
                 voicemail?: boolean;
-                /** @description What they hear before; null: usual */
+                /** @description Spoken before a voicemail; null: the default */
                 voicemailGreeting?: string | null;
-                /** @description Null: as `texting` says */
+                /** @description Null: the reply in `texting` */
                 optOutReply?: string | null;
-                /** @description You answer for it that whoever calls agrees to be recorded */
+                /** @description You take responsibility that callers agree to be recorded */
                 acknowledgeRecording?: boolean;
             }[];
-            /** @description The same, for all of them */
+            /** @description The same, for all numbers */
             acknowledgeRecording?: boolean;
         };
-        /** @description Who may not be texted */
+        /** @description People who must not be texted */
         OptOuts: {
-            /** @description Up to 500, what changed last first */
+            /** @description Up to 500, last changed first */
             optOuts: components["schemas"]["OptOut"][];
         };
-        /** @description Whether somebody may be texted */
+        /** @description Whether a person may be texted */
         OptOut: {
-            /** @description Whose; null once it was erased */
+            /** @description The person's number; null after erasure */
             phone: string | null;
             /**
-             * @description `out`: may not be texted; `in`: opted in again
+             * @description `out`: must not be texted; `in`: opted in again
              * @enum {string}
              */
             status: "out" | "in";
-            /** @description The word that was texted; null for none */
+            /** @description The word that was texted, or null */
             keyword: string | null;
             /**
-             * @description Whether it was texted or came by the API
+             * @description Whether it came by text or through the API
              * @enum {string}
              */
             source: "text" | "api";
-            /** @description When it changed last */
+            /** @description When it last changed */
             at: components["schemas"]["Instant"];
-            /** @description Since when the status is what it is */
+            /** @description When the current status began */
             since: components["schemas"]["Instant"];
         };
         AddOptOutRequest: {
-            /** @description Full phone number, such as +14155550123 */
+            /** @description Phone number in E.164, such as +14155550123 */
             phone: string;
         };
         RemoveOptOutRequest: {
-            /** @description Full phone number, such as +14155550123 */
+            /** @description Phone number in E.164, such as +14155550123 */
             phone?: string;
         };
-        /** @description Somebody agreed to be texted */
+        /** @description A person's consent to be texted */
         OptIn: {
             /** @description Id of the opt-in */
             id: string;
-            /** @description Who agreed; null once it was erased */
+            /** @description The person's number; null after erasure */
             phone: string | null;
-            /** @description Null where it was not said, or was erased */
+            /** @description Null if not given, or after erasure */
             firstName: string | null;
-            /** @description Whether they agreed to texts about what they asked for */
+            /** @description Whether they agreed to texts about the service */
             service: boolean;
             /** @description Whether they agreed to offers */
             offers: boolean;
@@ -1659,58 +1659,58 @@ export interface components {
              * @enum {string}
              */
             method: "web" | "phone" | "paper" | "text";
-            /** @description The page of the form; null for none */
+            /** @description The page of the form, or null */
             sourceUrl: string | null;
             /** @description When they agreed */
             createdAt: components["schemas"]["Instant"];
         };
         ListOptInsAnswer: {
-            /** @description The newest first, up to 500 */
+            /** @description Newest first, up to 500 */
             optins: components["schemas"]["OptIn"][];
         };
         /** @description A number for sale */
         OfferedNumber: {
-            /** @description In full: `+1` and ten digits */
+            /** @description E.164: `+1` and ten digits */
             number: string;
             /**
              * @description Local, or toll-free
              * @enum {string}
              */
             kind: "local" | "toll_free";
-            /** @description Its town; null where there is none */
+            /** @description Its town, or null */
             locality: string | null;
-            /** @description Its state, two letters; null where there is none */
+            /** @description Its state, two letters, or null */
             region: string | null;
-            /** @description Whether it sends and gets texts */
+            /** @description Whether it sends and receives texts */
             sms: boolean;
-            /** @description Whether it gets texts with pictures */
+            /** @description Whether it receives texts with pictures */
             mms: boolean;
             /** @description Whether it takes calls */
             voice: boolean;
         };
         SearchNumbersAnswer: {
-            /** @description Up to 20; none is kept for anybody */
+            /** @description Up to 20; none is reserved */
             numbers: components["schemas"]["OfferedNumber"][];
         };
         BuyNumberRequest: {
-            /** @description One that a search showed: `+1` and ten digits */
+            /** @description A number from a search: `+1` and ten digits */
             number: string;
-            /** @description Its town, where the carrier does not say it */
+            /** @description Its town, if the carrier does not report one */
             locality?: string | null;
-            /** @description Its state, where the carrier does not say it */
+            /** @description Its state, if the carrier does not report one */
             region?: string | null;
         };
         BuyNumberAnswer: {
-            /** @description The number, the company's from now on */
+            /** @description The number, which the company now holds */
             number: components["schemas"]["PhoneNumber"];
         };
         ReleaseNumberRequest: {
-            /** @description The number, by its id */
+            /** @description Id of the number */
             id: string;
         };
         ReleaseNumberAnswer: {
             /**
-             * @description It is gone; nothing of its rent comes back
+             * @description The number is released; its rent is not refunded
              * @constant
              */
             ok: true;
@@ -1724,164 +1724,164 @@ export interface components {
                 /** @description In English */
                 name: string;
             }[];
-            /** @description Countries that the company switches itself */
+            /** @description Countries that the company can enable itself */
             selfServe: {
                 /** @description Two letters (ISO 3166) */
                 code: string;
                 /** @description In English */
                 name: string;
-                /** @description What its numbers begin with */
+                /** @description The prefixes of its numbers */
                 prefixes: string[];
-                /** @description Whether it is switched on */
+                /** @description Whether the company enabled it */
                 on: boolean;
-                /** @description What it costs */
+                /** @description The prices */
                 price: {
                     /** @description A segment of a text */
                     textMicros: components["schemas"]["Micros"];
-                    /** @description A minute of a call that is forwarded there */
+                    /** @description A minute of a call forwarded there */
                     callMicros: components["schemas"]["Micros"];
                 };
             }[];
-            /** @description Countries that support adds */
+            /** @description Countries that support enables */
             support: {
                 /** @description Two letters (ISO 3166) */
                 code: string;
                 /** @description In English */
                 name: string;
-                /** @description What its numbers begin with */
+                /** @description The prefixes of its numbers */
                 prefixes: string[];
                 /** @description A segment of a text */
                 textMicros: components["schemas"]["Micros"];
-                /** @description A minute of a call that is forwarded there */
+                /** @description A minute of a call forwarded there */
                 callMicros: components["schemas"]["Micros"];
-                /** @description Whether support added it for the company */
+                /** @description Whether support enabled it for the company */
                 on: boolean;
             }[];
-            /** @description What the prices are made from */
+            /** @description How the prices are calculated */
             pricing: {
-                /** @description Of the carrier's price; null: no list was loaded */
+                /** @description Factor on the carrier's price; null if no price list was loaded */
                 markup: number | null;
-                /** @description The day of the carrier's list; or null */
+                /** @description Date of the carrier's price list, or null */
                 carrierPricesFrom: string | null;
             };
         };
         SwitchDestinationRequest: {
             /** @description Two letters, such as GB */
             country: string;
-            /** @description Whether it is to be reached */
+            /** @description Whether texts and calls to it are enabled */
             on: boolean;
         };
-        /** @description A call that came to a number of the company's */
+        /** @description An incoming call to a number of the company */
         Call: {
             /** @description Id of the call */
             id: string;
             /**
-             * @description Every call comes to the company: none is placed
+             * @description Always `in`: companies place no calls
              * @constant
              */
             direction: "in";
-            /** @description Who called; null where no number was shown, or once erased */
+            /** @description The caller's number; null if withheld, or after erasure */
             from: string | null;
-            /** @description The company's number; null once erased */
+            /** @description The company's number; null after erasure */
             to: string | null;
-            /** @description Who took it; null where nobody did, or once erased */
+            /** @description The phone that took the call; null if none did, or after erasure */
             forwardedTo: string | null;
             /**
-             * @description How far it has come
+             * @description State of the call
              * @enum {string}
              */
             status: "ringing" | "in_progress" | "completed";
-            /** @description What it came to; null while it lasts */
+            /** @description How it ended; null during the call */
             outcome: ("answered" | "voicemail" | "missed") | null;
-            /** @description How long it lasted once answered, each second that began counted */
+            /** @description Duration after the answer, in started seconds */
             seconds: number;
-            /** @description Whether it was recorded as it was spoken; that may have been deleted since */
+            /** @description Whether it was recorded, even if the recording was deleted */
             recorded: boolean;
-            /** @description How long that recording was; 0 for none */
+            /** @description Length of the recording, seconds; 0 if there was none */
             recordingSeconds: number;
-            /** @description How long the voicemail was that was left, also once deleted; null for none */
+            /** @description Length of the voicemail, seconds, even if it was deleted; null if there was none */
             voicemailSeconds: number | null;
-            /** @description What its minutes cost, less what came back of them */
+            /** @description The price of its minutes, less refunds */
             chargedMicros: number;
-            /** @description When the call came: what `since` is compared with */
+            /** @description When the call came in; `since` compares with it */
             createdAt: components["schemas"]["Instant"];
         };
         ListCallsAnswer: {
-            /** @description The newest 200 after `since`, the oldest of them first */
+            /** @description The newest 200 after `since`, oldest first */
             calls: components["schemas"]["Call"][];
             /** @description The `cursor` of those before these; absent where there are none */
             nextCursor?: string;
         };
-        /** @description A call of which audio is held */
+        /** @description A call with stored audio */
         Recording: {
             /** @description Id of the call */
             id: string;
             /**
-             * @description `in` for a call that came to the company
+             * @description `in` for an incoming call
              * @enum {string}
              */
             direction: "in" | "out";
-            /** @description Who called; null where they showed no number, or it was erased */
+            /** @description The caller's number; null if withheld, or after erasure */
             from: string | null;
-            /** @description Which number was called; null once it was erased */
+            /** @description The called number; null after erasure */
             to: string | null;
-            /** @description When the call came: what `before` is compared with */
+            /** @description When the call came in; `before` compares with it */
             createdAt: components["schemas"]["Instant"];
-            /** @description The call as it was spoken; null where none is held */
+            /** @description The recording of the conversation; null if none is stored */
             recording: {
-                /** @description How long it is */
+                /** @description Length in seconds */
                 seconds: number;
             } | null;
-            /** @description What the caller left behind the greeting; null where none is held */
+            /** @description The voicemail that the caller left; null if none is stored */
             voicemail: {
-                /** @description How long it is */
+                /** @description Length in seconds */
                 seconds: number;
             } | null;
         };
         ListRecordingsAnswer: {
-            /** @description The newest call first */
+            /** @description Newest call first */
             recordings: components["schemas"]["Recording"][];
         };
         ReadKeepRecordingsAnswer: {
-            /** @description Days from the call on; null: until somebody deletes it */
+            /** @description Days after the call; null: until it is deleted */
             days: (30 | 90 | 365) | null;
         };
         KeepRecordingsRequest: {
-            /** @description Days from the call on; null: until somebody deletes it */
+            /** @description Days after the call; null: until it is deleted */
             days: (30 | 90 | 365) | null;
         };
         KeepRecordingsAnswer: {
-            /** @description Days from the call on; null: until somebody deletes it */
+            /** @description Days after the call; null: until it is deleted */
             days: (30 | 90 | 365) | null;
         };
         DeleteRecordingAnswer: {
-            /** @description How many were, also such as were still on their way; 0 for none */
+            /** @description Number of deleted recordings, including those not yet stored */
             deleted: number;
         };
         SaveBusinessRequest: {
-            /** @description As it is registered */
+            /** @description The registered name */
             legalName: string;
-            /** @description What people know it by; default its legal name */
+            /** @description The name that customers know; default: the legal name */
             brandName?: string | null;
             /**
-             * @description What it is
+             * @description The legal form
              * @enum {string}
              */
             entityType: "llc" | "corporation" | "partnership" | "cooperative" | "nonprofit" | "sole_proprietor";
-            /** @description Its tax number; not for a sole proprietor */
+            /** @description Tax number; not required for a sole proprietor */
             ein?: string | null;
             /**
-             * @description What it works in
+             * @description The industry
              * @enum {string}
              */
             industry: "AGRICULTURE" | "COMMUNICATION" | "CONSTRUCTION" | "EDUCATION" | "ENERGY" | "ENTERTAINMENT" | "FINANCIAL" | "GAMBLING" | "GOVERNMENT" | "HEALTHCARE" | "HOSPITALITY" | "HUMAN_RESOURCES" | "INSURANCE" | "LEGAL" | "MANUFACTURING" | "NGO" | "POLITICAL" | "POSTAL" | "PROFESSIONAL" | "REAL_ESTATE" | "RETAIL" | "TECHNOLOGY" | "TRANSPORTATION";
-            /** @description Its site */
+            /** @description The website */
             website?: string | null;
             /** @description Street and number */
             street: string;
-            /** @description More of the street */
+            /** @description Second line of the street */
             street2?: string | null;
-            /** @description Town */
+            /** @description City */
             city: string;
             /** @description State; two letters in the US */
             region: string;
@@ -1889,195 +1889,195 @@ export interface components {
             postalCode: string;
             /** @description Two letters; default US */
             country?: string;
-            /** @description First name of whom carriers may ask */
+            /** @description First name of the contact for carriers */
             repFirstName: string;
-            /** @description Last name of whom carriers may ask */
+            /** @description Last name of the contact for carriers */
             repLastName: string;
             /**
              * Format: email
-             * @description Their address
+             * @description Email address of the contact
              */
             repEmail: string;
-            /** @description Their number */
+            /** @description Phone number of the contact */
             repPhone: string;
-            /** @description What they are called */
+            /** @description Job title of the contact */
             repTitle?: string | null;
-            /** @description What they are */
+            /** @description Position of the contact */
             repPosition?: ("CEO" | "CFO" | "GM" | "VP" | "Director" | "General Counsel" | "Other") | null;
-            /** @description Where it is listed, such as NASDAQ */
+            /** @description Stock exchange, such as NASDAQ */
             stockExchange?: string | null;
-            /** @description What it is listed as */
+            /** @description Stock ticker */
             stockTicker?: string | null;
         };
         SaveBusinessAnswer: {
             /**
-             * @description It was saved
+             * @description The details were saved
              * @constant
              */
             ok: true;
         };
-        /** @description The pages of texting registration */
+        /** @description The pages of a texting registration */
         TextingPages: {
-            /** @description Served from here, or the company's own; null before anything was saved */
+            /** @description Hosted here, or on the company's own site; null before anything was saved */
             mode: ("hosted" | "own_site") | null;
-            /** @description Where hosted pages are served; null: nowhere so far */
+            /** @description Host name of hosted pages, or null */
             hostname: string | null;
-            /** @description What people are texted about */
+            /** @description The subject of the texts */
             services: string | null;
-            /** @description Whether they are texted offers, too */
+            /** @description Whether offers are texted too */
             offers: boolean | null;
-            /** @description At most so many texts a month */
+            /** @description Maximum number of offers a month */
             offersPerMonth: number | null;
-            /** @description Whether people agree on the phone as well */
+            /** @description Whether people also opt in by phone */
             optinPhone: boolean | null;
-            /** @description Whether people agree on paper as well */
+            /** @description Whether people also opt in on paper */
             optinPaper: boolean | null;
-            /** @description Where people get help by phone */
+            /** @description Phone number for help */
             supportPhone: string | null;
-            /** @description Where they get it by mail */
+            /** @description Email address for help */
             supportEmail: string | null;
-            /** @description The page on which people agree, of an own site; null for none */
+            /** @description The opt-in page of an own site, or null */
             ownTextUrl: string | null;
-            /** @description The terms of an own site; null for none */
+            /** @description The terms of an own site, or null */
             ownTermsUrl: string | null;
-            /** @description What is said of privacy of an own site; null for none */
+            /** @description The privacy policy of an own site, or null */
             ownPrivacyUrl: string | null;
-            /** @description Whether `hostname` leads here; null where it is null */
+            /** @description The status of `hostname`; null if `hostname` is null */
             domain: components["schemas"]["PageDomain"] | null;
-            /** @description A host name under the first connected domain; null where none is connected */
+            /** @description A host name under the first connected domain; null if none is connected */
             suggestedHostname: string | null;
-            /** @description Where people read them; null: nowhere so far */
+            /** @description The public URLs, or null */
             liveUrls: components["schemas"]["PageUrls"] | null;
-            /** @description Where they can be looked at before; null before anything was saved */
+            /** @description The preview URLs; null before anything was saved */
             previewUrls: components["schemas"]["PageUrls"] | null;
         };
-        /** @description Whether the host name of pages leads here */
+        /** @description The status of the pages' host name */
         PageDomain: {
             /** @description The host name of the pages */
             hostname: string;
             /**
-             * @description As an app address stands; `not_connected`: the host name is none of the company's
+             * @description The status of an app address; `not_connected`: the host name belongs to no domain of the company
              * @enum {string}
              */
             status: "not_connected" | "waiting_dns" | "waiting_certificate" | "live" | "failed";
-            /** @description What is wrong; null where nothing is */
+            /** @description The problem, or null */
             error: string | null;
-            /** @description What a CNAME record of the host name points to */
+            /** @description The target for a CNAME record of the host name */
             target: string;
         };
-        /** @description Where the three pages are */
+        /** @description The URLs of the three pages */
         PageUrls: {
-            /** @description Where people agree */
+            /** @description The opt-in form */
             texts: string;
             /** @description The terms */
             terms: string;
-            /** @description What is said of privacy */
+            /** @description The privacy policy */
             privacy: string;
         };
         SaveTextingPagesRequest: {
             /**
-             * @description Served from here, or the company's own
+             * @description Hosted here, or on the company's own site
              * @enum {string}
              */
             mode: "hosted" | "own_site";
-            /** @description Where hosted pages are served, under a connected domain */
+            /** @description Host name of hosted pages, under a connected domain */
             hostname?: string | null;
-            /** @description What people are texted about */
+            /** @description The subject of the texts */
             services: string;
-            /** @description Whether they are texted offers, too */
+            /** @description Whether offers are texted too */
             offers: boolean;
-            /** @description At most so many texts a month */
+            /** @description Maximum number of offers a month */
             offersPerMonth: number;
-            /** @description Whether people agree on the phone as well */
+            /** @description Whether people also opt in by phone */
             optinPhone: boolean;
-            /** @description Whether people agree on paper as well */
+            /** @description Whether people also opt in on paper */
             optinPaper: boolean;
-            /** @description Where people get help by phone */
+            /** @description Phone number for help */
             supportPhone: string;
             /**
              * Format: email
-             * @description Where they get it by mail
+             * @description Email address for help
              */
             supportEmail: string;
-            /** @description The page on which people agree, of an own site */
+            /** @description The opt-in page of an own site */
             ownTextUrl?: string | null;
-            /** @description Its terms */
+            /** @description The terms page of an own site */
             ownTermsUrl?: string | null;
-            /** @description What it says of privacy */
+            /** @description The privacy page of an own site */
             ownPrivacyUrl?: string | null;
         };
-        /** @description What a check of the pages came to */
+        /** @description The result of a page check */
         PagesCheck: {
-            /** @description Whether carriers would find nothing to refuse */
+            /** @description Whether carriers would accept the pages */
             passed: boolean;
-            /** @description What they would refuse; none where they passed */
+            /** @description Problems that carriers would reject; empty if the pages passed */
             problems: {
                 /**
-                 * @description On which page
+                 * @description The page
                  * @enum {string}
                  */
                 page: "texts" | "terms" | "privacy";
                 /**
-                 * @description What is wrong, in a word
+                 * @description Code of the problem
                  * @enum {string}
                  */
                 code: "unreachable" | "not_https" | "login_needed" | "wrong_brand" | "no_consent_text" | "box_ticked" | "box_required" | "no_frequency" | "no_rates" | "no_stop" | "no_help" | "no_terms_link" | "no_privacy_link" | "no_sharing_sentence" | "says_it_shares" | "no_contact" | "placeholder_text" | "too_large" | "too_slow" | "blocked_address";
-                /** @description What is wrong */
+                /** @description Description of the problem */
                 message: string;
             }[];
-            /** @description Where the domain of hosted pages stands; they pass only where it is `live`. Null: an own site */
+            /** @description Status of the domain of hosted pages, which pass only if it is `live`; null for an own site */
             domainStatus: ("not_connected" | "waiting_dns" | "waiting_certificate" | "live" | "failed") | null;
-            /** @description What is wrong with it; null where nothing is */
+            /** @description The problem of the domain, or null */
             domainError: string | null;
         };
-        /** @description A texting campaign, or what comes before it */
+        /** @description A texting campaign, or the steps that are missing before it */
         Campaign: {
             /**
-             * @description What comes first was saved
+             * @description All earlier steps are saved
              * @constant
              */
             ready: true;
-            /** @description Whether a campaign was saved; else its fields are null */
+            /** @description Whether a campaign was saved; otherwise its fields are null */
             saved: boolean;
-            /** @description How much is texted, or by whom */
+            /** @description The volume of texts, or the kind of sender */
             brandType: ("low_volume" | "standard" | "sole_proprietor") | null;
-            /** @description Whether its fee was paid, so that sending it costs nothing */
+            /** @description Whether its fee is paid, so that sending it is free */
             setupPaid: boolean;
-            /** @description Whether it is about loans the company gives */
+            /** @description Whether it is about loans that the company offers */
             directLending: boolean | null;
-            /** @description What is texted, and to whom */
+            /** @description The purpose and the audience of the texts */
             description: string | null;
-            /** @description How people agree to it */
+            /** @description How people opt in */
             messageFlow: string | null;
-            /** @description Texts as they are sent */
+            /** @description Sample texts */
             samples: string[];
-            /** @description Whether a sample has a link, as carriers are told */
+            /** @description Whether a sample has a link */
             hasLinks: boolean;
             /** @description Whether a sample has a phone number */
             hasPhone: boolean;
-            /** @description What a reviewer would refuse; none before the pages were looked at */
+            /** @description Problems that a reviewer would reject; empty before the pages were checked */
             problems: {
-                /** @description `pages.` and a page, or a field: `samples.0` */
+                /** @description `pages.` and a page, or a field such as `samples.0` */
                 where: string;
-                /** @description What is wrong, in a word */
+                /** @description Code of the problem */
                 code: string;
-                /** @description And in a sentence */
+                /** @description Description of the problem */
                 message: string;
             }[];
-            /** @description What reviews cost */
+            /** @description The fees of reviews */
             fees: {
-                /** @description A review of the business; of a low-volume one if none is said */
+                /** @description Review of the business; low-volume if no brand type is saved */
                 brandMicros: components["schemas"]["Micros"];
-                /** @description A review of the campaign */
+                /** @description Review of the campaign */
                 campaignMicros: components["schemas"]["Micros"];
-                /** @description What rush costs besides */
+                /** @description Additional fee for rush */
                 rushMicros: components["schemas"]["Micros"];
-                /** @description What sending the campaign costs now, without rush */
+                /** @description Price of sending the campaign now, without rush */
                 dueMicros: components["schemas"]["Micros"];
             };
-            /** @description Whether the built-in carrier serves this installation */
+            /** @description Whether this installation uses the carrier simulator */
             mock: boolean;
-            /** @description How texting answers, as carriers are told */
+            /** @description The replies to keywords */
             replies: {
                 /** @description To START */
                 optInReply: string;
@@ -2088,76 +2088,76 @@ export interface components {
             };
         } | {
             /**
-             * @description Something comes first
+             * @description Earlier steps are missing
              * @constant
              */
             ready: false;
-            /** @description What: `business`, `pages` */
+            /** @description The missing steps: `business`, `pages` */
             missing: string[];
         };
         SaveCampaignRequest: {
             /**
-             * @description How much is texted, or by whom
+             * @description The volume of texts, or the kind of sender
              * @enum {string}
              */
             brandType: "low_volume" | "standard" | "sole_proprietor";
-            /** @description What is texted, and to whom */
+            /** @description The purpose and the audience of the texts */
             description: string;
-            /** @description How people agree to it */
+            /** @description How people opt in */
             messageFlow: string;
-            /** @description 2 to 5 texts as they are sent */
+            /** @description 2 to 5 sample texts */
             samples: string[];
-            /** @description Whether it is about loans that the company gives */
+            /** @description Whether it is about loans that the company offers */
             directLending: boolean;
         };
-        /** @description A campaign that is not saved */
+        /** @description An unsaved draft of a campaign */
         CampaignDraft: {
-            /** @description What is texted, and to whom */
+            /** @description The purpose and the audience of the texts */
             description: string;
-            /** @description How people agree to it */
+            /** @description How people opt in */
             messageFlow: string;
-            /** @description Texts as they are sent */
+            /** @description Sample texts */
             samples: string[];
             /** @description Whether a sample has a link */
             hasLinks: boolean;
             /** @description Whether a sample has a phone number */
             hasPhone: boolean;
-            /** @description Whether it is about loans the company gives */
+            /** @description Whether it is about loans that the company offers */
             directLending: boolean;
-            /** @description What people are texted who agreed */
+            /** @description The text that confirms an opt-in */
             optInMessage: string;
-            /** @description What HELP is answered with */
+            /** @description The reply to HELP */
             helpMessage: string;
-            /** @description What the pages say of privacy */
+            /** @description The privacy policy */
             privacyUrl: string;
-            /** @description Their terms */
+            /** @description The terms */
             termsUrl: string;
         };
-        /** @description How registration of texting stands */
+        /** @description The status of the texting registration */
         RegistrationStatus: {
-            /** @description Whether registration and numbers are test ones */
+            /** @description Whether registration and numbers are in test mode */
             testMode: boolean;
-            /** @description Whether the built-in carrier serves this installation */
+            /** @description Whether this installation uses the carrier simulator */
             mock: boolean;
             /**
-             * @description The worst of all parts that could be sent by now
+             * @description The worst status of all parts that can be sent
              * @enum {string}
              */
             overall: "not_sent" | "waiting" | "action_needed" | "rejected" | "approved";
-            /** @description What is sent one after the other */
+            /** @description The parts, in the order of sending */
             parts: {
                 /** @description `business`, `campaign`, or `number:` and a number's id */
                 part: string;
                 /**
-                 * @description How it stands
+                 * @description Status of the part
                  * @enum {string}
                  */
                 status: "not_sent" | "waiting" | "action_needed" | "rejected" | "approved";
-                /** @description What carriers said */
+                /** @description The carriers' reasons */
                 reasons: string[];
             }[];
             /**
-             * @description Whether a number takes calls
+             * @description `approved` if a number takes calls
              * @enum {string}
              */
             calling: "not_sent" | "waiting" | "action_needed" | "rejected" | "approved";
@@ -2166,19 +2166,19 @@ export interface components {
         };
         SubmitCampaignRequest: {
             /**
-             * @description Whether it is reviewed sooner, for a fee
+             * @description Whether the campaign is reviewed sooner, for an additional fee
              * @default false
              */
             rush: boolean;
         };
         SubmitBusinessRequest: {
             /**
-             * @description How much is texted, or by whom
+             * @description The volume of texts, or the kind of sender
              * @enum {string}
              */
             brandType: "low_volume" | "standard" | "sole_proprietor";
             /**
-             * @description Whether it is meant: a paid review ends test mode, and what was tested
+             * @description Whether this is a real, paid review, which ends test mode and its test results
              * @default false
              */
             live: boolean;
@@ -2186,63 +2186,63 @@ export interface components {
         SendEmailRequest: {
             /** @description An address at a verified sending domain; `Name <address>` works */
             from: string;
-            /** @description Who gets it: an address, or 1 to 50; each gets a mail of their own */
+            /** @description One address, or a list of 1 to 50; each recipient gets a separate email */
             to: string | string[];
-            /** @description What it is about */
+            /** @description The subject */
             subject: string;
-            /** @description What it says, as plain text */
+            /** @description The content as plain text */
             text?: string;
-            /** @description What it says, as HTML */
+            /** @description The content as HTML */
             html?: string;
-            /** @description Where answers go; default `from` */
+            /** @description Address for replies; default: `from` */
             replyTo?: string;
         };
         SendEmailAnswer: {
-            /** @description Whose own server of mail has it */
+            /** @description Recipients whose mail server accepted it */
             delivered: string[];
-            /** @description Who gets it later, as far as anybody knows: it is tried for 72 hours */
+            /** @description Recipients that get it later; delivery is tried for 72 hours */
             queued: string[];
-            /** @description Who cannot be written to; they stay charged */
+            /** @description Recipients that cannot be reached; they stay charged */
             bounced: string[];
         };
         /** @description A domain that mail is sent from */
         SendingDomain: {
             /** @description Id of the sending domain */
             id: string;
-            /** @description Id of the connected domain that it is under */
+            /** @description Id of the connected domain above it */
             domainId: string;
-            /** @description What stands behind the @ */
+            /** @description The part after the @ of its addresses */
             domain: string;
             status: components["schemas"]["SendingStatus"];
-            /** @description What is wrong, or could be better; null for nothing */
+            /** @description Problems and recommendations, or null */
             error: string | null;
-            /** @description When its records were last seen; null before */
+            /** @description When its records were last checked, or null */
             checkedAt: components["schemas"]["Instant"] | null;
-            /** @description The connected domain that it is under */
+            /** @description The connected domain above it */
             parentDomain: string;
             parentStatus: components["schemas"]["DomainStatus"];
-            /** @description An address to send from */
+            /** @description A suggested sender address */
             suggestedSender: string;
         };
         /**
-         * @description `pending`: its records were not all seen yet; `verified`: mail can be sent from it; `failed`: its records have been wrong for three days
+         * @description `pending`: not all of its records were found yet; `verified`: it can send email; `failed`: its records have been wrong for three days
          * @enum {string}
          */
         SendingStatus: "pending" | "verified" | "failed";
         /**
-         * @description `waiting`: its registrar does not name our name servers yet; `live`: it does; `moved`: it did, and names others now
+         * @description `waiting`: its registrar does not name our name servers yet; `live`: it names them; `moved`: it named them, and now names others
          * @enum {string}
          */
         DomainStatus: "waiting" | "live" | "moved";
         ListSendingDomainsAnswer: {
-            /** @description The first one first */
+            /** @description In order of creation */
             domains: components["schemas"]["SendingDomain"][];
-            /** @description The addresses that mail was sent from within 90 days */
+            /** @description The addresses that sent mail within 90 days */
             senders: string[];
         };
         AddSendingDomainRequest: {
             /**
-             * @description Adds a sending domain; one that is one is answered as it is
+             * @description Adds a sending domain; an existing one is returned unchanged
              * @constant
              */
             action: "add";
@@ -2253,7 +2253,7 @@ export interface components {
         };
         CheckSendingDomainRequest: {
             /**
-             * @description Asks the world for its records now
+             * @description Queries DNS for its records now
              * @constant
              */
             action: "check";
@@ -2263,7 +2263,7 @@ export interface components {
         AddSendingDomainAnswer: {
             /** @description Id of the sending domain */
             id: string;
-            /** @description What stands behind the @ */
+            /** @description The part after the @ of its addresses */
             domain: string;
             status: components["schemas"]["SendingStatus"];
         };
@@ -2277,17 +2277,17 @@ export interface components {
             /** @description Its name */
             domain: string;
             status: components["schemas"]["DomainStatus"];
-            /** @description What its registrar is to name */
+            /** @description The name servers to set at the registrar */
             nameServers: string[];
-            /** @description What its registrar named when it was connected */
+            /** @description The name servers at the registrar when it was connected */
             replaces: string[];
-            /** @description Where it is registered; null where nobody says so */
+            /** @description The registrar; null if unknown */
             registrar: string | null;
-            /** @description Whether its registrar vouches for another signer */
+            /** @description Whether DNSSEC is on at the registrar */
             dnssecOn: boolean;
-            /** @description The sending domain of its own name */
+            /** @description The sending domain with the same name */
             email: components["schemas"]["SendingDomain"] | null;
-            /** @description All domains of the company, the first one first */
+            /** @description All domains of the company, in order of connection */
             domains: {
                 /** @description Id of the domain */
                 id: string;
@@ -2295,18 +2295,18 @@ export interface components {
                 domain: string;
                 status: components["schemas"]["DomainStatus"];
             }[];
-            /** @description Its records, beside the name servers */
+            /** @description Its records, without the name servers */
             records: components["schemas"]["DnsRecord"][];
-            /** @description The web addresses that lead to the app */
+            /** @description The web addresses of the app */
             appAddresses: components["schemas"]["AppAddress"][];
-            /** @description How its records were copied: what has another name was missed */
+            /** @description How its records were copied; records with other names were missed */
             copied: {
-                /** @description The names that were asked for, `@` for its own; null where all were given */
+                /** @description The queried names, `@` for the domain itself; null if the complete zone was read */
                 asked: string[] | null;
-                /** @description What could not be copied, a line each */
+                /** @description Records that could not be copied, one line each */
                 leftOut: string[];
             };
-            /** @description What to see to before its registrar is changed */
+            /** @description Problems to fix before the name servers are changed at the registrar */
             warnings: string[];
         };
         /** @description A DNS record */
@@ -2314,36 +2314,36 @@ export interface components {
             /** @description Id of the record */
             id: string;
             /**
-             * @description CAA, SRV and NS are only read
+             * @description CAA, SRV and NS are read-only
              * @enum {string}
              */
             type: "A" | "AAAA" | "CNAME" | "MX" | "TXT" | "CAA" | "SRV" | "NS";
-            /** @description The whole name */
+            /** @description The complete name */
             name: string;
             /** @description An address, a host name, a text */
             content: string;
-            /** @description Of MX and SRV; null for others */
+            /** @description Priority of MX and SRV; null for other types */
             priority: number | null;
-            /** @description Seconds for which it may be kept */
+            /** @description Time to live, seconds */
             ttl: number;
             /**
-             * @description `copied` at connecting, `added` by a call, for `email`, or for an `app` address
+             * @description `copied` when the domain was connected, `added` through the API, for `email`, or for an `app` address
              * @enum {string}
              */
             source: "copied" | "added" | "email" | "app";
         };
-        /** @description A web address that leads to the company's app */
+        /** @description A web address of the company's app */
         AppAddress: {
             /** @description Id of the app address */
             id: string;
             /** @description The host name */
             hostname: string;
             /**
-             * @description `waiting_dns`: its domain does not point here; `waiting_certificate`: nobody came to it yet by https; `live`; `failed`: its domain pointed here, and does not any more
+             * @description `waiting_dns`: its domain does not point here yet; `waiting_certificate`: it had no https visit yet; `live`; `failed`: its domain no longer points here
              * @enum {string}
              */
             status: "waiting_dns" | "waiting_certificate" | "live" | "failed";
-            /** @description What is wrong; null where nothing is */
+            /** @description The problem, or null */
             error: string | null;
         };
         GetDomainAnswer: components["schemas"]["Domain"] | {
@@ -2359,16 +2359,16 @@ export interface components {
             }[];
         };
         ConnectDomainRequest: {
-            /** @description The domain, as it was registered: `acme.com` */
+            /** @description The registered domain, for example `acme.com` */
             domain: string;
         };
         CheckDomainRequest: {
             /**
-             * @description Asks the zone above the domain now
+             * @description Checks the delegation now
              * @constant
              */
             check: true;
-            /** @description Id of the domain; the company's first one where it is left out */
+            /** @description Id of the domain; default: the company's first domain */
             domainId?: string;
         };
         AddRecordRequest: {
@@ -2380,23 +2380,23 @@ export interface components {
             /** @description The record */
             record: {
                 /**
-                 * @description What kind of record it is
+                 * @description The type of the record
                  * @enum {string}
                  */
                 type: "A" | "AAAA" | "CNAME" | "MX" | "TXT";
-                /** @description Relative to the domain or whole; `@` is the domain itself */
+                /** @description Relative to the domain, or the complete name; `@` is the domain itself */
                 name: string;
-                /** @description By the type: an IPv4 or IPv6 address, the whole name of a host, a text */
+                /** @description Depending on the type: an IPv4 or IPv6 address, a complete host name, or a text */
                 content: string;
-                /** @description Of an MX, the lowest first; for no other */
+                /** @description Only for MX; the lowest comes first */
                 priority?: number | null;
             };
-            /** @description Id of the domain; the company's first one where it is left out */
+            /** @description Id of the domain; default: the company's first domain */
             domainId?: string;
         };
         UpdateRecordRequest: {
             /**
-             * @description Gives a record other values
+             * @description Changes a record
              * @constant
              */
             action: "update_record";
@@ -2405,18 +2405,18 @@ export interface components {
             /** @description The record */
             record: {
                 /**
-                 * @description What kind of record it is
+                 * @description The type of the record
                  * @enum {string}
                  */
                 type: "A" | "AAAA" | "CNAME" | "MX" | "TXT";
-                /** @description Relative to the domain or whole; `@` is the domain itself */
+                /** @description Relative to the domain, or the complete name; `@` is the domain itself */
                 name: string;
-                /** @description By the type: an IPv4 or IPv6 address, the whole name of a host, a text */
+                /** @description Depending on the type: an IPv4 or IPv6 address, a complete host name, or a text */
                 content: string;
-                /** @description Of an MX, the lowest first; for no other */
+                /** @description Only for MX; the lowest comes first */
                 priority?: number | null;
             };
-            /** @description Id of the domain; the company's first one where it is left out */
+            /** @description Id of the domain; default: the company's first domain */
             domainId?: string;
         };
         RemoveRecordRequest: {
@@ -2427,7 +2427,7 @@ export interface components {
             action: "remove_record";
             /** @description Id of the record */
             id: string;
-            /** @description Id of the domain; the company's first one where it is left out */
+            /** @description Id of the domain; default: the company's first domain */
             domainId?: string;
         };
         ExportRecordsRequest: {
@@ -2436,12 +2436,12 @@ export interface components {
              * @constant
              */
             action: "export_records";
-            /** @description Id of the domain; the company's first one where it is left out */
+            /** @description Id of the domain; default: the company's first domain */
             domainId?: string;
         };
         SaveAppAddressRequest: {
             /**
-             * @description Has a web address lead to the app
+             * @description Points a web address at the app
              * @constant
              */
             action: "save_app_address";
@@ -2452,14 +2452,14 @@ export interface components {
         };
         CheckDomainAnswer: {
             status: components["schemas"]["DomainStatus"];
-            /** @description The name servers that the zone above names */
+            /** @description The name servers in the zone above */
             seen: string[];
-            /** @description Whether these are exactly the domain's `nameServers` */
+            /** @description Whether they are exactly the domain's `nameServers` */
             pointed: boolean;
         };
         AddRecordAnswer: {
             /**
-             * @description It was done
+             * @description Always true
              * @constant
              */
             ok: true;
@@ -2468,7 +2468,7 @@ export interface components {
         };
         UpdateRecordAnswer: {
             /**
-             * @description It was done
+             * @description Always true
              * @constant
              */
             ok: true;
@@ -2477,7 +2477,7 @@ export interface components {
         };
         RemoveRecordAnswer: {
             /**
-             * @description It was done
+             * @description Always true
              * @constant
              */
             ok: true;
@@ -2492,48 +2492,48 @@ export interface components {
         };
         SuggestPlacesRequest: {
             /**
-             * @description Suggestions for what was typed so far
+             * @description Suggests addresses for the typed text
              * @constant
              */
             action: "suggest";
-            /** @description What was typed so far, up to 200 characters */
+            /** @description The typed text, up to 200 characters */
             input: string;
-            /** @description A name of yours for one pick with its suggestions: 8 to 100 characters */
+            /** @description Your name for one pick and its suggestions: 8 to 100 characters */
             sessionToken: string;
         };
         FindPlaceRequest: {
             /**
-             * @description The address of a suggestion
+             * @description Looks up the address of a suggestion
              * @constant
              */
             action: "details";
             /** @description The `placeId` of a suggestion */
             placeId: string;
-            /** @description A name of yours for one pick with its suggestions: 8 to 100 characters */
+            /** @description Your name for one pick and its suggestions: 8 to 100 characters */
             sessionToken: string;
         };
-        /** @description A place that may be meant */
+        /** @description A suggested place */
         Suggestion: {
-            /** @description What `details` is asked with */
+            /** @description The id for `details` */
             placeId: string;
             /** @description Street and number */
             main: string;
-            /** @description Where that is */
+            /** @description City, state and country */
             secondary: string;
         };
         SuggestPlacesAnswer: {
-            /** @description The best first, up to 5 */
+            /** @description Best first, up to 5 */
             result: components["schemas"]["Suggestion"][];
         };
-        /** @description An address; what of it is not known is empty */
+        /** @description An address; unknown parts are empty */
         Address: {
             /** @description Number and street */
             line1: string;
             /** @description Town or city */
             city: string;
-            /** @description State, as short as it is written */
+            /** @description State, abbreviated */
             state: string;
-            /** @description ZIP code, with its suffix where that is known */
+            /** @description ZIP code, with its suffix if known */
             zip: string;
             /** @description Two letters (ISO 3166-1) */
             country: string;
@@ -2541,64 +2541,64 @@ export interface components {
             lat: number;
             /** @description Degrees east */
             lng: number;
-            /** @description The whole in one line */
+            /** @description The complete address in one line */
             formatted: string;
         };
         FindPlaceAnswer: {
-            /** @description Null where there is no such place: it is charged too */
+            /** @description Null if the place does not exist; the lookup is charged too */
             result: components["schemas"]["Address"] | null;
         };
-        /** @description Somebody asked to be answered, on a form of the company's */
+        /** @description A request from a website form of the company */
         Lead: {
             /** @description Id of the lead */
             id: string;
-            /** @description Id of the form that it came by */
+            /** @description Id of the form */
             formId: string;
-            /** @description The form's name; null where it was erased */
+            /** @description The form's name; null after erasure */
             formName: string | null;
-            /** @description Their first name; null where it was not said, or was erased */
+            /** @description First name; null if not given, or after erasure */
             firstName: string | null;
-            /** @description Their last name; null where it was not said, or was erased */
+            /** @description Last name; null if not given, or after erasure */
             lastName: string | null;
-            /** @description Their email, as they wrote it; null where it was not said, or was erased */
+            /** @description Email address as written; null if not given, or after erasure */
             email: string | null;
-            /** @description Their phone number, as they wrote it; null where it was not said, or was erased */
+            /** @description Phone number as written; null if not given, or after erasure */
             phone: string | null;
-            /** @description Their company; null where it was not said, or was erased */
+            /** @description Company; null if not given, or after erasure */
             company: string | null;
-            /** @description What they wrote; null where it was not said, or was erased */
+            /** @description Message; null if not given, or after erasure */
             message: string | null;
-            /** @description The page that they wrote it on; null where it was not said, or was erased */
+            /** @description URL of the page with the form; null if not given, or after erasure */
             pageUrl: string | null;
-            /** @description Whether they ticked that they may be texted; no opt-in yet */
+            /** @description Whether the person consented to texts; this is not an opt-in */
             smsConsent: boolean;
-            /** @description Whether they ticked that they may be mailed */
+            /** @description Whether the person consented to email */
             emailConsent: boolean;
-            /** @description The `utm_` fields, by the rest of their names */
+            /** @description The `utm_` fields, by name without the prefix */
             utm: {
                 [key: string]: string;
             };
-            /** @description The form's own fields, by their names */
+            /** @description The form's custom fields, by name */
             fields: {
                 [key: string]: string;
             };
-            /** @description When it was recorded: what `since` is compared with */
+            /** @description When it was recorded; `since` compares with it */
             createdAt: components["schemas"]["Instant"];
-            /** @description When it was collected; null where it was not yet */
+            /** @description When it was collected, or null */
             collectedAt: components["schemas"]["Instant"] | null;
         };
         ListLeadsAnswer: {
-            /** @description The oldest first, collected ones too */
+            /** @description Oldest first, including collected leads */
             leads: components["schemas"]["Lead"][];
-            /** @description The `cursor` of those behind these; absent where there are none */
+            /** @description The `cursor` of the next leads; absent on the last page */
             nextCursor?: string;
         };
         CollectLeadsRequest: {
-            /** @description Ids of leads; those of others, and those collected before, change nothing */
+            /** @description Ids of leads; unknown and already collected ids are ignored */
             collected: string[];
         };
         CollectLeadsAnswer: {
-            /** @description How many were not collected before */
+            /** @description Number of newly collected leads */
             collected: number;
         };
         /** @description US dollars, exact to the millionth */
@@ -4555,7 +4555,7 @@ export interface operations {
     removeOptOut: {
         parameters: {
             query?: {
-                /** @description Full phone number, such as +14155550123 */
+                /** @description Phone number in E.164, such as +14155550123 */
                 phone?: string;
             };
             header?: never;
@@ -4824,7 +4824,7 @@ export interface operations {
                 kind?: "local" | "toll_free";
                 /** @description The area code of a local number */
                 areaCode?: string;
-                /** @description Digits that it has in a row, `*` for any one */
+                /** @description Consecutive digits of the number; `*` is any digit */
                 contains?: string;
                 /** @description The state of a local number, two letters */
                 region?: string;
@@ -5592,9 +5592,9 @@ export interface operations {
     listRecordings: {
         parameters: {
             query?: {
-                /** @description Only calls that came before this instant */
+                /** @description Only calls before this instant */
                 before?: string;
-                /** @description How many at most */
+                /** @description Maximum number of calls */
                 limit?: number;
             };
             header?: {
@@ -5946,7 +5946,7 @@ export interface operations {
     getRecording: {
         parameters: {
             query?: {
-                /** @description `call` as it was spoken, or what was left as a `voicemail` */
+                /** @description `call` for the conversation, or `voicemail` */
                 kind?: "call" | "voicemail";
             };
             header?: never;
@@ -6089,7 +6089,7 @@ export interface operations {
     deleteRecording: {
         parameters: {
             query?: {
-                /** @description What of it is deleted */
+                /** @description Which recordings are deleted */
                 kind?: "call" | "voicemail" | "both";
             };
             header?: never;
@@ -8109,7 +8109,7 @@ export interface operations {
     getDomain: {
         parameters: {
             query?: {
-                /** @description Id of the domain; the company's first one where it is left out */
+                /** @description Id of the domain; default: the company's first domain */
                 domainId?: string;
             };
             header?: {

@@ -10,7 +10,7 @@ export interface MailCopy {
   readonly sentAt: string
   readonly mailId: string
   /** Which recipient of the mail it is, from 0 on. */
-  readonly n: number
+  readonly recipientIndex: number
   /** Null once it was erased, as `to` is. */
   readonly from: string | null
   readonly to: string | null
@@ -25,7 +25,7 @@ export interface MailCopy {
 export interface TestMail {
   readonly from: string
   readonly to: string
-  readonly answer: string
+  readonly result: string
   readonly code: string | null
 }
 
@@ -37,7 +37,7 @@ export interface SuppressionList {
 /** Somebody who must not be written to. */
 export interface Suppression {
   readonly email: string | null
-  readonly why: "bounced" | "unsubscribed"
+  readonly reason: "bounced" | "unsubscribed"
   readonly since: string
   /** From which sending domain; null for any of the company's. */
   readonly sendingDomainId: string | null
@@ -55,7 +55,7 @@ export interface ConnectedDomain {
   readonly status: "waiting" | "live" | "moved"
   readonly nameServers: readonly string[]
   /** What its registrar named when it was last looked at; null before. */
-  readonly seen: readonly string[] | null
+  readonly seenNameServers: readonly string[] | null
   readonly connectedAt: string
 }
 

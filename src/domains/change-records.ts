@@ -1,4 +1,3 @@
-/** `POST /api/v1/domain` with `add_record`, `update_record` and `remove_record`. */
 import { z } from "zod"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
 import { DOMAIN_REFUSAL_MESSAGES } from "../../domain/domains/domain-commands.ts"
@@ -32,10 +31,12 @@ const MAX_PRIORITY = 65_535
 
 const RecordInput = z
   .object({
-    type: z.enum(WRITABLE_RECORD_TYPES).describe("What kind of record it is"),
-    name: boundedText(253).describe("Relative to the domain or whole; `@` is the domain itself"),
+    type: z.enum(WRITABLE_RECORD_TYPES).describe("The type of the record"),
+    name: boundedText(253).describe(
+      "Relative to the domain, or the complete name; `@` is the domain itself",
+    ),
     content: nonBlankText(MAX_CONTENT_LENGTH).describe(
-      "By the type: an IPv4 or IPv6 address, the whole name of a host, a text",
+      "Depending on the type: an IPv4 or IPv6 address, a complete host name, or a text",
     ),
     priority: z
       .int()
@@ -43,7 +44,7 @@ const RecordInput = z
       .max(MAX_PRIORITY)
       .nullable()
       .optional()
-      .describe("Of an MX, the lowest first; for no other"),
+      .describe("Only for MX; the lowest comes first"),
   })
   .describe("The record")
 
@@ -65,7 +66,7 @@ const base = {
   refusalMessages: CONFLICT_MESSAGES,
 } as const
 
-/** Adds a record. */
+/** Adds a DNS record. */
 export const addRecord = route({
   ...base,
   name: "addRecord",
@@ -80,14 +81,14 @@ export const addRecord = route({
     writeRecord(ports, caller, body, { type: "AddRecord", id: newId("rec") }),
 })
 
-/** Gives a record other values. */
+/** Changes a DNS record. */
 export const updateRecord = route({
   ...base,
   name: "updateRecord",
   summary: "Change a DNS record",
   example: { body: { action: "update_record", id: "rec_4Zb0x7", record: RECORD_EXAMPLE } },
   body: z.object({
-    action: z.literal("update_record").describe("Gives a record other values"),
+    action: z.literal("update_record").describe("Changes a record"),
     id: recordId,
     record: RecordInput,
     domainId: optionalDomainIdSchema,
@@ -99,7 +100,7 @@ export const updateRecord = route({
   },
 })
 
-/** Removes a record. */
+/** Removes a DNS record. */
 export const removeRecord = route({
   ...base,
   name: "removeRecord",
@@ -133,14 +134,14 @@ function writeRecord(
   { type, id }: { readonly type: "AddRecord" | "UpdateRecord"; readonly id: RecordId },
 ): Promise<Answer> {
   return changeRecords(ports, caller, body.domainId, (apex) => {
-    const { priority = null, ...written } = body.record
-    const read = parseRecord(apex, { ...written, priority })
-    if ("fault" in read) {
-      const { field, sentence } = read.fault
-      const says = `${sentence.slice(0, 1).toUpperCase()}${sentence.slice(1)}.`
-      return { refusal: invalidRefusal({ [`record.${field}`]: says }) }
+    const { priority = null, ...fields } = body.record
+    const parsed = parseRecord(apex, { ...fields, priority })
+    if ("fault" in parsed) {
+      const { field, sentence } = parsed.fault
+      const message = `${sentence.slice(0, 1).toUpperCase()}${sentence.slice(1)}.`
+      return { refusal: invalidRefusal({ [`record.${field}`]: message }) }
     }
-    return { type, record: { id, ...read.record, ttl: RECORD_TTL_SECONDS, source: "added" } }
+    return { type, record: { id, ...parsed.record, ttl: RECORD_TTL_SECONDS, source: "added" } }
   })
 }
 
@@ -154,8 +155,8 @@ async function changeRecords(
   if (domain === null) return { ok: false, refusal: domainNotFound(named) }
   const command = commandFor(domain.name)
   if ("refusal" in command) return { ok: false, refusal: command.refusal }
-  const told = await executeDomainCommand(ports, caller, domain, command)
-  if ("refusal" in told) return { ok: false, refusal: told.refusal }
-  const records = told.view.records.map(recordReply)
-  return { ok: true, body: { ok: true, records }, position: told.position }
+  const result = await executeDomainCommand(ports, caller, domain, command)
+  if ("refusal" in result) return { ok: false, refusal: result.refusal }
+  const records = result.view.records.map(recordReply)
+  return { ok: true, body: { ok: true, records }, position: result.position }
 }

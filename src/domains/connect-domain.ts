@@ -1,7 +1,4 @@
-/**
- * `POST /api/v1/domain` with `{domain}`: looks at what there is of a domain, claims it, and connects it with
- * the records that were copied. Where that breaks off behind the claim, the same again goes on with it.
- */
+/** Connects a domain: inspects it, reserves its name, copies its records. A repeated request continues. */
 import { z } from "zod"
 import { isProviderError } from "../../adapters/providers/provider-errors.ts"
 import type { CopiedZone, Delegation } from "../../adapters/providers/dns/port.ts"
@@ -45,12 +42,13 @@ import { canPerform } from "../../domain/access/permissions.ts"
 import { addSendingDomainTo, sendingDomainIn } from "./sending-domains.ts"
 import { MAX_SENDING_NAME_LENGTH } from "./sending-records.ts"
 
-const ALREADY_CONNECTED = "This domain, or one above or below it, is connected already."
-const NOT_REGISTERED = "Is not registered, or is part of a domain above it."
-/** So many lines of what could not be copied are kept. */
+const ALREADY_CONNECTED = "This domain, or one above or below it, is already connected."
+const NOT_REGISTERED =
+  "Is not registered, or is part of a registered domain. Use the registered domain."
+/** Limit of stored lines about records that could not be copied. */
 const MAX_LEFT_OUT = 100
 
-/** The route. */
+/** Connects a domain. */
 export const connectDomain = route({
   ...DOMAIN_POST_ROUTE,
   name: "connectDomain",
@@ -59,7 +57,7 @@ export const connectDomain = route({
   operation: "dns.domains.attach",
   rateLimit: RATE_LIMITS.domain,
   body: z.object({
-    domain: boundedText(300).describe("The domain, as it was registered: `acme.com`"),
+    domain: boundedText(300).describe("The registered domain, for example `acme.com`"),
   }),
   reply: DomainReply,
   refusalCodes: ["conflict", "unavailable"],
@@ -67,11 +65,11 @@ export const connectDomain = route({
   handle: async (ports, caller, { body }) => {
     const read = parseRegisteredDomain(body.domain)
     if ("fault" in read) return { ok: false, refusal: invalidRefusal({ domain: read.fault }) }
-    const told = await connect(ports, caller, read.name)
-    if ("refusal" in told) return { ok: false, refusal: told.refusal }
+    const result = await connect(ports, caller, read.name)
+    if ("refusal" in result) return { ok: false, refusal: result.refusal }
     const { companyId } = caller
     const all = await ports.readAs(companyId, (db) => listDomains(db, companyId))
-    return { ok: true, body: domainReply(told.view, all), position: told.position }
+    return { ok: true, body: domainReply(result.view, all), position: result.position }
   },
 })
 
@@ -81,33 +79,35 @@ async function connect(
   name: string,
 ): Promise<DomainCommandResult> {
   const { companyId } = caller
-  const held = await ports.runner.read(DOMAIN_RESERVATIONS_STREAM, reservationCovering(name))
-  if (held !== null) {
-    if (held.companyId !== companyId || held.name !== name)
+  const existing = await ports.runner.read(DOMAIN_RESERVATIONS_STREAM, reservationCovering(name))
+  if (existing !== null) {
+    if (existing.companyId !== companyId || existing.name !== name)
       return { refusal: alreadyConnectedRefusal() }
-    const view = await ports.runner.read(domainStreamOf(companyId, held.domainId), viewOfDomain)
+    const view = await ports.runner.read(domainStreamOf(companyId, existing.domainId), viewOfDomain)
     if (view !== null) return { view, position: null }
   }
-  const seen = await inspectDomain(ports, companyId, name)
-  if ("refusal" in seen) return seen
-  const claimed = await reserveDomain(ports, caller, name)
-  if ("refusal" in claimed) return claimed
-  const command = connectCommandFor(ports, claimed, seen)
-  const stream = domainStreamOf(companyId, claimed.domainId)
-  const said = await ports.runner.execute(stream, command, causeOf(caller), viewOfDomain)
-  if (said.accepted && said.view !== null) return { view: said.view, position: said.position }
-  if (!said.accepted && said.refusal.code !== "no_domain") {
+  const inspection = await inspectDomain(ports, companyId, name)
+  if ("refusal" in inspection) return inspection
+  const reservation = await reserveDomain(ports, caller, name)
+  if ("refusal" in reservation) return reservation
+  const command = connectCommandFor(ports, reservation, inspection)
+  const stream = domainStreamOf(companyId, reservation.domainId)
+  const outcome = await ports.runner.execute(stream, command, causeOf(caller), viewOfDomain)
+  if (outcome.accepted && outcome.view !== null)
+    return { view: outcome.view, position: outcome.position }
+  if (!outcome.accepted && outcome.refusal.code !== "no_domain") {
     return {
-      refusal: await abandonReservation(ports, caller, claimed, domainRefusal(said.refusal)),
+      refusal: await abandonReservation(ports, caller, reservation, domainRefusal(outcome.refusal)),
     }
   }
-  // It ended between the claim and this: its claim ends with it, and the same again makes a new one.
-  return { refusal: await abandonReservation(ports, caller, claimed, alreadyConnectedRefusal()) }
+  // The domain was removed after the reservation; a repeated request makes a new reservation.
+  return {
+    refusal: await abandonReservation(ports, caller, reservation, alreadyConnectedRefusal()),
+  }
 }
 
 const alreadyConnectedRefusal = (): Refusal => refusal("conflict", ALREADY_CONNECTED)
 
-/** Lets go of a claim that came to nothing. */
 async function abandonReservation(
   ports: Pick<Ports, "runner">,
   caller: Caller,
@@ -119,7 +119,7 @@ async function abandonReservation(
   return why
 }
 
-/** Claims a name; of two companies at once, one has it. */
+/** Reserves a name; of two concurrent companies, only one gets it. */
 async function reserveDomain(
   ports: Pick<Ports, "runner">,
   caller: Caller,
@@ -127,13 +127,15 @@ async function reserveDomain(
 ): Promise<DomainReservation | { readonly refusal: Refusal }> {
   const { companyId } = caller
   const command = { type: "ReserveDomain", domainId: newId("dom"), companyId, name } as const
-  const said = await ports.runner.execute(
+  const outcome = await ports.runner.execute(
     DOMAIN_RESERVATIONS_STREAM,
     command,
     causeOf(caller),
     reservationCovering(name),
   )
-  return said.accepted && said.view !== null ? said.view : { refusal: alreadyConnectedRefusal() }
+  return outcome.accepted && outcome.view !== null
+    ? outcome.view
+    : { refusal: alreadyConnectedRefusal() }
 }
 
 interface DomainInspection {
@@ -142,7 +144,7 @@ interface DomainInspection {
   readonly registrar: string | null
 }
 
-/** What there is of a domain in the world; a refusal where it cannot be connected as it stands. */
+/** Inspects a domain's delegation, records and registrar; returns a refusal if it cannot be connected. */
 async function inspectDomain(
   ports: Pick<Ports, "log" | "registrar" | "resolver" | "settings">,
   companyId: CompanyId,
@@ -154,33 +156,29 @@ async function inspectDomain(
     if (delegation === null) return { refusal: invalidRefusal({ domain: NOT_REGISTERED }) }
     if (usesForeignNameServers(ports, companyId, delegation.nameServers))
       return { refusal: foreignServersRefusal() }
-    const [copied, registeredAt] = await Promise.all([
+    const [copied, registrarName] = await Promise.all([
       resolver.copyZone(name),
       registrar.findRegistrarName(name),
     ])
-    return { delegation, copied, registrar: registeredAt }
+    return { delegation, copied, registrar: registrarName }
   } catch (error) {
     if (!isProviderError(error)) throw error
-    ports.log.warn("a domain could not be looked at", error)
+    ports.log.warn("a domain could not be inspected", error)
     return { refusal: resolverDownRefusal() }
   }
 }
 
-/**
- * Whether name servers are ours, and not all this company's own: whoever points a domain to us and removed
- * it here would lose it to the next who connects it.
- */
+/** Whether a domain still points to name servers of ours that are another company's. */
 function usesForeignNameServers(
   { settings }: Pick<Ports, "settings">,
   companyId: CompanyId,
   nameServers: readonly string[],
 ): boolean {
   const { NS_DOMAIN } = settings(domainsSettings)
-  const own = ownNameServers({ settings }, companyId)
-  return nameServers.some((one) => isOurNameServer(one, NS_DOMAIN) && !own.includes(one))
+  const ownServers = ownNameServers({ settings }, companyId)
+  return nameServers.some((one) => isOurNameServer(one, NS_DOMAIN) && !ownServers.includes(one))
 }
 
-/** The name servers of a company. */
 function ownNameServers(
   { settings }: Pick<Ports, "settings">,
   companyId: CompanyId,
@@ -190,7 +188,7 @@ function ownNameServers(
 
 function foreignServersRefusal(): Refusal {
   const message =
-    "Its registrar names name servers of ours that are not your company's: have it name others first."
+    "Its registrar names name servers of ours that belong to another company. Set other name servers at the registrar first."
   return refusal("conflict", message)
 }
 
@@ -218,7 +216,7 @@ function connectCommandFor(
   }
 }
 
-/** The route. */
+/** Checks whether a domain points to its name servers. */
 export const checkDomain = route({
   ...DOMAIN_POST_ROUTE,
   name: "checkDomain",
@@ -227,13 +225,13 @@ export const checkDomain = route({
   operation: "dns.check",
   rateLimit: RATE_LIMITS.domain,
   body: z.object({
-    check: z.literal(true).describe("Asks the zone above the domain now"),
+    check: z.literal(true).describe("Checks the delegation now"),
     domainId: optionalDomainIdSchema,
   }),
   reply: z.object({
     status: domainStatus,
-    seen: z.array(z.string()).describe("The name servers that the zone above names"),
-    pointed: z.boolean().describe("Whether these are exactly the domain's `nameServers`"),
+    seen: z.array(z.string()).describe("The name servers in the zone above"),
+    pointed: z.boolean().describe("Whether they are exactly the domain's `nameServers`"),
   }),
   refusalCodes: ["not_found", "unavailable"],
   refusalMessages: { unavailable: RESOLVER_DOWN_MESSAGE },
@@ -242,10 +240,10 @@ export const checkDomain = route({
     if (domain === null) return { ok: false, refusal: domainNotFound(body.domainId) }
     try {
       const command = await checkDelegation(ports, caller.companyId, domain)
-      const told = await executeDomainCommand(ports, caller, domain, command)
-      if ("refusal" in told) return { ok: false, refusal: told.refusal }
-      const position = (await addApexSendingDomain(ports, caller, told.view)) ?? told.position
-      const { status, seenNameServers: seen } = told.view
+      const result = await executeDomainCommand(ports, caller, domain, command)
+      if ("refusal" in result) return { ok: false, refusal: result.refusal }
+      const position = (await addApexSendingDomain(ports, caller, result.view)) ?? result.position
+      const { status, seenNameServers: seen } = result.view
       const pointed = status === "live"
       return { ok: true, body: { status, seen: [...(seen ?? [])], pointed }, position }
     } catch (error) {
@@ -255,7 +253,7 @@ export const checkDomain = route({
   },
 })
 
-/** What the zone above a domain says of it now. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+/** Reads the current delegation of a domain. @throws ProviderUnavailable, ProviderOutcomeUnknown */
 export async function checkDelegation(
   ports: Pick<Ports, "resolver" | "settings">,
   companyId: CompanyId,
@@ -263,11 +261,11 @@ export async function checkDelegation(
 ): Promise<DomainCommand> {
   const found = await ports.resolver.findDelegation(name)
   const { nameServers, dnssecOn } = found ?? { nameServers: [], dnssecOn: false }
-  const isOthers = usesForeignNameServers(ports, companyId, nameServers)
-  return { type: "RecordDelegation", nameServers, dnssecOn, isElsewhere: isOthers }
+  const usesForeign = usesForeignNameServers(ports, companyId, nameServers)
+  return { type: "RecordDelegation", nameServers, dnssecOn, isElsewhere: usesForeign }
 }
 
-/** Where a domain is live and its key may, mail can be sent from it; where that cannot be, it is live all the same. */
+/** Adds a live domain itself as a sending domain, if the caller may; a failure does not matter. */
 async function addApexSendingDomain(
   ports: Pick<Ports, "dkimKeys" | "runner" | "settings">,
   caller: Caller,
@@ -277,8 +275,8 @@ async function addApexSendingDomain(
   if (status !== "live" || sendingDomainIn(domain, name) !== null) return null
   if (name.length > MAX_SENDING_NAME_LENGTH) return null
   if (!canAddSendingDomains(caller)) return null
-  const told = await addSendingDomainTo(ports, caller, domain, name)
-  return "refusal" in told ? null : told.position
+  const result = await addSendingDomainTo(ports, caller, domain, name)
+  return "refusal" in result ? null : result.position
 }
 
 function canAddSendingDomains({ key, person }: Caller): boolean {

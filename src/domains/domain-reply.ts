@@ -1,4 +1,3 @@
-/** Connected domains as answers show them. */
 import { z } from "zod"
 import type { SendingFault, StoredZoneRecord } from "../../domain/domains/domain-events.ts"
 import {
@@ -15,38 +14,40 @@ import { domainToASCII, domainToUnicode } from "node:url"
 import { parse } from "tldts"
 import { MAX_NAME_LENGTH } from "../../domain/domains/host-names.ts"
 
-/** How a domain stands. */
+/** The schema of a domain's status. */
 export const domainStatus = z.enum(DOMAIN_STATUSES).meta({
   id: "DomainStatus",
   description:
-    "`waiting`: its registrar does not name our name servers yet; `live`: it does; `moved`: it did, and names others now",
+    "`waiting`: its registrar does not name our name servers yet; `live`: it names them; `moved`: it named them, and now names others",
 })
 
-/** How a sending domain stands. */
+/** The schema of a sending domain's status. */
 export const sendingStatus = z.enum(SENDING_STATUSES).meta({
   id: "SendingStatus",
   description:
-    "`pending`: its records were not all seen yet; `verified`: mail can be sent from it; `failed`: its records have been wrong for three days",
+    "`pending`: not all of its records were found yet; `verified`: it can send email; `failed`: its records have been wrong for three days",
 })
 
-/** A record as answers show it. */
+/** The schema of a record. */
 export const RecordReply = z
   .object({
     id: describedId("the record"),
     type: z
       .enum([...WRITABLE_RECORD_TYPES, ...COPIED_RECORD_TYPES])
-      .describe("CAA, SRV and NS are only read"),
-    name: z.string().describe("The whole name"),
+      .describe("CAA, SRV and NS are read-only"),
+    name: z.string().describe("The complete name"),
     content: z.string().describe("An address, a host name, a text"),
-    priority: z.int().nullable().describe("Of MX and SRV; null for others"),
-    ttl: z.int().describe("Seconds for which it may be kept"),
+    priority: z.int().nullable().describe("Priority of MX and SRV; null for other types"),
+    ttl: z.int().describe("Time to live, seconds"),
     source: z
       .enum(["copied", "added", "email", "app"])
-      .describe("`copied` at connecting, `added` by a call, for `email`, or for an `app` address"),
+      .describe(
+        "`copied` when the domain was connected, `added` through the API, for `email`, or for an `app` address",
+      ),
   })
   .meta({ id: "DnsRecord", description: "A DNS record" })
 
-/** A web address as answers show it. */
+/** The schema of a web address. */
 export const AppAddressReply = z
   .object({
     id: describedId("the app address"),
@@ -54,68 +55,73 @@ export const AppAddressReply = z
     status: z
       .enum(APP_ADDRESS_STATUSES)
       .describe(
-        "`waiting_dns`: its domain does not point here; `waiting_certificate`: nobody came to it yet by https; `live`; `failed`: its domain pointed here, and does not any more",
+        "`waiting_dns`: its domain does not point here yet; `waiting_certificate`: it had no https visit yet; `live`; `failed`: its domain no longer points here",
       ),
-    error: z.string().nullable().describe("What is wrong; null where nothing is"),
+    error: z.string().nullable().describe("The problem, or null"),
   })
-  .meta({ id: "AppAddress", description: "A web address that leads to the company's app" })
+  .meta({ id: "AppAddress", description: "A web address of the company's app" })
 
-/** A sending domain as answers show it. */
+/** The schema of a sending domain. */
 export const SendingDomainReply = z
   .object({
     id: describedId("the sending domain"),
-    domainId: describedId("the connected domain that it is under"),
-    domain: z.string().describe("What stands behind the @"),
+    domainId: describedId("the connected domain above it"),
+    domain: z.string().describe("The part after the @ of its addresses"),
     status: sendingStatus,
-    error: z.string().nullable().describe("What is wrong, or could be better; null for nothing"),
-    checkedAt: isoTimeSchema.nullable().describe("When its records were last seen; null before"),
-    parentDomain: z.string().describe("The connected domain that it is under"),
+    error: z.string().nullable().describe("Problems and recommendations, or null"),
+    checkedAt: isoTimeSchema.nullable().describe("When its records were last checked, or null"),
+    parentDomain: z.string().describe("The connected domain above it"),
     parentStatus: domainStatus,
-    suggestedSender: z.string().describe("An address to send from"),
+    suggestedSender: z.string().describe("A suggested sender address"),
   })
   .meta({ id: "SendingDomain", description: "A domain that mail is sent from" })
 
-/** One of a company's domains. */
 const ListedDomain = z.object({
   id: describedId("the domain"),
   domain: z.string().describe("Its name"),
   status: domainStatus,
 })
 
-/** A connected domain as answers show it. */
+/** The schema of a connected domain. */
 export const DomainReply = z
   .object({
     id: describedId("the domain"),
     domain: z.string().describe("Its name"),
     status: domainStatus,
-    nameServers: z.array(z.string()).describe("What its registrar is to name"),
-    replaces: z.array(z.string()).describe("What its registrar named when it was connected"),
-    registrar: z.string().nullable().describe("Where it is registered; null where nobody says so"),
-    dnssecOn: z.boolean().describe("Whether its registrar vouches for another signer"),
-    email: SendingDomainReply.nullable().describe("The sending domain of its own name"),
-    domains: z.array(ListedDomain).describe("All domains of the company, the first one first"),
-    records: z.array(RecordReply).describe("Its records, beside the name servers"),
-    appAddresses: z.array(AppAddressReply).describe("The web addresses that lead to the app"),
+    nameServers: z.array(z.string()).describe("The name servers to set at the registrar"),
+    replaces: z
+      .array(z.string())
+      .describe("The name servers at the registrar when it was connected"),
+    registrar: z.string().nullable().describe("The registrar; null if unknown"),
+    dnssecOn: z.boolean().describe("Whether DNSSEC is on at the registrar"),
+    email: SendingDomainReply.nullable().describe("The sending domain with the same name"),
+    domains: z.array(ListedDomain).describe("All domains of the company, in order of connection"),
+    records: z.array(RecordReply).describe("Its records, without the name servers"),
+    appAddresses: z.array(AppAddressReply).describe("The web addresses of the app"),
     copied: z
       .object({
         asked: z
           .array(z.string())
           .nullable()
-          .describe("The names that were asked for, `@` for its own; null where all were given"),
-        leftOut: z.array(z.string()).describe("What could not be copied, a line each"),
+          .describe(
+            "The queried names, `@` for the domain itself; null if the complete zone was read",
+          ),
+        leftOut: z.array(z.string()).describe("Records that could not be copied, one line each"),
       })
-      .describe("How its records were copied: what has another name was missed"),
-    warnings: z.array(z.string()).describe("What to see to before its registrar is changed"),
+      .describe("How its records were copied; records with other names were missed"),
+    warnings: z
+      .array(z.string())
+      .describe("Problems to fix before the name servers are changed at the registrar"),
   })
   .meta({ id: "Domain", description: "A connected domain" })
 
-/** What answers where none is connected. */
+/** The schema of the reply if no domain is connected. */
 export const NoDomainReply = z.object({
   domain: z.null().describe("None is connected"),
   domains: z.array(ListedDomain).describe("Empty"),
 })
 
-/** A record as answers show it. */
+/** Builds the reply for a record. */
 export const recordReply = ({
   id,
   type,
@@ -128,25 +134,28 @@ export const recordReply = ({
   return { id, type, name, content, priority, ttl, source }
 }
 
-const MOVED = "The domain's registrar names other name servers."
+const MOVED = "The domain's registrar names other name servers. Set ours there again."
 
-/** A web address as answers show it. */
+/** Builds the reply for a web address. */
 export function appAddressReply({ appAddressId: id, hostname, status }: AppAddress) {
   return { id, hostname, status, error: status === "failed" ? MOVED : null }
 }
 
 const FAULTS: Readonly<Record<SendingFault, string>> = {
-  dkim: "The DKIM key is not there, or another one is.",
-  return_mx: "The MX record of cp-bounce is not there.",
-  return_spf: "The SPF record of cp-bounce is not there.",
-  several_spf: "cp-bounce has several SPF records: receivers take that for none.",
-  several_dkim: "The DKIM key's name has several keys: remove all but ours.",
-  null_mx: 'cp-bounce also has an MX record of ".", which says that it takes no mail: remove it.',
-  several_dmarc: "There are several DMARC policies: receivers take that for none.",
+  dkim: "The DKIM record is missing or has another key. Add ours.",
+  return_mx: "The MX record of cp-bounce is missing. Add it.",
+  return_spf: "The SPF record of cp-bounce is missing. Add it.",
+  several_spf:
+    "cp-bounce has multiple SPF records, so receivers ignore all of them. Keep only ours.",
+  several_dkim: "The DKIM name has multiple keys. Keep only ours.",
+  null_mx:
+    'cp-bounce also has an MX record of ".", which means that it accepts no mail. Remove it.',
+  several_dmarc:
+    "There are multiple DMARC policies, so receivers ignore all of them. Keep only one.",
 }
-const NO_DMARC = "There is no DMARC policy: receivers may take mails for spam."
+const NO_DMARC = "There is no DMARC policy, so receivers may treat mails as spam. Add one."
 
-/** A sending domain, whatever it was read from. */
+/** A sending domain, from a stream or from a read model. */
 interface SendingDomainSource extends Pick<
   SendingDomain,
   "sendingDomainId" | "name" | "status" | "faults" | "hasDmarc" | "checkedAt"
@@ -154,7 +163,7 @@ interface SendingDomainSource extends Pick<
   readonly domain: Pick<DomainView, "domainId" | "name" | "status">
 }
 
-/** A sending domain as answers show it. */
+/** Builds the reply for a sending domain. */
 export function sendingDomainReply(of: SendingDomainSource): z.infer<typeof SendingDomainReply> {
   const { sendingDomainId: id, name, status, faults, hasDmarc, checkedAt, domain } = of
   const wrong = faults.map((fault) => FAULTS[fault])
@@ -173,29 +182,29 @@ export function sendingDomainReply(of: SendingDomainSource): z.infer<typeof Send
 }
 
 const DNSSEC =
-  "DNSSEC is on at the registrar: turn it off a day before the name servers are changed, or the domain cannot be found."
-const MIXED = "Its name has letters of several scripts, which imitations have."
+  "DNSSEC is on at the registrar. Turn it off a day before you change the name servers, or the domain cannot be resolved."
+const MIXED =
+  "Its name mixes letters of multiple scripts, which is common in imitations of other names."
 
-/** A domain in a list of all. */
 const listedReply = ({ domain_id: id, name: domain, status }: DomainRow) => {
   return { id, domain, status }
 }
 
-/** A connected domain as answers show it. */
+/** Builds the reply for a connected domain. */
 export function domainReply(
   view: DomainView,
   all: readonly DomainRow[],
 ): z.infer<typeof DomainReply> {
   const { name: domain, domainId: id, status, dnssecOn, queriedNames, omitted } = view
-  const own = view.sendingDomains.find((one) => one.name === domain)
+  const apexSendingDomain = view.sendingDomains.find((one) => one.name === domain)
   const warnings = [
     ...(dnssecOn && status !== "live" ? [DNSSEC] : []),
     ...(hasMixedScripts(domain) ? [MIXED] : []),
   ]
-  // One that was connected just now is not in the list yet.
+  // A domain that was just connected is not in the read model yet.
   const others = all.filter((row) => row.domain_id !== id).map(listedReply)
-  const before = all.findIndex((row) => row.domain_id === id)
-  const domains = others.toSpliced(before === -1 ? others.length : before, 0, {
+  const position = all.findIndex((row) => row.domain_id === id)
+  const domains = others.toSpliced(position === -1 ? others.length : position, 0, {
     id,
     domain,
     status,
@@ -210,29 +219,31 @@ export function domainReply(
     dnssecOn,
     domains,
     warnings,
-    email: own === undefined ? null : sendingDomainReply({ ...own, domain: view }),
+    email:
+      apexSendingDomain === undefined
+        ? null
+        : sendingDomainReply({ ...apexSendingDomain, domain: view }),
     records: view.records.map(recordReply),
     appAddresses: view.appAddresses.map(appAddressReply),
     copied: { asked: queriedNames === null ? null : [...queriedNames], leftOut: [...omitted] },
   }
 }
 
-/** A domain that somebody can have registered, or what is wrong with it. */
 type ParsedDomain =
   | {
       readonly name: string
-      /** Whether letters of several scripts stand in one label, as where one name imitates another. */
+      /** Whether a label mixes scripts, which can imitate another name. */
       readonly hasMixedScripts: boolean
     }
   | { readonly fault: string }
 
-/** Letters, marks, digits, dashes and dots: `domainToASCII` cuts or decodes whatever else there is. */
+/** Letters, marks, digits, dashes and dots; `domainToASCII` would cut or decode other characters. */
 const WRITTEN = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /**
- * The form of a host name: small letters, punycode; null where it cannot be one. What `domainToASCII` lets
- * through is looked at again, for it is no check (RFC 1123 §2.1).
+ * Normalizes a host name to punycode, or null. `domainToASCII` does not validate: its result is checked (RFC
+ * 1123 §2.1).
  */
 export function parseHostname(text: string): string | null {
   if (!WRITTEN.test(text)) return null
@@ -245,22 +256,22 @@ export function parseHostname(text: string): string | null {
   ) {
     return null
   }
-  // The last label is never a number: 0x7f.1 is an address.
+  // A numeric last label would make it an IP address, such as 0x7f.1.
   if (/^\d+$/.test(labels.at(-1) ?? "")) return null
   const shown = domainToUnicode(name)
   const isPlain = labels.every((label) => !label.startsWith("xn--")) || shown !== name
   return isPlain && domainToASCII(shown) === name && domainToASCII(name) === name ? name : null
 }
 
-/** Reads a domain that is to be connected: one that a registry gives out, and not a name under it. */
+/** Parses a domain that can be registered, which excludes names below such a domain. */
 export function parseRegisteredDomain(text: string): ParsedDomain {
   const name = parseHostname(text)
-  if (name === null) return { fault: "Must be a domain name such as acme.com." }
+  if (name === null) return { fault: "Must be a domain name, for example acme.com." }
   const { domain, isIp } = parse(name, { allowPrivateDomains: true })
   if (isIp === true || domain === null) {
-    return { fault: `${name} is nobody's alone: names under it are given out.` }
+    return { fault: `${name} is a public suffix: only names under it can be connected.` }
   }
-  if (domain !== name) return { fault: `Must be the whole domain: ${domain}.` }
+  if (domain !== name) return { fault: `Must be the registered domain: ${domain}.` }
   return { name, hasMixedScripts: hasMixedScripts(name) }
 }
 
@@ -274,7 +285,6 @@ const SCRIPTS = [
   /\p{Script=Arabic}/u,
 ]
 
-/** Whether a label of a name has letters of several scripts that look alike. */
 function hasMixedScripts(name: string): boolean {
   return domainToUnicode(name)
     .split(".")

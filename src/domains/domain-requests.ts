@@ -1,4 +1,3 @@
-/** The connected domain that a call is about, and what is asked of it. */
 import { z } from "zod"
 import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
 import type { DomainCommand, DomainRefused } from "../../domain/domains/domain-commands.ts"
@@ -23,47 +22,45 @@ import { DomainReply, NoDomainReply, domainReply } from "./domain-reply.ts"
 
 const RETRY_S = "60"
 
-/** What all shapes of `POST /api/v1/domain` have alike. */
+/** The parts that all variants of `POST /api/v1/domain` share. */
 export const DOMAIN_POST_ROUTE = {
   method: "POST",
   url: "/api/v1/domain",
   group: "domains",
   isCounted: true,
   specGap:
-    "Not said: 409 for what another company has, is there already or may not stand beside other records.",
+    "Not specified: 409 if another company has it, it exists already, or it conflicts with other records.",
 } as const
 
-/** What answers show that the specification leaves open. */
 const SHOWN_BEYOND =
-  "The specification shows neither the fields of a record nor the words of a status; `copied` and `warnings` are ours."
+  "The specification shows neither the fields of a record nor the values of a status; `copied` and `warnings` are additions."
 
-/** What is told while the domain name system does not answer. */
-export const RESOLVER_DOWN_MESSAGE =
-  "The domain name system does not answer just now; try again later."
+/** The message while DNS does not answer. */
+export const RESOLVER_DOWN_MESSAGE = "DNS does not answer. Try again later."
 
-/** The refusal while it does not. */
+/** The refusal while DNS does not answer. */
 export function resolverDownRefusal(): Refusal {
   return { ...refusal("unavailable", RESOLVER_DOWN_MESSAGE), headers: { "retry-after": RETRY_S } }
 }
 
-/** The example of a connected domain's id, in the document. */
+/** The example id of a connected domain. */
 export const DOMAIN_ID_EXAMPLE = "dom_4Zb0x7"
 
-/** Which domain; where it may be left out. */
+/** The schema of an optional domain id. */
 export const optionalDomainIdSchema = boundedText(100)
   .optional()
-  .describe("Id of the domain; the company's first one where it is left out")
+  .describe("Id of the domain; default: the company's first domain")
 
-/** Which domain. */
+/** The schema of a domain id. */
 export const domainIdSchema = boundedText(100).describe("Id of the connected domain")
 
 const NO_DOMAIN = "There is no such domain."
 
-/** The refusal where there is none. @param named the id that was asked for, if any was */
+/** The refusal of an unknown domain. @param named the requested id, if any */
 export const domainNotFound = (named?: string): Refusal =>
   refusal("not_found", named === undefined ? "Connect a domain first." : NO_DOMAIN)
 
-/** A company's connected domain of an id, its first one without; null where there is none. */
+/** Finds a connected domain by id, or the company's first one; null if there is none. */
 export async function findDomain(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -80,17 +77,17 @@ export async function findDomain(
     reservationsOf(companyId),
   )) {
     const view = await ports.runner.read(domainStreamOf(companyId, domainId), viewOfDomain)
-    // A claim whose connecting broke off is none yet.
+    // A reservation without a domain was interrupted while connecting.
     if (view !== null) return view
   }
   return null
 }
 
-/** What became of a command to a connected domain: how that stands now, or why not. */
+/** The result of a command to a connected domain: its state afterwards, or a refusal. */
 export type DomainCommandResult =
   { readonly view: DomainView; readonly position: Position | null } | { readonly refusal: Refusal }
 
-/** Asks something of a connected domain for a caller. */
+/** Executes a command on a connected domain for a caller. */
 export async function executeDomainCommand(
   ports: Pick<Ports, "runner">,
   caller: Caller,
@@ -98,13 +95,13 @@ export async function executeDomainCommand(
   command: DomainCommand,
 ): Promise<DomainCommandResult> {
   const stream = domainStreamOf(caller.companyId, domainId)
-  const said = await ports.runner.execute(stream, command, causeOf(caller), viewOfDomain)
-  if (!said.accepted) return { refusal: domainRefusal(said.refusal) }
-  if (said.view === null) return { refusal: domainNotFound(domainId) }
-  return { view: said.view, position: said.position }
+  const outcome = await ports.runner.execute(stream, command, causeOf(caller), viewOfDomain)
+  if (!outcome.accepted) return { refusal: domainRefusal(outcome.refusal) }
+  if (outcome.view === null) return { refusal: domainNotFound(domainId) }
+  return { view: outcome.view, position: outcome.position }
 }
 
-/** A refusal of a domain's rules, as callers see it (decisions.md §10). */
+/** Converts a domain refusal into an API refusal (decisions.md §10). */
 export function domainRefusal({ code, message }: Pick<DomainRefused, "code" | "message">): Refusal {
   switch (code) {
     case "no_domain":
@@ -124,23 +121,23 @@ export function domainRefusal({ code, message }: Pick<DomainRefused, "code" | "m
   }
 }
 
-/** What conflicts with what is there, for the document. */
+/** The example messages of conflicts, for the API document. */
 export const CONFLICT_MESSAGES = {
   conflict: DOMAIN_REFUSAL_MESSAGES.same,
   not_found: NO_DOMAIN,
 } as const
 
-/** The answer of routes that only say that it was done. */
-export const doneSchema = z.literal(true).describe("It was done")
+/** The schema of `ok` in replies without data. */
+export const doneSchema = z.literal(true).describe("Always true")
 
-/** Shows a connected domain. */
+/** Reads a connected domain. */
 export const getDomain = route({
   name: "getDomain",
   method: "GET",
   url: DOMAIN_POST_ROUTE.url,
   group: DOMAIN_POST_ROUTE.group,
   isCounted: true,
-  summary: "Look at a connected domain",
+  summary: "Read a connected domain",
   operation: "dns.read",
   specGap: SHOWN_BEYOND,
   query: z.object({ domainId: optionalDomainIdSchema }),
@@ -158,7 +155,7 @@ export const getDomain = route({
   },
 })
 
-/** Answers a domain's records as a zone file. */
+/** Exports a domain's records as a zone file. */
 export const exportRecords = route({
   ...DOMAIN_POST_ROUTE,
   name: "exportRecords",

@@ -1,4 +1,3 @@
-/** Whether each connected domain still points here, asked of the zone above it once a day. */
 import { z } from "zod"
 import { isProviderError } from "../../adapters/providers/provider-errors.ts"
 import { domainStreamOf, DOMAIN_RESERVATIONS_STREAM } from "../../domain/domains/aggregates.ts"
@@ -27,10 +26,10 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { recheckSendingDomain } from "./sending-domains.ts"
 
 const DAY_MS = 86_400_000
-/** Where the domain name system does not answer, it is asked again after this, milliseconds. */
+/** The retry interval while DNS does not answer, milliseconds. */
 const RETRY_AFTER_MS = 3_600_000
 
-/** The reaction. */
+/** Checks daily whether a connected domain still points here. */
 export const checkDomainDaily = reaction({
   kind: "check-domain",
   payload: z.object({ domainId: idSchema(parseDomainId) }),
@@ -59,7 +58,7 @@ export const checkDomainDaily = reaction({
   },
 })
 
-/** The reaction. */
+/** Removes a domain that never points here, and releases its reservation. */
 export const expireReservation = reaction({
   kind: "expire-domain",
   payload: z.object({ domainId: idSchema(parseDomainId) }),
@@ -80,16 +79,16 @@ export const expireReservation = reaction({
     await runner.execute(stream, command, cause)
     const removal = await runner.read(stream, removalReasonOf)
     if (removal !== null) {
-      const claim = { domainId, name: await runner.read(stream, domainNameOf) }
+      const reservation = { domainId, name: await runner.read(stream, domainNameOf) }
       try {
-        await releaseReservation(ports, claim, removal, cause)
+        await releaseReservation(ports, reservation, removal, cause)
         return { result: "done" }
       } catch (error) {
         if (!isProviderError(error)) throw error
         return retryWithBackoff(work, error.message)
       }
     }
-    // It points here, or did; or it was connected a while after it was claimed, and has its time.
+    // It points here or did once, or it was connected later than it was reserved and has time left.
     const view = await runner.read(stream, viewOfDomain)
     const since = await runner.read(stream, connectedAt)
     if (view?.status !== "waiting" || since === null) return { result: "done" }
@@ -99,7 +98,7 @@ export const expireReservation = reaction({
 
 const Payload = z.object({ domainId: idSchema(parseDomainId) })
 
-/** A row for each change; of one domain they are done in order, each with the zone as it is then. */
+/** One job for each change. The jobs of a domain run in order, each with the current zone. */
 function publishZoneJob(
   { at }: { readonly at: number },
   { stream, revision }: { readonly stream: string; readonly revision: number },
@@ -110,7 +109,7 @@ function publishZoneJob(
   return [{ name, subject: `zone ${domainId}`, payload: { domainId }, dueAt: at }]
 }
 
-/** The reaction. */
+/** Publishes a domain's zone after each change, and withdraws it after the domain's removal. */
 export const publishZone = reaction({
   kind: "publish-zone",
   payload: Payload,
@@ -156,26 +155,26 @@ async function publish(
     await ports.nameServer.withdraw(apex)
   }
   if (removal === null) return
-  // However it ended, nothing signs for it any more.
+  // The domain has ended, so its mails must not be signed any more.
   for (const sendingDomainId of senders) await ports.dkimKeys.remove({ companyId, sendingDomainId })
   const command = { type: "ReleaseDomain", domainId, reason: removal } as const
   await ports.runner.execute(DOMAIN_RESERVATIONS_STREAM, command, causedBy(`publish-zone ${name}`))
 }
 
-/** Whether a name is still this domain's: once it is another's, what is served there is theirs. */
+/** Whether the domain still has the reservation; otherwise the published zone may be another company's. */
 async function isReserved(
   { runner }: Pick<Ports, "runner">,
   apex: string,
   domainId: DomainId,
 ): Promise<boolean> {
-  const claim = await runner.readLatest(DOMAIN_RESERVATIONS_STREAM, reservationCovering(apex))
-  return claim?.domainId === domainId
+  const reservation = await runner.readLatest(DOMAIN_RESERVATIONS_STREAM, reservationCovering(apex))
+  return reservation?.domainId === domainId
 }
 
-/** Resolvers keep for so long that there was no such record, milliseconds. */
+/** Resolvers cache the absence of a record for this time, milliseconds. */
 const FIRST_CHECK_AFTER_MS = 5 * 60_000
 
-/** The reaction. */
+/** Checks the records of a sending domain daily. */
 export const checkSendingDomainDaily = reaction({
   kind: "check-sender",
   payload: z.object({

@@ -1,4 +1,3 @@
-/** `POST /api/v1/domain` with `save_app_address`: has a web address lead to the company's app. */
 import { z } from "zod"
 import type { SaveAppAddress } from "../../domain/domains/domain-commands.ts"
 import { isSameOrSubdomain } from "../../domain/domains/host-names.ts"
@@ -28,7 +27,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 
-/** The route. */
+/** Points a web address at the company's app. */
 export const saveAppAddress = route({
   ...DOMAIN_POST_ROUTE,
   name: "saveAppAddress",
@@ -40,7 +39,7 @@ export const saveAppAddress = route({
   additionalOperations: ["dns.records.write"],
   accountRequirement: "managed",
   body: z.object({
-    action: z.literal("save_app_address").describe("Has a web address lead to the app"),
+    action: z.literal("save_app_address").describe("Points a web address at the app"),
     domainId: domainIdSchema,
     hostname: boundedText(300).describe("The domain itself, or a name under it"),
   }),
@@ -55,11 +54,16 @@ export const saveAppAddress = route({
       const fault = `Must be ${domain.name} or a host name under it.`
       return { ok: false, refusal: invalidRefusal({ hostname: fault }) }
     }
-    const told = await executeDomainCommand(ports, caller, domain, saveCommandFor(ports, hostname))
-    if ("refusal" in told) return { ok: false, refusal: told.refusal }
-    const saved = told.view.appAddresses.find((one) => one.hostname === hostname)
-    if (saved === undefined) throw new Error(`${hostname} was saved, and is not there`)
-    return { ok: true, body: appAddressReply(saved), position: told.position }
+    const result = await executeDomainCommand(
+      ports,
+      caller,
+      domain,
+      saveCommandFor(ports, hostname),
+    )
+    if ("refusal" in result) return { ok: false, refusal: result.refusal }
+    const saved = result.view.appAddresses.find((one) => one.hostname === hostname)
+    if (saved === undefined) throw new Error(`${hostname} was saved but is missing`)
+    return { ok: true, body: appAddressReply(saved), position: result.position }
   },
 })
 
@@ -83,8 +87,8 @@ function saveCommandFor({ settings }: Pick<Ports, "settings">, hostname: string)
 }
 
 /**
- * Ends a connected domain: nothing of it is served from here on, and its name can be connected again. Each step
- * may be done again. @throws ProviderUnavailable, ProviderOutcomeUnknown of the name server, with the rest undone
+ * Removes a domain and releases its name; every step may be repeated. @throws ProviderUnavailable,
+ * ProviderOutcomeUnknown
  */
 export async function removeDomain(
   ports: Pick<Ports, "runner" | "nameServer">,
@@ -98,9 +102,8 @@ export async function removeDomain(
 }
 
 /**
- * Ends the claim of a domain that was removed: nothing of it is served any more before anybody else can have its
- * name. @param claim its name is null where it was never connected
- * @throws ProviderUnavailable, ProviderOutcomeUnknown of the name server, with the claim still there
+ * Withdraws the zone, then releases the reservation; `name` is null if it was never connected. @throws
+ * ProviderUnavailable, ProviderOutcomeUnknown the reservation then stays
  */
 export async function releaseReservation(
   { runner, nameServer }: Pick<Ports, "runner" | "nameServer">,
@@ -116,15 +119,15 @@ export async function releaseReservation(
   )
 }
 
-/** The domains of a company go with it; done again after a crash. */
+/** Removes the domains of an erased company; safe to repeat after a crash. */
 export async function eraseDomains(
   ports: Pick<Ports, "nameServer" | "runner">,
   companyId: CompanyId,
 ): Promise<void> {
-  for (const claim of await ports.runner.readLatest(
+  for (const reservation of await ports.runner.readLatest(
     DOMAIN_RESERVATIONS_STREAM,
     reservationsOf(companyId),
   )) {
-    await removeDomain(ports, claim, "erased", causedBy(`erasure ${companyId}`))
+    await removeDomain(ports, reservation, "erased", causedBy(`erasure ${companyId}`))
   }
 }

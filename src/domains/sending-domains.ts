@@ -1,4 +1,3 @@
-/** `POST /api/v1/email/domains`: adding a sending domain, and checking one. */
 import { z } from "zod"
 import { isProviderError } from "../../adapters/providers/provider-errors.ts"
 import { DOMAIN_REFUSAL_MESSAGES } from "../../domain/domains/domain-commands.ts"
@@ -46,7 +45,7 @@ import type { Cause } from "../frame/kernel/envelope.ts"
 import { listSendingDomains } from "../../projections/domains/sending-domains.ts"
 import { listSenders } from "../../projections/domains/senders.ts"
 
-/** What all shapes of `POST /api/v1/email/domains` have alike. */
+/** The parts that all variants of `POST /api/v1/email/domains` share. */
 export const SENDING_DOMAIN_POST_ROUTE = {
   method: "POST",
   url: "/api/v1/email/domains",
@@ -65,13 +64,13 @@ export const addSendingDomain = route({
   body: z.object({
     action: z
       .literal("add")
-      .describe("Adds a sending domain; one that is one is answered as it is"),
+      .describe("Adds a sending domain; an existing one is returned unchanged"),
     domainId: domainIdSchema,
     domain: boundedText(300).describe("The connected domain itself, or a name under it"),
   }),
   reply: z.object({
     id: describedId("the sending domain"),
-    domain: z.string().describe("What stands behind the @"),
+    domain: z.string().describe("The part after the @ of its addresses"),
     status: sendingStatus,
   }),
   refusalCodes: ["conflict", "not_found"],
@@ -85,19 +84,19 @@ export const addSendingDomain = route({
       return { ok: false, refusal: invalidRefusal({ domain: fault }) }
     }
     if (name.length > MAX_SENDING_NAME_LENGTH) {
-      const fault = `Must have ${MAX_SENDING_NAME_LENGTH} characters at most: its records have longer names.`
+      const fault = `Must be at most ${MAX_SENDING_NAME_LENGTH} characters, because its records have longer names.`
       return { ok: false, refusal: invalidRefusal({ domain: fault }) }
     }
-    const told = await addSendingDomainTo(ports, caller, domain, name)
-    if ("refusal" in told) return { ok: false, refusal: told.refusal }
-    const added = sendingDomainIn(told.view, name)
-    if (added === null) throw new Error(`${name} was added, and is not there`)
+    const result = await addSendingDomainTo(ports, caller, domain, name)
+    if ("refusal" in result) return { ok: false, refusal: result.refusal }
+    const added = sendingDomainIn(result.view, name)
+    if (added === null) throw new Error(`${name} was added but is missing`)
     const { sendingDomainId: id, status } = added
-    return { ok: true, body: { id, domain: name, status }, position: told.position }
+    return { ok: true, body: { id, domain: name, status }, position: result.position }
   },
 })
 
-/** Checks a sending domain. */
+/** Checks the records of a sending domain. */
 export const checkSendingDomain = route({
   ...SENDING_DOMAIN_POST_ROUTE,
   name: "checkSendingDomain",
@@ -105,7 +104,7 @@ export const checkSendingDomain = route({
   example: { body: { action: "check", id: "sdom_4Zb0x7" } },
   operation: "email.domains.check",
   body: z.object({
-    action: z.literal("check").describe("Asks the world for its records now"),
+    action: z.literal("check").describe("Queries DNS for its records now"),
     id: boundedText(100).describe("Id of the sending domain"),
   }),
   reply: z.object({ status: sendingStatus }),
@@ -115,10 +114,14 @@ export const checkSendingDomain = route({
     unavailable: RESOLVER_DOWN_MESSAGE,
   },
   handle: async (ports, caller, { body }) => {
-    const place = await findSendingDomain(ports, caller.companyId, parseSendingDomainId(body.id))
-    if (place === null) return { ok: false, refusal: sendingDomainNotFound() }
+    const reference = await findSendingDomain(
+      ports,
+      caller.companyId,
+      parseSendingDomainId(body.id),
+    )
+    if (reference === null) return { ok: false, refusal: sendingDomainNotFound() }
     try {
-      const checked = await recheckSendingDomain(ports, place, causeOf(caller))
+      const checked = await recheckSendingDomain(ports, reference, causeOf(caller))
       if (checked === null) return { ok: false, refusal: sendingDomainNotFound() }
       const { sendingDomain, position } = checked
       return { ok: true, body: { status: sendingDomain.status }, position }
@@ -131,7 +134,7 @@ export const checkSendingDomain = route({
 
 const sendingDomainNotFound = () => refusal("not_found", DOMAIN_REFUSAL_MESSAGES.no_sending_domain)
 
-/** The place of a sending domain of a company: it has few domains. Null where it has none of this id. */
+/** Finds a sending domain of a company by searching its few domains; null if it has none with this id. */
 async function findSendingDomain(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -151,14 +154,14 @@ async function findSendingDomain(
   return null
 }
 
-/** The id of a name's sending domain: two who add it at once make one key. */
+/** The id of a name's sending domain, derived so that concurrent requests create one key. */
 const sendingDomainIdFor = (
   companyId: CompanyId,
   { domainId }: Pick<DomainView, "domainId">,
   name: string,
 ) => derivedId("sdom", companyId, domainId, name)
 
-/** Adds a sending domain, unless the name is one already. */
+/** Adds a sending domain unless the name is one already. */
 export async function addSendingDomainTo(
   ports: Pick<Ports, "dkimKeys" | "runner" | "settings">,
   caller: Caller,
@@ -167,7 +170,7 @@ export async function addSendingDomainTo(
 ): Promise<DomainCommandResult> {
   const known = sendingDomainIn(domain, name)
   if (known !== null) return { view: domain, position: null }
-  // A key takes a tenth of a second of a processor: none is made for a name that is refused anyway.
+  // Making a key takes 0.1 s of CPU, so the limit is checked first.
   if (domain.sendingDomains.length >= MAX_SENDING_DOMAINS) {
     return { refusal: refusal("conflict", DOMAIN_REFUSAL_MESSAGES.full) }
   }
@@ -177,12 +180,12 @@ export async function addSendingDomainTo(
   const key = { name, selector, publicKey }
   const records = sendingRecordsOf(ports, key)
   const command = { type: "AddSendingDomain", sendingDomainId, ...key, records } as const
-  const told = await executeDomainCommand(ports, caller, domain, command)
-  if ("refusal" in told) await ports.dkimKeys.remove({ companyId, sendingDomainId })
-  return told
+  const result = await executeDomainCommand(ports, caller, domain, command)
+  if ("refusal" in result) await ports.dkimKeys.remove({ companyId, sendingDomainId })
+  return result
 }
 
-/** The sending domain of exactly this name; null where there is none. */
+/** Finds the sending domain with exactly this name, or null. */
 export function sendingDomainIn(
   { sendingDomains }: DomainView,
   name: string,
@@ -190,7 +193,6 @@ export function sendingDomainIn(
   return sendingDomains.find((one) => one.name === name) ?? null
 }
 
-/** A sending domain where it is. */
 interface SendingDomainReference {
   readonly companyId: CompanyId
   readonly domainId: DomainView["domainId"]
@@ -198,10 +200,8 @@ interface SendingDomainReference {
 }
 
 /**
- * Asks the world for the records of a sending domain, and records what it says.
- *
- * @returns how it stands now; null where there is none any more
- * @throws ProviderUnavailable, ProviderOutcomeUnknown
+ * Checks a sending domain's records in DNS; null if it was removed. @throws ProviderUnavailable,
+ * ProviderOutcomeUnknown
  */
 export async function recheckSendingDomain(
   ports: Pick<Ports, "resolver" | "runner" | "settings">,
@@ -213,13 +213,12 @@ export async function recheckSendingDomain(
   if (known === null) return null
   const seen = await checkSendingRecords(ports, known.sendingDomain, known.domain.name)
   const command = { type: "CheckSendingDomain", sendingDomainId, ...seen } as const
-  const said = await ports.runner.execute(stream, command, cause, viewOfDomain)
-  const found = said.accepted ? sendingDomainWithId(said.view, sendingDomainId) : null
-  if (!said.accepted || found === null) return null
-  return { sendingDomain: found, position: said.position }
+  const outcome = await ports.runner.execute(stream, command, cause, viewOfDomain)
+  const found = outcome.accepted ? sendingDomainWithId(outcome.view, sendingDomainId) : null
+  if (!outcome.accepted || found === null) return null
+  return { sendingDomain: found, position: outcome.position }
 }
 
-/** The sending domain of an id in a domain; null where it is not there. */
 function sendingDomainWithId(
   domain: DomainView | null,
   id: SendingDomainId,
@@ -227,10 +226,10 @@ function sendingDomainWithId(
   return domain?.sendingDomains.find((one) => one.sendingDomainId === id) ?? null
 }
 
-/** Senders are shown for so long, milliseconds. */
+/** Senders are listed for this time after their last mail, milliseconds. */
 const SENDERS_SHOWN_MS = 90 * 86_400_000
 
-/** Lists sending domains, and the addresses that mail was sent from. */
+/** Lists sending domains, and the addresses that recently sent mail. */
 export const sendingDomainList = route({
   name: "listSendingDomains",
   method: "GET",
@@ -238,11 +237,11 @@ export const sendingDomainList = route({
   group: "email",
   summary: "List sending domains and senders",
   operation: "email.domains.read",
-  specGap: "The specification does not show the words of a status: pending, verified, failed.",
+  specGap: "The specification does not list the values of a status: pending, verified, failed.",
   isCounted: true,
   reply: z.object({
-    domains: z.array(SendingDomainReply).describe("The first one first"),
-    senders: z.array(z.string()).describe("The addresses that mail was sent from within 90 days"),
+    domains: z.array(SendingDomainReply).describe("In order of creation"),
+    senders: z.array(z.string()).describe("The addresses that sent mail within 90 days"),
   }),
   readModels: ["senders", "sending-domains"],
   handle: async (ports, { companyId }) => {

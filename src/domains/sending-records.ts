@@ -1,4 +1,3 @@
-/** The records that mail from a domain needs, and whether the world sees them. */
 import type { ResolvedRecord, Resolver } from "../../adapters/providers/dns/port.ts"
 import type { SendingFault, StoredZoneRecord } from "../../domain/domains/domain-events.ts"
 import type { SendingDomain } from "../../domain/domains/domain-state.ts"
@@ -7,25 +6,23 @@ import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import { domainsSettings, edgeAddresses } from "./settings.ts"
 
-/** Below a sending domain: whom mails come back to that cannot be delivered. */
+/** The host below a sending domain that receives bounces. */
 const returnHostOf = (sendingDomain: string): string => `cp-bounce.${sendingDomain}`
 
-/** The host that takes what comes back, of whatever company. */
+/** The host that receives the bounces of all companies. */
 const bounceHostOf = (nsDomain: string): string => `bounce.${nsDomain}`
 
 /**
- * Characters of a sending domain: the names of its records fit into 253, and the return path of its mails,
- * an address at `cp-bounce.` of it, into 254 (RFC 5321 §4.5.3.1.3).
+ * Keeps record names within 253 characters and return paths at `cp-bounce.` within 254 (RFC 5321 §4.5.3.1.3).
  */
 export const MAX_SENDING_NAME_LENGTH = 200
 
 const BOUNCE_PRIORITY = 10
 const DMARC_POLICY = "v=DMARC1; p=none"
 
-/** A key, as its record says it. */
 type PublishedKey = Pick<SendingDomain, "name" | "selector" | "publicKey">
 
-/** The records of a sending domain: its key, the return path, and a policy where there is none. */
+/** The records of a sending domain: DKIM key, return path, and a default DMARC policy. */
 export function sendingRecordsOf(
   { settings }: Pick<Ports, "settings">,
   { name, selector, publicKey }: PublishedKey,
@@ -44,28 +41,26 @@ export function sendingRecordsOf(
   ]
 }
 
-/** Who may send with our return path (RFC 7208). */
+/** The SPF policy of our return path (RFC 7208). */
 function spfPolicyOf(given: {
   readonly EDGE_ADDRESSES: string
   readonly MAIL_SPF?: string | undefined
 }): string {
   const { ipv4, ipv6 } = edgeAddresses(given)
-  const own = [...ipv4.map((one) => `ip4:${one}`), ...ipv6.map((one) => `ip6:${one}`)]
+  const ownPolicies = [...ipv4.map((one) => `ip4:${one}`), ...ipv6.map((one) => `ip6:${one}`)]
   const others = given.MAIL_SPF === undefined ? [] : [given.MAIL_SPF]
-  return ["v=spf1", ...own, ...others, "-all"].join(" ")
+  return ["v=spf1", ...ownPolicies, ...others, "-all"].join(" ")
 }
 
-/** What the world sees of a sending domain's records. */
+/** The published state of a sending domain's records. */
 export interface SendingRecordsStatus {
   readonly faults: readonly SendingFault[]
   readonly hasDmarc: boolean
 }
 
 /**
- * Asks for the records of a sending domain.
- *
- * @param apex the connected domain that it is under, whose policy holds for it, too (RFC 7489 §6.6.3)
- * @throws ProviderUnavailable, ProviderOutcomeUnknown
+ * Checks records in DNS; the apex's DMARC policy applies too (RFC 7489 §6.6.3). @throws ProviderUnavailable,
+ * ProviderOutcomeUnknown
  */
 export async function checkSendingRecords(
   { resolver, settings }: Pick<Ports, "resolver" | "settings">,
@@ -81,10 +76,10 @@ export async function checkSendingRecords(
     textsAt(resolver, `_dmarc.${apex}`),
   ])
   const spf = policies.filter((text) => /^v=spf1( |$)/i.test(text))
-  const own = dmarc.filter(isDmarcPolicy)
-  // The domain's policy holds only where the name itself has none.
-  const inForce = own.length > 0 ? own : dmarcAbove.filter(isDmarcPolicy)
-  const wrong: Readonly<Record<SendingFault, boolean>> = {
+  const ownPolicies = dmarc.filter(isDmarcPolicy)
+  // The apex's policy applies only if the name itself has none.
+  const inForce = ownPolicies.length > 0 ? ownPolicies : dmarcAbove.filter(isDmarcPolicy)
+  const isFaulty: Readonly<Record<SendingFault, boolean>> = {
     dkim: keys.length < 2 && publicKeyIn(keys[0] ?? "") !== publicKey,
     several_dkim: keys.length > 1,
     return_mx: !exchanges.some(({ content }) => content === bounceHost),
@@ -93,13 +88,13 @@ export async function checkSendingRecords(
     several_spf: spf.length > 1,
     several_dmarc: inForce.length > 1,
   }
-  const faults = (Object.keys(wrong) as SendingFault[]).filter((fault) => wrong[fault])
+  const faults = (Object.keys(isFaulty) as SendingFault[]).filter((fault) => isFaulty[fault])
   return { faults, hasDmarc: inForce.length > 0 }
 }
 
 const isDmarcPolicy = (text: string): boolean => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text)
 
-/** The key that a record says (RFC 6376 §3.6.1), without the white space that may stand in it. */
+/** The key in a DKIM record, without white space (RFC 6376 §3.6.1). */
 function publicKeyIn(text: string): string | null {
   const tags = text.split(";").map((tag) => tag.trim())
   return (

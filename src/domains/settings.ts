@@ -1,13 +1,12 @@
-/** What of connected domains an operator sets. */
 import ipaddr from "ipaddr.js"
 import { z } from "zod"
 import { domainNameSchema } from "../frame/kernel/sites.ts"
 import { defineSettings } from "../frame/settings.ts"
 
-const ADDRESSES = "must be addresses with commas between them, such as 203.0.113.7,2001:db8::7"
-const MECHANISMS = "must be mechanisms of SPF with spaces between them, such as include:spf.example"
+const ADDRESSES = "must be addresses separated by commas, for example 203.0.113.7,2001:db8::7"
+const MECHANISMS = "must be SPF mechanisms separated by spaces, for example include:spf.example"
 
-/** Under which domain our name servers are, where apps are reached, and who sends mail for us. */
+/** The settings of connected domains: name servers, addresses of apps, and additional senders of our mail. */
 export const domainsSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -28,7 +27,7 @@ const addressesIn = (text: string): readonly string[] => text.split(",").map((on
 const isAddress = (text: string): boolean =>
   ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes("%"))
 
-/** Where apps are reached, and mail comes from that is sent from here. */
+/** The addresses at which apps are served and from which our mail is sent. */
 export function edgeAddresses({ EDGE_ADDRESSES }: { readonly EDGE_ADDRESSES: string }): {
   readonly ipv4: readonly string[]
   readonly ipv6: readonly string[]

@@ -1,4 +1,3 @@
-/** Connected domains: their records, what sends mail under them, and the web addresses under them. */
 import { DOMAIN_RESERVATIONS_STREAM, DOMAIN_AGGREGATE } from "../../domain/domains/aggregates.ts"
 import { dnsRecordsReadModel } from "../../projections/domains/dns-records.ts"
 import { countDomains, domainsReadModel as domainRows } from "../../projections/domains/domains.ts"
@@ -35,7 +34,7 @@ import { domainsSettings } from "./settings.ts"
 
 const domainMetric: Metric = {
   name: "ledger_domains",
-  help: "Connected domains by how they stand.",
+  help: "Connected domains by status.",
   labels: ["status"],
   read: async ({ readAll }) =>
     (await countDomains(readAll)).map(({ status, count }) => ({
@@ -44,16 +43,16 @@ const domainMetric: Metric = {
     })),
 }
 
-/** Companies' domains. */
+/** Connected domains: DNS records, sending domains and web addresses. */
 export const domainsSlice: Slice = {
   name: "domains",
   streams: { perCompany: [DOMAIN_AGGREGATE], perInstallation: [DOMAIN_RESERVATIONS_STREAM] },
   groups: {
-    domains: `Connected domains: a domain stays where it is registered, and its DNS is served here.
+    domains: `Connected domains: a domain stays at its registrar, and its DNS is served here.
 
-Connect it, which copies the records that it has; look through them, for what has an unusual name is missed; have its
-registrar name the \`nameServers\`; then check. Once it is \`live\`, its records are written here, mail can be sent from it,
-and web addresses under it lead to the company's app. What a POST does, its body says.`,
+Connect the domain, which copies its records. Check the copy, because records with unusual names are missed. Set the
+\`nameServers\` at the registrar, then check. Once the domain is \`live\`, its records are edited here, it can send email,
+and web addresses under it point to the company's app. The body of a POST selects its action.`,
   },
   routes: [
     sendingDomainList,

@@ -1,4 +1,3 @@
-/** Takes mails that come back, each kept before whoever brought it hears that it was taken. */
 import type { BounceReport } from "../../adapters/providers/mailer/port.ts"
 import { companyOfMail } from "../../projections/email/mails.ts"
 import type { Daemon } from "../frame/daemon.ts"
@@ -9,23 +8,21 @@ import { executeMailCommand } from "./paid-mail.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
-/** Listens for them. */
+/** Listens for returned mails. Each is stored before the sending server gets its acknowledgement. */
 export const bounceDaemon: Daemon = {
-  displayName: "the listener for mails that come back",
+  displayName: "the bounce listener",
   start: async (ports) => {
     const { bounces, sealing, log } = ports
     const isOurs = (to: string) => copyFromReturnPath(sealing, to) !== null
     const listening = await bounces.listen(isOurs, (report) => receiveBounce(ports, report))
     if (listening === null) return { stop: async () => undefined }
-    log.info("listening for mails that come back", { port: listening.port })
+    log.info("listening for returned mails", { port: listening.port })
     return { stop: listening.stop }
   },
 }
 
 /**
- * Records that a mail came back. One that is known to have, or never got anywhere: nothing new.
- *
- * @throws Error where that cannot be told yet: whoever brings it must come again
+ * Records a returned mail, once. @throws Error if it cannot be recorded yet: the server must deliver it again
  */
 async function receiveBounce(
   ports: Pick<Ports, "projector" | "readAll" | "runner" | "sealing" | "store">,
@@ -34,10 +31,10 @@ async function receiveBounce(
   const copy = copyFromReturnPath(ports.sealing, to)
   if (copy === null) return
   const { mailId, recipientIndex } = copy
-  // It may come back before the read models know that it went.
+  // The mail may return before the read model knows that it went out.
   const head = await ports.store.head()
-  const isKnown = await ports.projector.waitUntilWritten(head, READ_MODELS_WAIT_MS, ["mails"])
-  if (!isKnown) throw new Error("the read model of mails is behind")
+  const isCaughtUp = await ports.projector.waitUntilWritten(head, READ_MODELS_WAIT_MS, ["mails"])
+  if (!isCaughtUp) throw new Error("the read model of mails is behind")
   const companyId = await companyOfMail(ports.readAll, mailId)
   if (companyId === null) return
   const command = { type: "BounceMail" as const, mailId, recipientIndex, code }
@@ -48,6 +45,7 @@ async function receiveBounce(
     causedBy(`bounce ${mailId}:${recipientIndex}`),
   )
   const status = view?.copies.find((one) => one.recipientIndex === recipientIndex)?.status
-  // Somebody had it before who handed it over could write that down.
-  if (status === "open" || status === "deferred") throw new Error("it is still being handed over")
+  // It returned before the dispatch of the copy was recorded.
+  if (status === "open" || status === "deferred")
+    throw new Error("the dispatch of this mail is not recorded yet")
 }

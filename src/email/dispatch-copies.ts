@@ -1,7 +1,4 @@
-/**
- * Handing the copies of a mail over that are due: composed once, signed for each, some at a time. What
- * became of them is recorded as it comes, gathered while the former is being stored.
- */
+/** Dispatches due copies, several concurrently, and records their outcomes in batches. */
 import type {
   MessageComposer,
   DeliveryAnswer,
@@ -23,20 +20,19 @@ import { parseStoredMailbox } from "./mailboxes.ts"
 import { executeMailCommand } from "./paid-mail.ts"
 import { unsubscribePath } from "./unsubscribe.ts"
 
-/** As many as a relay has connections. */
+/** The number of connections that a relay gets. */
 const MAX_CONCURRENT_COPIES = 4
 
-/** What is to be handed over. */
+/** The copies to dispatch. */
 export interface CopyDispatch {
   readonly companyId: CompanyId
   readonly view: MailView
   readonly due: readonly MailCopyView[]
   readonly cause: Cause
-  /** Where it aborts nothing more is begun, and what is under way is of unknown end. */
+  /** When it aborts, no copy is started, and copies in progress have an unknown outcome. */
   readonly signal: AbortSignal
 }
 
-/** What all copies are made of. */
 interface ComposedMail {
   readonly copyFor: Awaited<ReturnType<MessageComposer["compose"]>>
   readonly signer: DkimSigner
@@ -44,38 +40,40 @@ interface ComposedMail {
 
 type CopyResult = DeliveryAnswer | { readonly answer: "bounced"; readonly code: string }
 
-/** Hands over what is due, until all is done or it is stopped. */
-export async function dispatchCopies(ports: Ports, handing: CopyDispatch): Promise<void> {
-  const { companyId, view, due, cause, signal } = handing
+/** Dispatches the due copies until all are done or the signal aborts. */
+export async function dispatchCopies(ports: Ports, dispatch: CopyDispatch): Promise<void> {
+  const { companyId, view, due, cause, signal } = dispatch
   const { mailId } = view.accepted
-  const made = await composeMail(ports, companyId, view)
+  const composed = await composeMail(ports, companyId, view)
   const recorder = new OutcomeRecorder((outcomes) =>
     executeMailCommand(ports, companyId, { type: "RecordMailOutcomes", mailId, outcomes }, cause),
   )
-  const refused: { readonly n: number; readonly code: string }[] = []
-  const waiting = [...due]
-  let isHad = view.isChargeSettled
-  // What one server refuses as a whole may be refused by all: that is found out before more are asked.
-  const goesOn = () => !signal.aborted && waiting.length > 0 && (refused.length === 0 || isHad)
+  const refused: { readonly recipientIndex: number; readonly code: string }[] = []
+  const queue = [...due]
+  let isAccepted = view.isChargeSettled
+  // A server that rejects the complete mail may reject it for every recipient, so wait for it first.
+  const canContinue = () =>
+    !signal.aborted && queue.length > 0 && (refused.length === 0 || isAccepted)
   const work = async () => {
-    while (goesOn()) {
-      const copy = waiting.shift() as MailCopyView
-      const came = "answer" in made ? made : await dispatchCopy(ports, handing, made, copy)
-      if (came.answer === "refused" && !namesDeadAddress(came.code)) {
-        refused.push({ n: copy.recipientIndex, code: came.code })
+    while (canContinue()) {
+      const copy = queue.shift() as MailCopyView
+      const result =
+        "answer" in composed ? composed : await dispatchCopy(ports, dispatch, composed, copy)
+      if (result.answer === "refused" && !namesDeadAddress(result.code)) {
+        refused.push({ recipientIndex: copy.recipientIndex, code: result.code })
         continue
       }
-      isHad ||= came.answer === "accepted" || came.answer === "unknown"
-      recorder.add(outcomeOf(copy.recipientIndex, came))
+      isAccepted ||= result.answer === "accepted" || result.answer === "unknown"
+      recorder.add(outcomeOf(copy.recipientIndex, result))
     }
   }
-  // Who was just being asked may have taken it meanwhile: then the others are asked after all.
+  // A copy in progress may have been accepted, and then the remaining copies are sent after all.
   do await Promise.all(Array.from({ length: MAX_CONCURRENT_COPIES }, work))
-  while (goesOn())
+  while (canContinue())
   await recorder.flush()
   const [first] = refused
   if (first === undefined) return
-  const recipientIndexes = refused.map(({ n }) => n)
+  const recipientIndexes = refused.map(({ recipientIndex }) => recipientIndex)
   await executeMailCommand(
     ports,
     companyId,
@@ -84,20 +82,20 @@ export async function dispatchCopies(ports: Ports, handing: CopyDispatch): Promi
   )
 }
 
-/** Composes it; else what becomes of all copies. */
+/** Composes the mail; otherwise returns the result of all its copies. */
 async function composeMail(
   ports: Pick<Ports, "blobs" | "composer" | "dkimKeys" | "log">,
   companyId: CompanyId,
   { accepted: { mailId, sendingDomainId, at: date } }: MailView,
 ): Promise<ComposedMail | CopyResult> {
-  const letter = await readMailContent(ports, companyId, mailId)
-  // Its company was erased.
-  if (letter === null) return { answer: "bounced", code: "erased" }
+  const mailContent = await readMailContent(ports, companyId, mailId)
+  // The company was erased.
+  if (mailContent === null) return { answer: "bounced", code: "erased" }
   const key = await ports.dkimKeys.find({ companyId, sendingDomainId })
-  if (key === null) return deferUnsigned(ports, `${sendingDomainId} has no key to sign with`)
-  const { from, replyTo, ...says } = letter
-  const named = { from: partyOf(from), replyTo: replyTo === null ? null : partyOf(replyTo) }
-  const copyFor = await ports.composer.compose({ mailId, date, ...says, ...named })
+  if (key === null) return deferUnsigned(ports, `${sendingDomainId} has no DKIM key`)
+  const { from, replyTo, ...content } = mailContent
+  const mailboxes = { from: partyOf(from), replyTo: replyTo === null ? null : partyOf(replyTo) }
+  const copyFor = await ports.composer.compose({ mailId, date, ...content, ...mailboxes })
   return { copyFor, signer: { domain: from.domain, ...key } }
 }
 
@@ -113,13 +111,13 @@ async function dispatchCopy(
   const { mailId, sendingDomainId, hasUnsubscribe } = view.accepted
   const opened = await sealing.unseal(companyId, to)
   if (opened === null) return { answer: "bounced", code: "erased" }
-  // As late as can be: whoever asked for it just now is not written to.
+  // Checked as late as possible, so that a recipient who just unsubscribed gets no mail.
   const isOut = isSuppressed(tag, sendingDomainId)
   if (await runner.readLatest(suppressionsStreamOf(companyId), isOut)) {
     return { answer: "bounced", code: "suppressed" }
   }
   const mailbox = parseStoredMailbox(opened)
-  const name = { mailId, recipientIndex: recipientIndex }
+  const name = { mailId, recipientIndex }
   const token = unsubscribeTokenOf(sealing, name)
   const copy = copyFor({
     to: partyOf(mailbox),
@@ -137,15 +135,14 @@ async function dispatchCopy(
   }
 }
 
-/** Nothing leaves unsigned: it waits until somebody has mended that. */
-function deferUnsigned({ log }: Pick<Ports, "log">, why: string): CopyResult {
-  log.warn(`a mail waits: ${why}`, null)
+/** Nothing is sent unsigned: the mail waits until an operator has fixed the key. */
+function deferUnsigned({ log }: Pick<Ports, "log">, reason: string): CopyResult {
+  log.warn(`a mail cannot be signed and waits: ${reason}`, null)
   return { answer: "deferred", code: "not_signed" }
 }
 
-/** What is under way at a stop is of unknown end. */
 async function unknownWhenStopped(
-  handed: Promise<DeliveryAnswer>,
+  delivery: Promise<DeliveryAnswer>,
   signal: AbortSignal,
 ): Promise<DeliveryAnswer> {
   const stopped = Promise.withResolvers<DeliveryAnswer>()
@@ -153,36 +150,36 @@ async function unknownWhenStopped(
   if (signal.aborted) stop()
   signal.addEventListener("abort", stop)
   try {
-    return await Promise.race([handed, stopped.promise])
+    return await Promise.race([delivery, stopped.promise])
   } finally {
     signal.removeEventListener("abort", stop)
   }
 }
 
 /**
- * Whether a rejection of the whole mail names its one recipient's mailbox: some servers look it up behind the
- * data. A reply code alone is there mostly a filter's word about the content.
+ * Whether a mail's rejection names a dead mailbox; a bare reply code is usually a filter's verdict on the
+ * content.
  */
 const namesDeadAddress = (code: string): boolean => code.includes(".") && isDeadAddressCode(code)
 
-function outcomeOf(recipientIndex: number, came: CopyResult): MailOutcome {
-  switch (came.answer) {
+function outcomeOf(recipientIndex: number, result: CopyResult): MailOutcome {
+  switch (result.answer) {
     case "accepted":
-      return { recipientIndex, result: came.isDelivered ? "delivered" : "relayed", code: null }
+      return { recipientIndex, result: result.isDelivered ? "delivered" : "relayed", code: null }
     case "refused":
     case "rejected":
     case "bounced":
-      return { recipientIndex, result: "bounced", code: came.code }
+      return { recipientIndex, result: "bounced", code: result.code }
     case "deferred":
-      return { recipientIndex, result: "deferred", code: came.code }
+      return { recipientIndex, result: "deferred", code: result.code }
     case "unknown":
       return { recipientIndex, result: "unknown", code: null }
     default:
-      return unreachable(came)
+      return unreachable(result)
   }
 }
 
-/** Records outcomes in the order in which they came, those gathered meanwhile together. */
+/** Records outcomes in their order of arrival, in batches. */
 class OutcomeRecorder {
   readonly #record: (outcomes: readonly MailOutcome[]) => Promise<unknown>
   #gathered: MailOutcome[] = []
@@ -195,17 +192,17 @@ class OutcomeRecorder {
   add(outcome: MailOutcome): void {
     this.#gathered.push(outcome)
     this.#storing ??= this.#store()
-    // Whoever waits until all is stored hears of what went wrong.
+    // `flush` reports the failure.
     this.#storing.catch(() => undefined)
   }
 
-  /** Resolves once all are stored. @throws what an append throws */
+  /** Waits until all outcomes are stored. @throws the error of an append */
   async flush(): Promise<void> {
     await this.#storing
   }
 
   async #store(): Promise<void> {
-    // What comes in the same moment is stored together.
+    // Outcomes of the same moment are stored together.
     await Promise.resolve()
     while (this.#gathered.length > 0) await this.#record(this.#gathered.splice(0))
     this.#storing = null

@@ -1,4 +1,4 @@
-/** What a mail says: too much for a fact, so it is kept as a sealed blob, and for as long as it is sent. */
+/** The content of mails, too large for a fact: a sealed blob while a mail is being sent. */
 import { createHash } from "node:crypto"
 import { z } from "zod"
 import { BlobExists } from "../../adapters/postgres/blobs/port.ts"
@@ -10,7 +10,7 @@ import type { CompanyId, KeyedHash } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import { mailboxSchema } from "./mailboxes.ts"
 
-/** More than the body of a call can hold. */
+/** More than the body of a request can hold. */
 const MAX_BYTES = 16 * 1024 * 1024
 
 const StoredMailContent = z.object({
@@ -21,7 +21,7 @@ const StoredMailContent = z.object({
   html: z.string().nullable(),
 })
 
-/** What a mail says, and whom it is from. */
+/** The content of a mail, and its sender. */
 export interface AcceptedMailContent {
   readonly from: Mailbox
   readonly replyTo: Mailbox | null
@@ -30,7 +30,7 @@ export interface AcceptedMailContent {
   readonly html: string | null
 }
 
-/** Keeps what a mail says, unless it is kept already; answers a keyed hash of it. */
+/** Stores the content of a mail once; returns a keyed hash of it. */
 export async function storeMailContent(
   { blobs, sealing }: Pick<Ports, "blobs" | "sealing">,
   companyId: CompanyId,
@@ -43,7 +43,7 @@ export async function storeMailContent(
   try {
     await blobs.write(blob, singleChunk(bytes), { maxBytes: MAX_BYTES })
   } catch (error) {
-    // Whoever had the request before has kept the same.
+    // An earlier attempt of the same request stored the same content.
     if (!(error instanceof BlobExists)) throw error
   }
   return sealing.tag(companyId, createHash("sha256").update(bytes).digest("hex"))
@@ -53,7 +53,7 @@ async function* singleChunk(bytes: Buffer): AsyncIterable<Buffer> {
   yield bytes
 }
 
-/** What a mail says; null where it is not kept any more. */
+/** Reads the content of a mail; null after its deletion. */
 export async function readMailContent(
   { blobs }: Pick<Ports, "blobs">,
   companyId: CompanyId,

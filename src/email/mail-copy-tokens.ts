@@ -1,13 +1,9 @@
-/**
- * Names of one copy of a mail that nobody else can make: where it comes back to, and where a click says not
- * to be written to again.
- */
 import { timingSafeEqual } from "node:crypto"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 import type { MailId } from "../../domain/email/ids.ts"
 import { parseMailId } from "../../domain/email/ids.ts"
 
-/** A copy of a mail. */
+/** Locates a copy of a mail; its tokens for the return path and the unsubscribe link cannot be forged. */
 export interface MailCopyReference {
   readonly mailId: MailId
   readonly recipientIndex: number
@@ -17,13 +13,13 @@ const MAC_LENGTH = 10
 const COPY_TOKEN = /^(?<tag>[0-9A-Za-z]{1,40})\.(?<n>\d{1,2})\.(?<mark>[0-9a-f]{10})$/
 const RETURN_PATH = /^b\.(?<name>[^@]+)@cp-bounce\.[^@]+$/
 
-/** What a name is for: one is of no use for the other. */
+/** A token for one purpose is invalid for the other. */
 type TokenPurpose = "return path" | "unsubscribe"
 
 const macOf = (sealing: Sealing, purpose: TokenPurpose, tag: string, n: number): string =>
   sealing.installationTag(JSON.stringify(["mail", purpose, tag, n])).slice(0, MAC_LENGTH)
 
-/** The part of a mail's id behind its prefix. */
+/** The part of a mail's id after its prefix. */
 export const mailIdSuffixOf = (mailId: MailId): string => mailId.slice("mail_".length)
 
 function copyTokenOf(
@@ -38,31 +34,31 @@ function copyTokenOf(
 function parseCopyToken(
   sealing: Sealing,
   purpose: TokenPurpose,
-  name: string,
+  token: string,
 ): MailCopyReference | null {
-  const { tag, n, mark } = COPY_TOKEN.exec(name)?.groups ?? {}
+  const { tag, n, mark } = COPY_TOKEN.exec(token)?.groups ?? {}
   if (tag === undefined || n === undefined || mark === undefined) return null
-  const right = macOf(sealing, purpose, tag, Number(n))
-  const isRight = timingSafeEqual(Buffer.from(mark), Buffer.from(right))
+  const expected = macOf(sealing, purpose, tag, Number(n))
+  const isValid = timingSafeEqual(Buffer.from(mark), Buffer.from(expected))
   const mailId = parseMailId(`mail_${tag}`)
-  return isRight && mailId !== null ? { mailId, recipientIndex: Number(n) } : null
+  return isValid && mailId !== null ? { mailId, recipientIndex: Number(n) } : null
 }
 
-/** Where a copy from a sending domain comes back to. */
+/** The return path of a copy from a sending domain. */
 export const returnPathOf = (sealing: Sealing, copy: MailCopyReference, domain: string): string =>
   `b.${copyTokenOf(sealing, "return path", copy)}@cp-bounce.${domain}`
 
-/** The copy that comes back to an address; null for addresses that are none of ours. */
+/** The copy of a return path; null for other addresses. */
 export function copyFromReturnPath(sealing: Sealing, address: string): MailCopyReference | null {
-  const name = RETURN_PATH.exec(address)?.groups?.["name"]
-  return name === undefined ? null : parseCopyToken(sealing, "return path", name)
+  const token = RETURN_PATH.exec(address)?.groups?.["name"]
+  return token === undefined ? null : parseCopyToken(sealing, "return path", token)
 }
 
-/** What the page is called at which a copy's recipient says not to be written to again. */
+/** The unsubscribe token of a copy. */
 export const unsubscribeTokenOf = (sealing: Sealing, copy: MailCopyReference): string =>
   copyTokenOf(sealing, "unsubscribe", copy)
 
-/** The copy that such a page is about; null where there is no such page. */
+/** The copy of an unsubscribe token; null if the token is invalid. */
 export const copyFromUnsubscribeToken = (
   sealing: Sealing,
   token: string,

@@ -1,23 +1,21 @@
-/** Mailboxes as callers write them, checked. */
 import { domainToASCII } from "node:url"
 import { z } from "zod"
 import type { Mailbox } from "../../domain/email/mailbox.ts"
 import { parseMailbox } from "../../domain/email/mailbox.ts"
 
 const MAILBOX_MESSAGE =
-  "Must be one address such as ada@example.com, or Ada Lovelace <ada@example.com>."
+  "Must be one address, for example ada@example.com or Ada Lovelace <ada@example.com>."
 
-/** The mailbox that a text is; null where it is none. */
 const parseUnicodeMailbox = (text: string): Mailbox | null => parseMailbox(text, domainToASCII)
 
-/** The mailbox that a text is which was kept. @throws Error where it is none */
+/** Parses a stored mailbox. @throws Error if it is invalid */
 export function parseStoredMailbox(text: string): Mailbox {
   const found = parseUnicodeMailbox(text)
-  if (found === null) throw new Error("an address that was kept is none")
+  if (found === null) throw new Error("a stored address is invalid")
   return found
 }
 
-/** A mailbox in a schema. */
+/** The schema of a mailbox. */
 export const mailboxSchema = z.string().transform((text, context): Mailbox => {
   const found = parseUnicodeMailbox(text)
   if (found !== null) return found

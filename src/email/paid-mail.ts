@@ -1,4 +1,3 @@
-/** What a mail is, and what its charge comes to. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { MAIL_AGGREGATE, mailStreamOf } from "../../domain/email/aggregates.ts"
 import type { MailId } from "../../domain/email/ids.ts"
@@ -9,7 +8,7 @@ import { paidThing } from "../frame/effects/paid-thing.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** Records news of a mail and answers how it stands after it; null where there is none. */
+/** Executes a command on a mail and returns its state afterwards; null if it does not exist. */
 export async function executeMailCommand(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -20,7 +19,7 @@ export async function executeMailCommand(
     .view
 }
 
-/** Deletes what a mail says: it goes to nobody any more. */
+/** Deletes the content of a mail that is not sent any more. */
 export async function deleteMailContent(
   { blobs }: Pick<Ports, "blobs">,
   companyId: CompanyId,
@@ -29,9 +28,9 @@ export async function deleteMailContent(
   await blobs.delete(companyId, mailId)
 }
 
-const REJECTED_MAIL_REFUND = { amountMicros: null, reason: "the mail was refused" }
+const REJECTED_MAIL_REFUND = { amountMicros: null, reason: "the mail was rejected" }
 
-/** Mails, and what their charges come to: one that was refused as a whole is refunded. */
+/** A mail as a paid thing: a mail that is rejected as a whole is refunded. */
 export const paidMail = paidThing({
   prefix: "mail",
   aggregate: MAIL_AGGREGATE,

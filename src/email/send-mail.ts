@@ -1,7 +1,4 @@
-/**
- * `POST /api/v1/email/send`, from top to bottom: the job that hands a mail over, and the route. The job runs
- * for as long as it takes: immediately in the request that made it, then again when the next copy is due.
- */
+/** `POST /api/v1/email/send`: the job runs immediately in its request, and again when the next copy is due. */
 import type { JobResult } from "../../adapters/postgres/jobs/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { PRICES_STREAM } from "../../domain/charging/aggregates.ts"
@@ -36,16 +33,14 @@ import { deleteMailContent, paidMail, executeMailCommand } from "./paid-mail.ts"
 import { findVerifiedSender } from "./verified-sender.ts"
 import { z } from "zod"
 
-// Handing it over. Before the first copy goes its row says so: a process that finds it saying so knows that
-// another one died over it. Every copy that was due then may have gone, so it goes once more later, and then
-// never again.
+// A job is marked as dispatched before its first copy goes out. After a crash each copy that was due may have
+// been sent; it is sent once again later, and then never again.
 
 const DISPATCH_MAIL_KIND = "hand-mail"
 
 const MailPayload = z.object({ mailId: idSchema(parseMailId) })
 type MailPayload = z.infer<typeof MailPayload>
 
-/** Hands mails over. */
 const dispatchMail = reaction({
   kind: DISPATCH_MAIL_KIND,
   payload: MailPayload,
@@ -70,9 +65,9 @@ async function performDispatch(ports: Ports, work: Job<MailPayload>): Promise<Jo
   const { mailId } = payload
   const cause = causedBy(`${DISPATCH_MAIL_KIND} ${mailId}`)
   const stream = mailStreamOf(companyId, mailId)
-  const look = () => ports.runner.readLatest(stream, viewOfMail)
-  let view = await look()
-  if (view === null) return { result: "park", reason: "its stream does not know this mail" }
+  const readMail = () => ports.runner.readLatest(stream, viewOfMail)
+  let view = await readMail()
+  if (view === null) return { result: "park", reason: "the stream has no such mail" }
   if (work.isDispatched) {
     view = await recordCopyResults(
       ports,
@@ -87,8 +82,8 @@ async function performDispatch(ports: Ports, work: Job<MailPayload>): Promise<Jo
   if (due.length > 0) {
     if (signal.aborted || !(await ports.jobs.dispatch(jobId))) return { result: "let go" }
     await dispatchCopies(ports, { companyId, view, due, cause, signal })
-    view = (await look()) ?? view
-    // What was under way is recorded, and nothing else was begun.
+    view = (await readMail()) ?? view
+    // The copies in progress are recorded, and no others were started.
     if (signal.aborted) return { result: "let go", isDispatchCleared: true }
   }
   await paidMail.settle(ports, companyId, view, cause)
@@ -103,7 +98,7 @@ const dueCopiesOf = (
   return copies.filter(({ dueAt }) => dueAt !== null && dueAt <= now)
 }
 
-/** Says the same of several copies; of those whose end is known nothing. */
+/** Records the same result for several copies; copies with a known result are left out. */
 async function recordCopyResults(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -119,7 +114,7 @@ async function recordCopyResults(
   return (await executeMailCommand(ports, companyId, command, cause)) ?? view
 }
 
-/** Waits for the copy that is due next; without one it is done, or is an operator's. */
+/** Waits for the next due copy; without one the job is done, or stuck if outcomes are unknown. */
 async function scheduleNext(
   ports: Pick<Ports, "blobs">,
   companyId: CompanyId,
@@ -129,22 +124,20 @@ async function scheduleNext(
   if (times.length > 0)
     return { result: "later", dueAt: Math.min(...times), isDispatchCleared: true }
   await deleteMailContent(ports, companyId, view.accepted.mailId)
-  const silent = view.copies.filter(({ status }) => status === "unknown").length
-  if (silent === 0) return { result: "done" }
-  const of = `${silent} of ${view.copies.length} recipients`
-  const reason = `whoever takes mails was silent twice about it for ${of}, and cannot be asked`
+  const unknownCount = view.copies.filter(({ status }) => status === "unknown").length
+  if (unknownCount === 0) return { result: "done" }
+  const of = `${unknownCount} of ${view.copies.length} recipients`
+  const reason = `the mail server did not answer twice for ${of}, and cannot be asked for their status`
   return { result: "park", reason }
 }
 
-// The request.
-
-/** So many can be written to at once (specification, "Email"). */
+/** Limit of recipients (specification, "Email"). */
 const MAX_RECIPIENTS = 50
 const MAX_BODY_BYTES = 8 * 1024 * 1024
-/** The call waits so long for what becomes of it, milliseconds. */
+/** Time that a request waits for the outcome, milliseconds. */
 const REQUEST_TIMEOUT_MS = 12_000
 
-const RECIPIENTS_MESSAGE = `Must be an address, or a list of 1 to ${MAX_RECIPIENTS} of them.`
+const RECIPIENTS_MESSAGE = `Must be an address, or a list of 1 to ${MAX_RECIPIENTS} addresses.`
 
 const SendMail = z
   .object({
@@ -152,14 +145,14 @@ const SendMail = z
     to: z
       .union([mailboxSchema, z.array(mailboxSchema).min(1).max(MAX_RECIPIENTS)], RECIPIENTS_MESSAGE)
       .describe(
-        `Who gets it: an address, or 1 to ${MAX_RECIPIENTS}; each gets a mail of their own`,
+        `One address, or a list of 1 to ${MAX_RECIPIENTS}; each recipient gets a separate email`,
       ),
     subject: nonBlankText(998)
       .refine((text) => !/\p{Cc}/u.test(text), "Must be one line without control characters.")
-      .describe("What it is about"),
-    text: multilineText(200_000).optional().describe("What it says, as plain text"),
-    html: multilineText(500_000).optional().describe("What it says, as HTML"),
-    replyTo: mailboxSchema.optional().describe("Where answers go; default `from`"),
+      .describe("The subject"),
+    text: multilineText(200_000).optional().describe("The content as plain text"),
+    html: multilineText(500_000).optional().describe("The content as HTML"),
+    replyTo: mailboxSchema.optional().describe("Address for replies; default: `from`"),
   })
   .refine(({ text = "", html = "" }) => !isBlank(`${text}${html}`), {
     message: "Send text, html or both.",
@@ -169,9 +162,9 @@ const SendMail = z
 const addresses = (what: string) => z.array(z.string()).describe(what)
 
 const MailReply = z.object({
-  delivered: addresses("Whose own server of mail has it"),
-  queued: addresses("Who gets it later, as far as anybody knows: it is tried for 72 hours"),
-  bounced: addresses("Who cannot be written to; they stay charged"),
+  delivered: addresses("Recipients whose mail server accepted it"),
+  queued: addresses("Recipients that get it later; delivery is tried for 72 hours"),
+  bounced: addresses("Recipients that cannot be reached; they stay charged"),
 })
 type MailReply = z.infer<typeof MailReply>
 
@@ -180,11 +173,10 @@ const NOT_SENT: SliceErrorCode = {
   status: 400,
   example: {
     message:
-      "Nothing is sent from mail.example.com: it is no verified sending domain of this company. Add it, or check its records.",
+      "The domain mail.example.com is not a verified sending domain of this company. Add it, or check its records.",
   },
 }
 
-/** Whom something is for. */
 interface Recipient {
   readonly to: Mailbox
   readonly tag: AddressTag
@@ -200,21 +192,20 @@ interface Prepared {
   readonly hasUnsubscribe: boolean
 }
 
-/** Each once, by what is equal for two ways of writing to one; as they were written first. */
+/** The recipients without duplicates, as first written; addresses are compared in normalized form. */
 async function distinctRecipients(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
-  given: readonly Mailbox[],
+  mailboxes: readonly Mailbox[],
 ): Promise<readonly Recipient[]> {
   const byKey = new Map<string, Mailbox>()
-  for (const one of given)
+  for (const one of mailboxes)
     if (!byKey.has(normalizedAddress(one))) byKey.set(normalizedAddress(one), one)
   return Promise.all(
     [...byKey].map(async ([key, to]) => ({ to, tag: await sealing.tag(companyId, key) })),
   )
 }
 
-/** What of a mail is recorded, with what it says kept. */
 async function acceptMailCommand(
   ports: Pick<Ports, "blobs" | "sealing">,
   caller: Caller,
@@ -223,8 +214,8 @@ async function acceptMailCommand(
   prepared: Prepared,
 ) {
   const { sealing } = ports
-  const letter = { from, replyTo, subject, text, html }
-  const bodyHash = await storeMailContent(ports, companyId, mailId, letter)
+  const content = { from, replyTo, subject, text, html }
+  const bodyHash = await storeMailContent(ports, companyId, mailId, content)
   const { keyId, personId } = caller.spender
   return {
     type: "AcceptMail" as const,
@@ -244,9 +235,9 @@ async function acceptMailCommand(
 }
 
 const notSentRefusal = (code: string): Refusal =>
-  refusal(NOT_SENT, `The mail was refused (${code}) before anybody had it; nothing was charged.`)
+  refusal(NOT_SENT, `The mail server rejected the mail (${code}); nothing was charged.`)
 
-/** What became of each recipient. Of whom the address was erased nothing is said. */
+/** The status of each recipient, without those whose address was erased. */
 async function mailReplyOf(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
@@ -260,14 +251,14 @@ async function mailReplyOf(
   for (const { to, status } of copies) {
     const opened = await sealing.unseal(companyId, to)
     if (opened === null) continue
-    const isBack = status === "bounced" || status === "returned"
-    const list = status === "delivered" ? "delivered" : isBack ? "bounced" : "queued"
+    const isBounced = status === "bounced" || status === "returned"
+    const list = status === "delivered" ? "delivered" : isBounced ? "bounced" : "queued"
     reply[list].push(parseStoredMailbox(opened).address)
   }
   return reply
 }
 
-/** The route. */
+/** Sends an email to up to 50 recipients. */
 export const sendMail = paidRoute({
   name: "sendEmail",
   method: "POST",
@@ -291,8 +282,8 @@ export const sendMail = paidRoute({
   reply: MailReply,
   refusalCodes: [NOT_SENT],
   specGap:
-    "The specification leaves the verb open: POST, because it makes something. It does not say who sees whom: " +
-    "each recipient gets a mail of their own that names them alone.",
+    "The specification leaves the verb open: POST, because it creates a mail. It does not say whether recipients see each other: " +
+    "each gets a separate mail that names no other recipient.",
 
   thing: paidMail,
   jobs: [dispatchMail],
@@ -300,13 +291,13 @@ export const sendMail = paidRoute({
   draft: async (ports, { companyId }, { body }) => {
     const { from, to, subject, text = "", html = "", replyTo = null } = body
     const recipients = await distinctRecipients(ports, companyId, Array.isArray(to) ? to : [to])
-    const letter = { from, replyTo, subject, text: text || null, html: html || null }
-    return { companyId, recipients, ...letter }
+    const content = { from, replyTo, subject, text: text || null, html: html || null }
+    return { companyId, recipients, ...content }
   },
   prepare: async (ports, { companyId, from: { domain } }) => {
     const sendingDomainId = await findVerifiedSender(ports, companyId, domain)
     if (sendingDomainId === null) {
-      const message = `Nothing is sent from ${domain}: it is no verified sending domain of this company. Add it, or check its records.`
+      const message = `The domain ${domain} is not a verified sending domain of this company. Add it, or check its records.`
       return { refusal: refusal(NOT_SENT, message) }
     }
     const offers = isUnsubscribeOffered(sendingDomainId)
@@ -320,7 +311,7 @@ export const sendMail = paidRoute({
   },
   command: (ports, caller, draft, charge, prepared) =>
     acceptMailCommand(ports, caller, draft, charge, prepared),
-  // It answers what is known in time of each recipient; the rest is queued.
+  // The reply lists the outcomes that are known in time; other recipients are queued.
   outcomeWait: {
     timeoutMs: REQUEST_TIMEOUT_MS,
     payload: (mailId) => ({ mailId }),

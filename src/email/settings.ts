@@ -1,18 +1,17 @@
-/** What of mail an operator sets: who takes it, whom the program's own is from, and where what comes back. */
 import { z } from "zod"
 import { domainToASCII } from "node:url"
 import { parseMailbox } from "../../domain/email/mailbox.ts"
 import { defineSettings } from "../frame/settings.ts"
 
 const MAIL_URL =
-  "must be smtps://name:password@host, smtp://host (with STARTTLS, unless it is this machine), or direct:"
-const MAIL_FROM = "must be an address such as ledger@example.com, or Name <address>"
-const BOUNCE_LISTEN = "must be an address and a port, such as 0.0.0.0:25"
+  "must be smtps://name:password@host, smtp://host (with STARTTLS, except for this machine), or direct:"
+const MAIL_FROM =
+  "must be an address, for example ledger@example.com or Ledger <ledger@example.com>"
+const BOUNCE_LISTEN = "must be an address and a port, for example 0.0.0.0:25"
 
-/** To send straight to the recipients' own servers. */
+/** The value of `MAIL_URL` for direct delivery to the recipients' servers. */
 export const DIRECT_DELIVERY = "direct:"
 
-/** A relay's address says where it is and who we are there, and nothing else. */
 function isMailUrl(text: string): boolean {
   if (text === DIRECT_DELIVERY) return true
   const url = URL.parse(text)
@@ -22,14 +21,13 @@ function isMailUrl(text: string): boolean {
 
 const BOUNCE_ADDRESS = /^(?<host>\[[\da-f:.]+\]|[\w.-]+):(?<port>\d{1,5})$/i
 
-/** Where something listens, or null where a text does not say that. */
 function parseBounceAddress(text: string): { readonly host: string; readonly port: number } | null {
   const { host = "", port = "" } = BOUNCE_ADDRESS.exec(text)?.groups ?? {}
   if (host === "" || Number(port) > 65_535) return null
   return { host: host.replaceAll(/[[\]]/g, ""), port: Number(port) }
 }
 
-/** What of mail an operator sets. */
+/** The mail settings. */
 export const mailSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -44,10 +42,10 @@ export const mailSettings = defineSettings({
       .transform((text) => parseBounceAddress(text))
       .optional(),
   }),
-  // It may hold a password.
+  // It may contain a password.
   secret: ["MAIL_URL"],
   faults: (given) =>
     given["MAIL_FROM"] !== undefined && given["MAIL_URL"] === undefined
-      ? ["MAIL_FROM is whom the program's own mails are from: set MAIL_URL, or leave it out."]
+      ? ["MAIL_FROM requires MAIL_URL. Set MAIL_URL, or remove MAIL_FROM."]
       : [],
 })

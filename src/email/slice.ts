@@ -1,4 +1,3 @@
-/** Mails: those that companies send, those that come back, and those of the program. */
 import { MAIL_AGGREGATE, SUPPRESSIONS_AGGREGATE } from "../../domain/email/aggregates.ts"
 import { mailsReadModel } from "../../projections/email/mails.ts"
 import { suppressionsReadModel } from "../../projections/email/suppressions.ts"
@@ -13,16 +12,16 @@ import { sendMail } from "./send-mail.ts"
 import { mailSettings } from "./settings.ts"
 import { showUnsubscribePage, unsubscribe } from "./unsubscribe.ts"
 
-/** What is sent by mail, and what comes back. */
+/** Email: companies' mails, returned mails, and the program's own mails. */
 export const emailSlice: Slice = {
   name: "email",
   streams: { perCompany: [MAIL_AGGREGATE, SUPPRESSIONS_AGGREGATE] },
   groups: {
-    email: `Email: one mail to up to 50 people at a time, from a sending domain of the company that is verified.
+    email: `Email: one mail to up to 50 recipients, from a verified sending domain of the company.
 
-Each recipient gets a mail of their own that names them alone, signed for the sending domain. The answer comes after at
-most 12 seconds with what is known by then: who has it, who gets it later, and who cannot be written to. All of them are
-charged; only a mail that was refused before anybody had it (\`not_sent\`) is given back.`,
+Each recipient gets a separate mail that names no other recipient, signed for the sending domain. The answer comes
+within 12 seconds and lists which recipients have it, which get it later, and which cannot be reached. All of them are
+charged; only a mail that is rejected for all recipients (\`not_sent\`) is refunded.`,
   },
   routes: [sendMail],
   pages: [showUnsubscribePage, unsubscribe],
@@ -36,8 +35,8 @@ charged; only a mail that was refused before anybody had it (\`not_sent\`) is gi
   tables: dkimTables,
   commands: [...simulatedMailOperations, ...emailOperations, ...suppressionOperations],
   topics: {
-    mail: "the built-in mailer",
-    email: "what companies send by mail",
-    suppression: "whom companies must not write to",
+    mail: "the mail simulator",
+    email: "companies' emails",
+    suppression: "addresses that companies must not email",
   },
 }

@@ -1,6 +1,5 @@
 /**
- * `/u/:token`, outside of the API and open to whoever was sent it: not to be written to again from a sending
- * domain (RFC 8058). Only a POST does it, for programs follow links ahead of people.
+ * `/u/:token`: unsubscribes a recipient (RFC 8058), by POST only, because mail programs open links in advance.
  */
 import { z } from "zod"
 import { mailStreamOf, suppressionsStreamOf } from "../../domain/email/aggregates.ts"
@@ -16,12 +15,11 @@ import type { Ports } from "../frame/ports.ts"
 import { copyFromUnsubscribeToken } from "./mail-copy-tokens.ts"
 import { escapeHtml, htmlPage } from "../frame/routes/answers/answer-bodies.ts"
 
-/** Where they ask for it. */
+/** The path of a copy's unsubscribe page. */
 export const unsubscribePath = (token: string): string => `/u/${token}`
 
-/** What they see who asked. */
 const donePage = (): string =>
-  htmlPage("Unsubscribed", "<p>You get no more mails from this sender.</p>")
+  htmlPage("Unsubscribed", "<p>You will get no more email from this sender.</p>")
 
 const MAX_BYTES = 4_096
 const UNSUBSCRIBE_LIMIT: RateLimit = {
@@ -44,7 +42,7 @@ const base = {
   refusalCodes: ["not_found"],
 } as const
 
-/** Whose copy a token is about, where it offered this; null where there is no such page. */
+/** The recipient of a token whose mail had the link; null if the token is invalid. */
 async function findUnsubscribeOffer(
   ports: Pick<Ports, "readAll" | "runner" | "sealing">,
   token: string,
@@ -64,19 +62,19 @@ const pageNotFound = (): Reply<z.infer<typeof Nothing>> => ({
   refusal: refusal("not_found", "There is no such page."),
 })
 
-/** Shows the button. */
+/** Shows the unsubscribe button. */
 export const showUnsubscribePage = publicRoute({
   ...base,
   name: "showUnsubscribe",
   method: "GET",
-  summary: "The page of an offer to unsubscribe",
+  summary: "Show the unsubscribe page",
   handle: async (ports, { params: { token } }) =>
     (await findUnsubscribeOffer(ports, token)) === null
       ? pageNotFound()
       : { ok: true, body: {}, page: askPage(token) },
 })
 
-/** Takes the click, a person's or that of their program of mail. */
+/** Unsubscribes, on a click by a person or by a mail program. */
 export const unsubscribe = publicRoute({
   ...base,
   name: "unsubscribe",
@@ -87,17 +85,20 @@ export const unsubscribe = publicRoute({
   handle: async (ports, { params: { token }, rawRequest }) => {
     const found = await findUnsubscribeOffer(ports, token)
     if (found === null) return pageNotFound()
-    const { companyId, ...whom } = found
-    const command = { type: "SuppressRecipient", reason: "unsubscribed", ...whom } as const
+    const { companyId, ...suppression } = found
+    const command = { type: "SuppressRecipient", reason: "unsubscribed", ...suppression } as const
     const cause = causedBy(rawRequest.requestId)
     await ports.runner.execute(suppressionsStreamOf(companyId), command, cause)
     return { ok: true, body: {}, page: donePage() }
   },
 })
 
-/** The page with the button: whoever looks at links ahead of people changes nothing. */
+/** The page with the button; opening it changes nothing. */
 function askPage(token: string): string {
   const action = escapeHtml(unsubscribePath(token))
   const button = `<form method="post" action="${action}"><button type="submit">Unsubscribe</button></form>`
-  return htmlPage("Unsubscribe", `<p>Do you want no more mails from this sender?</p>\n${button}`)
+  return htmlPage(
+    "Unsubscribe",
+    `<p>Do you want to stop getting email from this sender?</p>\n${button}`,
+  )
 }

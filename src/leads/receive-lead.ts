@@ -1,4 +1,3 @@
-/** Taking a lead in, whoever brings it. */
 import { leadsStreamOf } from "../../domain/leads/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { LeadId, FormId } from "../../domain/leads/lead-events.ts"
@@ -23,7 +22,7 @@ import { findForm } from "../../projections/leads/forms.ts"
 
 const MINUTE_MS = 60_000
 
-/** Takes a lead in; where the same came from the same address within a minute, it is that one. */
+/** Records a lead; an equal one from the same address within a minute is the same lead. */
 export async function receiveLead(
   ports: Pick<Ports, "runner" | "sealing" | "settings">,
   { companyId, formId }: Pick<LeadForm, "companyId" | "formId">,
@@ -34,19 +33,18 @@ export async function receiveLead(
   const { runner, sealing } = ports
   const stream = leadsStreamOf(companyId)
   const isLimited = ports.settings(rateSettings).RATE_LIMITS === "on"
-  // By the stream's own time, which never goes back: so no name of a minute comes again.
+  // The stream's time never goes back, so a minute's ids cannot repeat.
   const now = await runner.read(stream, (_state, at) => at)
   const minute = Math.floor(now / MINUTE_MS)
-  const nameIn = (which: number) => leadIdOf(ports, companyId, [formId, text, address, which])
-  const [leadId, formerId] = await Promise.all([nameIn(minute), nameIn(minute - 1)])
-  // Looked at before a key is made for it: what is turned away leaves none, but for those that were
-  // decided at the same time.
-  const before = await runner.read(stream, (state, at) => ({
+  const idIn = (which: number) => leadIdOf(ports, companyId, [formId, text, address, which])
+  const [leadId, formerId] = await Promise.all([idIn(minute), idIn(minute - 1)])
+  // Checked before a key is made, so that rejected leads leave none, except for concurrent ones.
+  const check = await runner.read(stream, (state, at) => ({
     same: findDuplicateLead(state, leadId, formerId, at),
     code: leadRefusalCode(state, formId, at, isLimited),
   }))
-  if (before.same !== null && before.code !== "no_form") return { leadId: before.same }
-  if (before.code !== null) return { refusal: leadRefusalOf(before.code) }
+  if (check.same !== null && check.code !== "no_form") return { leadId: check.same }
+  if (check.code !== null) return { refusal: leadRefusalOf(check.code) }
   const content = await sealing.seal(companyId, leadId, text)
   const named = { type: "ReceiveLead" as const, leadId, formerId, formId, isLimited }
   const command = { ...named, content, ...consents }
@@ -56,16 +54,16 @@ export async function receiveLead(
   return { leadId: outcome.view ?? leadId }
 }
 
-/** The id of a lead; without the company's key it says nothing of what it is made of. */
+/** Derives the id of a lead from its content; without the company's key the id reveals nothing. */
 async function leadIdOf(
   { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
-  made: readonly (string | number)[],
+  parts: readonly (string | number)[],
 ): Promise<LeadId> {
-  for (let again = 0; ; again += 1) {
-    // The name of one that was erased stays its own: the same once more is another lead.
-    const of = again === 0 ? made : [...made, again]
-    const leadId: LeadId = `lead_${await sealing.tag(companyId, JSON.stringify(of))}`
+  for (let attempt = 0; ; attempt += 1) {
+    // An erased lead keeps its id, so equal content later is another lead.
+    const input = attempt === 0 ? parts : [...parts, attempt]
+    const leadId: LeadId = `lead_${await sealing.tag(companyId, JSON.stringify(input))}`
     if (!(await runner.read(leadsStreamOf(companyId), (state) => isLeadErased(state, leadId))))
       return leadId
   }
@@ -80,14 +78,14 @@ function leadRefusalOf(code: LeadRefused["code"]): Refusal {
     case "day_full":
       return refusal(
         "rate_limited",
-        `More than ${MAX_LEADS_PER_DAY} leads by this form on one day.`,
+        `This form has reached its limit of ${MAX_LEADS_PER_DAY} leads a day. Try again tomorrow.`,
       )
     case "too_many_uncollected":
-      return refusal("unavailable", "Too many leads wait to be collected. Send it again later.")
+      return refusal("unavailable", "Too many leads are waiting to be collected. Try again later.")
   }
 }
 
-/** A form that takes leads. */
+/** An open form. */
 export interface LeadForm {
   readonly companyId: CompanyId
   readonly formId: FormId
@@ -96,7 +94,7 @@ export interface LeadForm {
   readonly refuseLinks: boolean
 }
 
-/** The form of an id; null where there is none, or none any more: it was closed, its company deleted. */
+/** Finds an open form; null if it does not exist, is closed, or its company is deleted. */
 export async function findOpenForm(
   ports: Pick<Ports, "readAll" | "runner">,
   id: string,
@@ -115,7 +113,7 @@ export async function findOpenForm(
   return { companyId, formId, name: row.name, hostnames, refuseLinks: row.refuse_links }
 }
 
-/** What is said of every form that takes no leads, whatever it was. */
+/** The refusal for every form that accepts no leads, whatever the reason. */
 export function formNotFound(): Refusal {
   return refusal("not_found", "There is no such form.")
 }

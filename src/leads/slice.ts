@@ -1,4 +1,3 @@
-/** Website leads: forms, what comes in by them, and who collects it. Their earlier routes are retired. */
 import { LEADS_AGGREGATE } from "../../domain/leads/aggregates.ts"
 import { formsReadModel } from "../../projections/leads/forms.ts"
 import { leadsReadModel as leadRows } from "../../projections/leads/leads.ts"
@@ -8,15 +7,15 @@ import { formOperations } from "./operate/forms.ts"
 import { leadOperations } from "./operate/leads.ts"
 import { robotMetric, showForm, showThanks, submitForm } from "./submit-form.ts"
 
-/** Leads from a company's website. */
+/** Leads from companies' website forms. */
 export const leadsSlice: Slice = {
   name: "leads",
   streams: { perCompany: [LEADS_AGGREGATE] },
   groups: {
-    leads: `Website leads: what people wrote on the company's forms, to be collected by its own program.
+    leads: `Website leads: requests from the company's website forms, which its own program collects.
 
-Ask for the leads after the newest \`createdAt\` that you have, walk on by \`nextCursor\` until there is none, and say
-which you have taken over. Leads are kept for the records, collected ones too. A lead that was erased keeps its place.`,
+Ask for the leads after the newest \`createdAt\` that you have, follow \`nextCursor\` until it is absent, and mark the ones
+that you have stored as collected. Collected leads stay in the list. An erased lead keeps its place in the list.`,
   },
   routes: [leadList, collectLeads],
   pages: [submitForm, showForm, showThanks],
@@ -24,6 +23,6 @@ which you have taken over. Leads are kept for the records, collected ones too. A
   readModels: [formsReadModel, leadRows],
   reactions: [eraseLead],
   commands: [...formOperations, ...leadOperations],
-  topics: { form: "forms by which leads come in", lead: "website leads" },
+  topics: { form: "lead forms", lead: "website leads" },
   metrics: [robotMetric],
 }

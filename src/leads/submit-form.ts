@@ -1,7 +1,3 @@
-/**
- * `/forms/:formId`, outside of the API and open to everybody: the hosted page of a form, where it is sent
- * to, and the page behind that.
- */
 import { z } from "zod"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { describedId } from "../frame/kernel/schema.ts"
@@ -44,7 +40,7 @@ const base = {
 const Nothing = z.object({})
 const Sent = z.object({ id: describedId("the lead") })
 
-/** Takes a form in. */
+/** Receives a submitted form. */
 export const submitForm = publicRoute({
   ...base,
   name: "submitForm",
@@ -61,12 +57,12 @@ export const submitForm = publicRoute({
   handle: async (ports, { body, params: { formId }, rawRequest }) => {
     const form = parseForm(rawRequest, body)
     if ("refusal" in form) return { ok: false, refusal: form.refusal }
-    const taken = await acceptForm(ports, formId, form, rawRequest)
-    if ("refusal" in taken) return { ok: false, refusal: taken.refusal }
+    const accepted = await acceptForm(ports, formId, form, rawRequest)
+    if ("refusal" in accepted) return { ok: false, refusal: accepted.refusal }
     const location = thanksPath(formId)
     return {
       ok: true,
-      body: taken,
+      body: accepted,
       ...(form.isFromBrowser ? { status: 303, location } : { status: 201 }),
     }
   },
@@ -81,11 +77,12 @@ async function acceptForm(
   const form = await findOpenForm(ports, formId)
   if (form === null) return { refusal: formNotFound() }
   if (!isAllowedOrigin(ports, sent, form.hostnames)) {
-    const message = "This form is not sent from pages of this host name."
+    const message =
+      "This form cannot be sent from a page of this host name. Open the form and send it from there."
     return { refusal: refusal("not_allowed", message) }
   }
   if (isRobot(ports, form, values)) {
-    // Made as that of a lead is, of nothing that was sent.
+    // Looks like the id of a lead, and derives from nothing that was sent.
     return { id: `lead_${await ports.sealing.tag(form.companyId, sent.requestId)}` }
   }
   const content = parseLeadContent(values)
@@ -100,7 +97,7 @@ export const showForm = publicRoute({
   name: "showForm",
   method: "GET",
   url: FORM_URL,
-  summary: "The page of a form",
+  summary: "Show the page of a form",
   refusalTitle: "Not found",
   reply: Nothing,
   refusalCodes: ["not_found"],
@@ -108,13 +105,13 @@ export const showForm = publicRoute({
     showFormPage(ports, params.formId, (form) => formPage(form, signPageTime(ports, form.formId))),
 })
 
-/** Shows that a form was sent. */
+/** Shows the page after a form. */
 export const showThanks = publicRoute({
   ...base,
   name: "showThanks",
   method: "GET",
   url: `${FORM_URL}/thanks`,
-  summary: "The page behind a form",
+  summary: "Show the page after a form",
   refusalTitle: "Not found",
   reply: Nothing,
   refusalCodes: ["not_found"],
@@ -131,26 +128,25 @@ async function showFormPage(
   return { ok: true, body: {}, page: pageOf(form) }
 }
 
-// What gives robots away. They are answered like everybody, nothing of what they sent is stored, and the
-// metrics say how many there were.
+// Robots get the same answer as people; nothing of theirs is stored, and a metric counts them.
 
 const MANY_LINKS = 3
 
-/** Whether a robot sent a form, as far as that can be told; it is counted. */
+/** Whether a robot probably sent the form; robots are counted. */
 function isRobot(
   ports: Pick<Ports, "clock" | "counters" | "sealing">,
   { formId, refuseLinks }: LeadForm,
   values: ReadonlyMap<string, string>,
 ): boolean {
   const given = robotSignal(ports, formId, values)
-  // A form of one's own site has no time.
+  // A form on a company's own page has no signed time.
   const found = given === "unsigned" ? null : given
-  const by = found ?? (refuseLinks && hasManyLinks(values) ? "links" : null)
-  if (by !== null) ports.counters.increment("robots", { by })
-  return by !== null
+  const reason = found ?? (refuseLinks && hasManyLinks(values) ? "links" : null)
+  if (reason !== null) ports.counters.increment("robots", { reason })
+  return reason !== null
 }
 
-/** Three links, and no address of a domain to answer to. */
+/** At least three links, and no usable email address. */
 function hasManyLinks(values: ReadonlyMap<string, string>): boolean {
   const written = [...values].filter(([name]) => name !== "pageUrl" && !name.startsWith("_"))
   const text = written.map(([, value]) => value).join("\n")
@@ -158,16 +154,15 @@ function hasManyLinks(values: ReadonlyMap<string, string>): boolean {
   return links.length >= MANY_LINKS && !/@[^\s@]+\.[^\s@]/.test(values.get("email") ?? "")
 }
 
-/** What `/metrics` tells of them. */
+/** The metric of forms that robots sent. */
 export const robotMetric: Metric = {
   name: "ledger_form_robots_total",
-  help: "Forms that robots sent, by what gave them away; nothing of them is stored.",
-  labels: ["by"],
+  help: "Forms that robots sent, by reason; they are not stored.",
+  labels: ["reason"],
   isCounter: true,
   read: async ({ counters }) => counters.read("robots"),
 }
 
-/** A field of the hosted page: its name, what stands beside it, and what browsers may fill in. */
 const FIELDS = [
   ["firstName", "First name", 'autocomplete="given-name"'],
   ["lastName", "Last name", 'autocomplete="family-name"'],
@@ -175,12 +170,10 @@ const FIELDS = [
   ["phone", "Phone", 'type="tel" autocomplete="tel"'],
 ] as const
 
-/** Where a form is sent to, and its page is. */
+/** The path of a form's page and submission. */
 export const formPath = (formId: string): string => `/forms/${formId}`
-/** Where those are led who sent it. */
 const thanksPath = (formId: string): string => `${formPath(formId)}/thanks`
 
-/** HTML of a form as it stands in any page. @param hidden HTML of what stands in it unseen */
 function formHtml(action: string, hidden: string): string {
   const inputs = FIELDS.map(
     ([name, label, rest]) => `  <label>${label} <input name="${name}" ${rest}></label>`,
@@ -195,20 +188,18 @@ function formHtml(action: string, hidden: string): string {
   ].join("\n")
 }
 
-/** The hosted page. @param time when it was made, signed */
 function formPage(form: { formId: string; name: string }, time: string): string {
   const hidden = `${honeypotHtml('class="away"')}\n<input type="hidden" name="${PAGE_TIME_FIELD}" value="${escapeHtml(time)}">`
-  const note = "<p>Give an email or a phone number, so that somebody can answer.</p>"
+  const note = "<p>Enter an email address or a phone number, so that we can answer.</p>"
   return htmlPage(form.name, `${note}\n${formHtml(formPath(form.formId), hidden)}`)
 }
 
-/** HTML to put on a page of one's own. @param baseUrl the address of this service */
+/** The HTML of a form for a company's own page. @param baseUrl the address of this service */
 export function snippetOf(baseUrl: string, formId: string): string {
   const away = honeypotHtml('style="position:absolute;left:-100rem"')
   return formHtml(`${baseUrl}${formPath(formId)}`, away)
 }
 
-/** What those see who sent a form. */
 function thanksPage(name: string): string {
-  return htmlPage(name, "<p>Thank you. It was sent.</p>")
+  return htmlPage(name, "<p>Thank you. Your message was sent.</p>")
 }

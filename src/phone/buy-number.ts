@@ -1,7 +1,4 @@
-/**
- * `POST /api/v1/phone/buy`, from top to bottom: what a number is and what the charge of its first month comes
- * to, the job that buys it from the carrier, and the route, which waits for the carrier.
- */
+/** `POST /api/v1/phone/buy`: buys a number and charges its first month; waits for the carrier. */
 import type { NumberOrderAnswer } from "../../adapters/providers/carrier/port.ts"
 import { providerResultOrNull } from "../../adapters/providers/provider-errors.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
@@ -25,11 +22,8 @@ import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import { PhoneNumber, phoneNumberReply } from "./number-reply.ts"
 import { z } from "zod"
 
-// What a number is, and what the charge of its first month comes to.
-
 const NOT_BOUGHT = { amountMicros: null, reason: "the number could not be bought" }
 
-/** The charge of a number's first month. */
 const firstChargeIdOf = (numberId: string): string => `${numberId}:first`
 
 const numberReference = (companyId: CompanyId, id: NumberId) => ({
@@ -61,15 +55,12 @@ const paidNumber = paidThing({
   neverBegunReason: "the number was never ordered",
 })
 
-// Buying it.
-
-/** A carrier that is still at it is asked again after a second each. */
 const STATUS_CHECK_INTERVAL_MS = 1_000
 const STATUS_CHECK_ATTEMPTS = 8
 const ORDER_TIMEOUT_MS = 10_000
-/** After this long a number can do what the carrier says it can, milliseconds from the order. */
+/** After this long (from the order) the features that the carrier reports are final. */
 const SETTLES_WITHIN_MS = 30 * 60_000
-/** Whoever tells of an order waits for two seconds. */
+/** The carrier's webhook waits 2 s for our answer. */
 const NOTIFIED_CHECK_TIMEOUT_MS = 1_500
 
 const Order = z.object({ numberId: idSchema(parseNumberId), orderedAt: z.number() })
@@ -86,7 +77,7 @@ const buyNumberJobs = effect({
   payload: Order,
   provider: "the carrier",
   thingName: "this number",
-  missingReason: "nobody ordered this number",
+  missingReason: "no order exists for this number",
   timeoutMs: ORDER_TIMEOUT_MS,
   isDiscardedOnErasure: true,
   on: {
@@ -100,13 +91,13 @@ const buyNumberJobs = effect({
   callProvider: async (ports, { companyId, payload: { numberId } }): Promise<Outcome> => {
     const order = await readPendingOrder(ports, companyId, numberId)
     if (order === null) return DISCARDED
-    // The test numbers of companies here are nothing that a carrier knows of.
-    const held = await findHeldNumbers(ports.readAll, [order.number])
-    if (held.size > 0) return { answer: "taken" }
+    // Test numbers of companies here are unknown to a real carrier.
+    const heldNumbers = await findHeldNumbers(ports.readAll, [order.number])
+    if (heldNumbers.size > 0) return { answer: "taken" }
     let answer = await ports.carrier.buyNumber(order)
-    for (let asked = 1; isOrderPending(answer) && asked < STATUS_CHECK_ATTEMPTS; asked += 1) {
+    for (let checks = 1; isOrderPending(answer) && checks < STATUS_CHECK_ATTEMPTS; checks += 1) {
       await ports.pacer.pause(STATUS_CHECK_INTERVAL_MS)
-      // The carrier has the order: where it does not answer, the order stays pending.
+      // The carrier has the order. If it does not answer now, the order stays pending.
       const known = await providerResultOrNull(
         ports.pacer,
         "the carrier",
@@ -125,7 +116,7 @@ const buyNumberJobs = effect({
   isIdempotent: ({ carrier }) => carrier.isIdempotent,
   recordOutcome: (ports, { companyId, payload: { numberId } }, answer, cause) =>
     concludeOrder(ports, { companyId, numberId }, answer, cause),
-  // Whoever asked is told at once, and may ask again: no number is bought behind their back.
+  // The caller learns of the failure immediately and may retry; we never buy the number later.
   unavailableOutcome: DISCARDED,
   times: { retryUnavailableForMs: 0 },
   notReceivedOutcome: async ({ carrier, clock }, { payload: { orderedAt } }) => {
@@ -142,7 +133,7 @@ type FailedOutcome = Extract<Outcome, { readonly answer: "taken" | "failed" }>
 const reasonOf = (answer: FailedOutcome): NumberOrderFailure =>
   answer.answer === "taken" ? "taken" : answer.reason
 
-/** Whether an order is so young that its number may be able to do more than the carrier says by now. */
+/** Whether an order is so young that the carrier may still add features to its number. */
 async function canStillSettle(
   { runner, clock }: Pick<Ports, "clock" | "runner">,
   companyId: CompanyId,
@@ -154,7 +145,7 @@ async function canStillSettle(
   return known?.status === "open" && clock.now() - known.order.at < SETTLES_WITHIN_MS
 }
 
-/** What came of an order, recorded; false while the carrier is still at it. */
+/** Records the outcome of an order; false while the carrier is still working on it. */
 async function concludeOrder(
   ports: Ports,
   { companyId, numberId }: { readonly companyId: CompanyId; readonly numberId: NumberId },
@@ -172,10 +163,7 @@ async function concludeOrder(
   return (await paidNumber.conclude(ports, companyId, at, command, cause)).isSettled
 }
 
-/**
- * Asks now what became of an order, because the carrier says that something is new of it. Where it does
- * not answer, the order's own row goes on asking.
- */
+/** Checks an order immediately, after the carrier reported a change; otherwise the order's job checks it. */
 export async function checkOrderStatus(
   ports: Ports,
   of: { readonly companyId: CompanyId; readonly numberId: NumberId },
@@ -183,17 +171,17 @@ export async function checkOrderStatus(
 ): Promise<void> {
   const order = await readPendingOrder(ports, of.companyId, of.numberId)
   if (order === null) return
-  const asked = ports.carrier.checkOrderStatus(order)
+  const query = ports.carrier.checkOrderStatus(order)
   const known = await providerResultOrNull(
     ports.pacer,
     "the carrier",
-    asked,
+    query,
     NOTIFIED_CHECK_TIMEOUT_MS,
   )
   if (known !== null && known.answer !== "unknown") await concludeOrder(ports, of, known, cause)
 }
 
-/** An order as the carrier gets it; null where the number was erased. */
+/** The order in the form that the carrier takes; null if it is not pending or the number was erased. */
 async function readPendingOrder(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
@@ -207,31 +195,30 @@ async function readPendingOrder(
   return ordered === null ? null : { orderId: numberId, companyId, number: ordered }
 }
 
-// The request.
-
 const NUMBER = /^\+1[2-9]\d{2}[2-9]\d{6}$/
-/** The area codes of toll-free numbers. */
 const TOLL_FREE = /^\+18(?:00|33|44|55|66|77|88)/
-/** A carrier's ten seconds, and what stands around them. */
+/** The carrier's ten seconds, plus our own work. */
 const REQUEST_TIMEOUT_MS = 12_000
 
 const BuyNumber = z.object({
   number: z
     .string()
-    .regex(NUMBER, "Must be +1 and ten digits, as a search shows it.")
-    .describe("One that a search showed: `+1` and ten digits"),
+    .regex(NUMBER, "Must be +1 and ten digits, for example +14155550123.")
+    .describe("A number from a search: `+1` and ten digits"),
   locality: boundedText(100)
     .nullish()
-    .meta({ description: "Its town, where the carrier does not say it" }),
+    .meta({ description: "Its town, if the carrier does not report one" }),
   region: z
     .string()
     .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
     .transform((text) => text.toUpperCase())
     .nullish()
-    .meta({ description: "Its state, where the carrier does not say it" }),
+    .meta({ description: "Its state, if the carrier does not report one" }),
 })
 
-const BuyReply = z.object({ number: PhoneNumber.describe("The number, the company's from now on") })
+const BuyReply = z.object({
+  number: PhoneNumber.describe("The number, which the company now holds"),
+})
 type BuyReply = z.infer<typeof BuyReply>
 
 interface Draft {
@@ -244,22 +231,22 @@ interface Draft {
 }
 
 const TAKEN =
-  "This number cannot be had: it was sold, or the company has it. Search for another one."
+  "This number is not available: it was sold, or the company holds it already. Search for another one."
 const CARRIER_UNAVAILABLE =
-  "The carrier did not sell it now; nothing was charged. Send it again, or take another one."
+  "The carrier could not sell this number now; nothing was charged. Try again, or choose another number."
 
 function refusalOf(reason: NumberOrderFailure): Refusal {
   if (reason === "taken") return refusal("conflict", TAKEN)
   return { ...refusal("unavailable", CARRIER_UNAVAILABLE), headers: { "retry-after": "5" } }
 }
 
-/** The route. */
+/** Buys a number and charges its first month. */
 export const buyNumber = paidRoute({
   name: "buyNumber",
   method: "POST",
   url: "/api/v1/phone/buy",
   group: "phone",
-  summary: "Buy a number; its first month is charged now",
+  summary: "Buy a number and pay its first month",
   example: { body: { number: "+14155550123" } },
   operation: "phone.numbers.buy",
   isCounted: true,
@@ -272,7 +259,7 @@ export const buyNumber = paidRoute({
   refusalMessages: { conflict: TAKEN, unavailable: CARRIER_UNAVAILABLE },
   specGap:
     "The specification does not show the verb: POST, because it buys a number. `releasedUnlessPaidBy` is " +
-    "beside its fields: until when a number is kept whose rent was refused. Identical requests at the same " +
+    "an additional field: the time at which a number with refused rent is released. Identical requests at the same " +
     "time are one order and one charge.",
 
   thing: paidNumber,
@@ -280,10 +267,10 @@ export const buyNumber = paidRoute({
   chargeId: firstChargeIdOf,
   refundReason: "the number could not be ordered",
   draft: async ({ sealing }, { companyId }, { body }): Promise<Draft> => {
-    const { number: asked, locality = null, region = null } = body
-    const kind = TOLL_FREE.test(asked) ? "toll_free" : "local"
-    const tag = await sealing.tag(companyId, asked)
-    return { companyId, number: asked, kind, locality, region, tag }
+    const { number, locality = null, region = null } = body
+    const kind = TOLL_FREE.test(number) ? "toll_free" : "local"
+    const tag = await sealing.tag(companyId, number)
+    return { companyId, number, kind, locality, region, tag }
   },
   shared: async ({ runner }, { companyId }) =>
     String(await runner.read(phoneStreamOf(companyId), countEndedOrders)),
@@ -312,7 +299,7 @@ export const buyNumber = paidRoute({
       givenLocality: locality === null ? null : await seal(locality),
     }
   },
-  // Otherwise this attempt was refunded in the meantime.
+  // Any other refusal: this attempt was refunded in the meantime.
   toRefusal: ({ code }) => (code === "number_taken" ? refusal("conflict", TAKEN) : null),
   outcomeWait: {
     timeoutMs: REQUEST_TIMEOUT_MS,
@@ -324,6 +311,6 @@ export const buyNumber = paidRoute({
     const held =
       view.status === "held" ? await phoneNumberReply(ports, companyId, view.number) : null
     if (held !== null) return { reply: { number: held } }
-    return { refusal: refusal("conflict", "This number was bought, and has been released since.") }
+    return { refusal: refusal("conflict", "This number was bought and has since been released.") }
   },
 })

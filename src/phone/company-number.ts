@@ -1,11 +1,10 @@
-/** The numbers that a company has or had, opened. */
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import { findNumber } from "../../domain/phone/phone-views.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** A number that the company has or had, opened. */
+/** A company's number, unsealed. */
 export interface CompanyNumber {
   /** E.164. */
   readonly number: string
@@ -13,7 +12,7 @@ export interface CompanyNumber {
   readonly isHeld: boolean
 }
 
-/** A number that the company has or had; null where it never had one of this id, or it was erased. */
+/** Finds a number that the company holds or held; null if the id is unknown or the number was erased. */
 export async function findCompanyNumber(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,

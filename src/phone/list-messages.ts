@@ -1,7 +1,4 @@
-/**
- * `GET /api/v1/phone/messages`: the newest 200 texts after `since`, oldest first. Where there are
- * more, `nextCursor` gives the 200 before these, and so on back to `since`.
- */
+/** `GET /api/v1/phone/messages`: the newest 200 texts after `since`; `nextCursor` leads to older ones. */
 import { z } from "zod"
 import type { MessageRow } from "../../projections/phone/messages.ts"
 import { listMessages } from "../../projections/phone/messages.ts"
@@ -10,35 +7,33 @@ import { route } from "../frame/routes/declare/route.ts"
 import { describedId, describedIdOrNull, isoTimeSchema } from "../frame/kernel/schema.ts"
 
 const MAX_MESSAGES = 200
-/** What a cursor of this list is made for. */
+/** Ties a cursor to this list. */
 const LIST = "messages"
 
 const Message = z
   .object({
     id: describedId("the text"),
     numberId: describedId("the company's number"),
-    direction: z.enum(["in", "out"]).describe("`in` for one that came to the company"),
-    from: z.string().nullable().describe("Who sent it; null once it was erased"),
-    to: z.string().nullable().describe("Who it is to; null once it was erased"),
-    body: z.string().nullable().describe("What it says; null once it was erased"),
-    media: z.int().describe("How many pictures and other files came with it"),
+    direction: z.enum(["in", "out"]).describe("`in`: the company received it; `out`: it sent it"),
+    from: z.string().nullable().describe("The sender; null after erasure"),
+    to: z.string().nullable().describe("The recipient; null after erasure"),
+    body: z.string().nullable().describe("The text; null after erasure"),
+    media: z.int().describe("Number of attached files"),
     status: z
       .enum(["queued", "sent", "delivered", "failed", "received"])
-      .describe("How its way stands; `received` for one that came"),
-    errorCode: z.string().nullable().describe("Why it failed, in the carrier's word"),
-    apiKeyId: describedIdOrNull("the key that sent it; null for none"),
-    createdAt: isoTimeSchema.describe("When it was recorded: what `since` is compared with"),
+      .describe("Delivery status; `received` for incoming texts"),
+    errorCode: z.string().nullable().describe("The carrier's error code"),
+    apiKeyId: describedIdOrNull("the key that sent it; null if no key did"),
+    createdAt: isoTimeSchema.describe("When it was recorded; `since` compares with it"),
   })
   .meta({ id: "Message", description: "A text, in either direction" })
 
 const Messages = z.object({
-  messages: z
-    .array(Message)
-    .describe(`The newest ${MAX_MESSAGES} after \`since\`, the oldest of them first`),
+  messages: z.array(Message).describe(`The newest ${MAX_MESSAGES} after \`since\`, oldest first`),
   nextCursor: nextCursorSchema,
 })
 
-/** The route. */
+/** Lists texts in both directions. */
 export const listTexts = route({
   name: "listMessages",
   method: "GET",
@@ -51,13 +46,13 @@ export const listTexts = route({
   reply: Messages,
   readModels: ["messages"],
   specGap:
-    "The specification gives the newest 200 alone: `cursor` and `nextCursor` walk from there back " +
-    "to `since`, so that nothing is lost.",
+    "The specification returns only the newest 200: `cursor` and `nextCursor` page from there back " +
+    "to `since`.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
     const list = { list: LIST, companyId, max: MAX_MESSAGES }
-    const found = await listNewest(list, query, (asked) =>
-      ports.readAs(companyId, (db) => listMessages(db, asked)),
+    const found = await listNewest(list, query, (page) =>
+      ports.readAs(companyId, (db) => listMessages(db, page)),
     )
     if ("refusal" in found) return { ok: false, refusal: found.refusal }
     return { ok: true, body: { messages: found.shown.map(messageOf), ...found.more } }

@@ -1,4 +1,3 @@
-/** `GET /api/v1/phone/optins`: who agreed to be texted, on a form of the company's. */
 import { z } from "zod"
 import { listOptIns } from "../../projections/phone/opt-ins.ts"
 import { route } from "../frame/routes/declare/route.ts"
@@ -9,15 +8,15 @@ const MAX_OPT_INS = 500
 const OptIn = z
   .object({
     id: describedId("the opt-in"),
-    phone: z.string().nullable().describe("Who agreed; null once it was erased"),
-    firstName: z.string().nullable().describe("Null where it was not said, or was erased"),
-    service: z.boolean().describe("Whether they agreed to texts about what they asked for"),
+    phone: z.string().nullable().describe("The person's number; null after erasure"),
+    firstName: z.string().nullable().describe("Null if not given, or after erasure"),
+    service: z.boolean().describe("Whether they agreed to texts about the service"),
     offers: z.boolean().describe("Whether they agreed to offers"),
     method: z.enum(["web", "phone", "paper", "text"]).describe("How they agreed"),
-    sourceUrl: z.string().nullable().describe("The page of the form; null for none"),
+    sourceUrl: z.string().nullable().describe("The page of the form, or null"),
     createdAt: isoTimeSchema.describe("When they agreed"),
   })
-  .meta({ id: "OptIn", description: "Somebody agreed to be texted" })
+  .meta({ id: "OptIn", description: "A person's consent to be texted" })
 
 /** Lists opt-ins, newest first, up to 500. */
 export const optInList = route({
@@ -28,7 +27,7 @@ export const optInList = route({
   summary: "List opt-ins",
   operation: "phone.overview.read",
   isCounted: true,
-  reply: z.object({ optins: z.array(OptIn).describe(`The newest first, up to ${MAX_OPT_INS}`) }),
+  reply: z.object({ optins: z.array(OptIn).describe(`Newest first, up to ${MAX_OPT_INS}`) }),
   readModels: ["opt-ins"],
   handle: async ({ readAs }, { companyId }) => {
     const rows = await readAs(companyId, (db) => listOptIns(db, companyId, MAX_OPT_INS))

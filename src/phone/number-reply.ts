@@ -1,4 +1,3 @@
-/** Numbers as callers see them. */
 import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { HeldNumber } from "../../domain/phone/phone-views.ts"
@@ -7,14 +6,14 @@ import { unitPrice } from "../frame/effects/price.ts"
 import { describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** What a number can do and where it is from: the part that offers show too. */
+/** Fields that held and offered numbers share. */
 export const numberFields = {
-  number: z.string().describe("In full: `+1` and ten digits"),
+  number: z.string().describe("E.164: `+1` and ten digits"),
   kind: z.enum(["local", "toll_free"]).describe("Local, or toll-free"),
-  locality: z.string().nullable().describe("Its town; null where there is none"),
-  region: z.string().nullable().describe("Its state, two letters; null where there is none"),
-  sms: z.boolean().describe("Whether it sends and gets texts"),
-  mms: z.boolean().describe("Whether it gets texts with pictures"),
+  locality: z.string().nullable().describe("Its town, or null"),
+  region: z.string().nullable().describe("Its state, two letters, or null"),
+  sms: z.boolean().describe("Whether it sends and receives texts"),
+  mms: z.boolean().describe("Whether it receives texts with pictures"),
   voice: z.boolean().describe("Whether it takes calls"),
 }
 
@@ -23,23 +22,23 @@ export const PhoneNumber = z
   .object({
     id: describedId("the number"),
     ...numberFields,
-    monthlyMicros: z.int().describe("What the next month costs, micro-dollars"),
+    monthlyMicros: z.int().describe("Price of the next month, micro-dollars"),
     paidThrough: isoTimeSchema
       .nullable()
-      .describe("Rent is paid until then; null for a number that costs none"),
-    boughtAt: isoTimeSchema.describe("When it was bought, or came with the company"),
+      .describe("Rent is paid until then; null for a free number"),
+    boughtAt: isoTimeSchema.describe("When it was bought, or the company was created"),
     releasedUnlessPaidBy: isoTimeSchema
       .nullable()
-      .describe("Its rent was refused: nothing goes out from it, and it is let go then; else null"),
+      .describe("Set if its rent was refused: it sends nothing, and is released at this time"),
   })
   .meta({ id: "PhoneNumber", description: "A number that the company holds" })
 
-/** What is said of a number that a company holds. */
+/** A number in an answer. */
 export type PhoneNumberReply = z.infer<typeof PhoneNumber>
 
 const iso = (at: number) => new Date(at).toISOString()
 
-/** A number as callers see it; null where its company was erased. Its rent is what the next month costs. */
+/** Builds the reply for a number, with the price of its next month; null if its company was erased. */
 export async function phoneNumberReply(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,

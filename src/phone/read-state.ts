@@ -1,4 +1,3 @@
-/** `GET /api/v1/phone/state`: the phone at a glance, from streams and never from read models. */
 import { z } from "zod"
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { companyProfileOf } from "../../domain/access/access.ts"
@@ -18,42 +17,40 @@ import { RegistrationStatus, readRegistrationStatus } from "../registration/regi
 
 const State = z
   .object({
-    testMode: z.boolean().describe("Whether registration and numbers are test ones"),
-    mock: z.boolean().describe("Whether the built-in carrier serves this installation"),
+    testMode: z.boolean().describe("Whether registration and numbers are in test mode"),
+    mock: z.boolean().describe("Whether this installation uses the carrier simulator"),
     balanceMicros: microsSchema.describe("The funds"),
     availableMicros: microsSchema.describe(
-      "What this caller may spend: funds, and room in every limit",
+      "What this caller may spend, within the funds and every limit",
     ),
     paysByCard: z.boolean().describe("Whether the company pays by card"),
-    cardFailing: z.boolean().describe("Whether its card was refused"),
-    nextNumberMicros: microsSchema.describe("What a month of another local number costs"),
-    nextTollFreeMicros: microsSchema.describe("What a month of another toll-free number costs"),
-    numbers: z.array(PhoneNumber).describe("Each number that the company holds"),
-    pagesPassedAt: isoTimeSchema
-      .nullable()
-      .describe("When its pages passed their check; null: never"),
-    texting: RegistrationStatus.shape.overall.describe("How registration of texting stands"),
+    cardFailing: z.boolean().describe("Whether its card payments fail"),
+    nextNumberMicros: microsSchema.describe("Monthly price of another local number"),
+    nextTollFreeMicros: microsSchema.describe("Monthly price of another toll-free number"),
+    numbers: z.array(PhoneNumber).describe("The numbers that the company holds"),
+    pagesPassedAt: isoTimeSchema.nullable().describe("When its pages passed their check, or null"),
+    texting: RegistrationStatus.shape.overall.describe("Status of the texting registration"),
     business: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe("What was saved; null: nothing"),
+      .describe("The saved business details, or null"),
   })
-  .meta({ id: "PhoneState", description: "The phone at a glance" })
+  .meta({ id: "PhoneState", description: "An overview of the phone" })
 
-/** The route. */
+/** Reads an overview of the phone, from streams and never from read models. */
 export const readPhoneState = route({
   name: "readPhoneState",
   method: "GET",
   url: "/api/v1/phone/state",
   group: "phone",
-  summary: "Read the phone at a glance",
+  summary: "Read an overview of the phone",
   operation: "phone.overview.read",
   isCounted: true,
   reply: State,
   readStreams: [phoneStreamOf, ledgerStreamOf, accessStreamOf, registrationStreamOf],
   handle: async (ports, { companyId, spender }) => {
     const { runner } = ports
-    const [held, funds, standing, local, tollFree, texting, saved] = await Promise.all([
+    const [held, funds, profile, local, tollFree, texting, saved] = await Promise.all([
       runner.read(phoneStreamOf(companyId), listHeldNumbers),
       runner.read(ledgerStreamOf(companyId), (state, at) => spendableFunds(state, spender, at)),
       runner.read(accessStreamOf(companyId), companyProfileOf),
@@ -63,7 +60,7 @@ export const readPhoneState = route({
       readSavedRegistration(ports, companyId),
     ])
     const numbers = await Promise.all(held.map((one) => phoneNumberReply(ports, companyId, one)))
-    const paysByCard = standing?.pays === "card"
+    const paysByCard = profile?.pays === "card"
     const { pagesPassedAt, business } = saved
     return {
       ok: true,
@@ -72,7 +69,7 @@ export const readPhoneState = route({
         mock: texting.mock,
         ...funds,
         paysByCard,
-        cardFailing: standing?.card?.failing === true,
+        cardFailing: profile?.card?.failing === true,
         nextNumberMicros: local.unitPriceMicros,
         nextTollFreeMicros: tollFree.unitPriceMicros,
         numbers: numbers.filter((one) => one !== null),
@@ -84,7 +81,7 @@ export const readPhoneState = route({
   },
 })
 
-/** The funds, and what of them this caller may spend on what is no AI. */
+/** The funds, and the part that this caller may spend on anything but AI. */
 function spendableFunds(state: LedgerState, spender: Spender, at: number) {
   const { fundsMicros: balanceMicros, creditLineMicros, locked } = accountOf(state)
   const room = applicableLimits(state, spender, "general", at, 0).map((one) => one.remainingMicros)

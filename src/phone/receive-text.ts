@@ -1,4 +1,3 @@
-/** Taking in a text that somebody sent to a number of a company. */
 import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
@@ -12,20 +11,20 @@ import { readTextingRules } from "./texting-rules.ts"
 import type { ReceivedText } from "../../adapters/providers/carrier/port.ts"
 import type { findHolderOfNumber } from "../../projections/phone/numbers.ts"
 
-/** A text that came. Numbers in E.164. */
+/** An incoming text, with numbers in E.164. */
 export interface IncomingText {
   readonly companyId: CompanyId
   readonly messageId: MessageId
   readonly numberId: NumberId
   readonly from: string
   readonly body: string
-  /** How many pictures and other files came with it. */
+  /** Number of attached files. */
   readonly media: number
-  /** Whether the carrier answered it itself: then nothing is sent. */
+  /** Whether the carrier has answered it; then we do not reply. */
   readonly isAutoAnswered: boolean
 }
 
-/** Records a text once, what it asks for, and the free reply to that; answers the keyword that it is. */
+/** Records an incoming text once, with the effect of its keyword and the free reply; returns the keyword. */
 export async function receiveText(
   ports: Pick<Ports, "runner" | "sealing">,
   { companyId, messageId, numberId, from, body, media, isAutoAnswered }: IncomingText,
@@ -36,8 +35,8 @@ export async function receiveText(
   const seal = (text: string) => sealing.seal(companyId, tag, text)
   const rules = await readTextingRules(ports, companyId, numberId)
   const keyword = textKeywordOf(body, rules.extraOptOutWords)
-  const says = { stop: rules.optOutReply, start: rules.optInReply, help: rules.helpReply }
-  const text = keyword === null || isAutoAnswered ? null : says[keyword]
+  const replies = { stop: rules.optOutReply, start: rules.optInReply, help: rules.helpReply }
+  const text = keyword === null || isAutoAnswered ? null : replies[keyword]
   const reply =
     text === null
       ? null
@@ -64,12 +63,12 @@ export async function receiveText(
   return keyword
 }
 
-/** Who holds a number. */
+/** The company and number of a holder. */
 export type NumberHolder = NonNullable<Awaited<ReturnType<typeof findHolderOfNumber>>>
 
 /**
- * The id of a text that came: the carrier's own makes it, so that a second notification changes nothing. A
- * group text has an id for each number that it came to.
+ * Derives a text's id from the carrier's id, so that repeats change nothing; group texts have one for each
+ * number.
  */
 export function incomingTextId({
   carrierId,
@@ -81,15 +80,15 @@ export function incomingTextId({
     : derivedId("msg", "carrier", carrierId)
 }
 
-/** Takes a text in that came to a number of this holder; answers the keyword that it is. */
+/** Records a text that a carrier received for this holder's number; returns its keyword, or null. */
 export function receiveCarrierText(
   ports: Pick<Ports, "runner" | "sealing">,
   { company_id: companyId, number_id: numberId }: NumberHolder,
-  came: ReceivedText,
+  received: ReceivedText,
   cause: Cause,
 ): Promise<TextKeyword | null> {
-  const { from, body, mediaCount, isAutoAnswered } = came
-  const messageId = incomingTextId(came)
+  const { from, body, mediaCount, isAutoAnswered } = received
+  const messageId = incomingTextId(received)
   const text = {
     companyId,
     messageId,
@@ -97,7 +96,7 @@ export function receiveCarrierText(
     from,
     body,
     media: mediaCount,
-    isAutoAnswered: isAutoAnswered,
+    isAutoAnswered,
   }
   return receiveText(ports, text, cause)
 }

@@ -1,4 +1,3 @@
-/** Letting numbers go for good: `POST /api/v1/phone/release`, and the erasure of a company. */
 import { z } from "zod"
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import { parseNumberId } from "../../domain/phone/ids.ts"
@@ -12,20 +11,22 @@ import { listHeldNumbers } from "../../domain/phone/phone-views.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
-const NO_NUMBER = "The company holds no number of this id."
+const NO_NUMBER = "The company holds no number with this id."
 
-/** The route. */
+/** Releases a number for good. */
 export const releaseNumber = route({
   name: "releaseNumber",
   method: "POST",
   url: "/api/v1/phone/release",
   group: "phone",
-  summary: "Let a number go for good",
+  summary: "Release a number for good",
   example: { body: { id: "num_4Zb0x7" } },
   operation: "phone.numbers.release",
   isCounted: true,
-  body: z.object({ id: boundedText(64).describe("The number, by its id") }),
-  reply: z.object({ ok: z.literal(true).describe("It is gone; nothing of its rent comes back") }),
+  body: z.object({ id: boundedText(64).describe("Id of the number") }),
+  reply: z.object({
+    ok: z.literal(true).describe("The number is released; its rent is not refunded"),
+  }),
   refusalCodes: ["not_found"],
   refusalMessages: { not_found: NO_NUMBER },
   specGap: "The specification does not show the verb: POST, because it ends something for good.",
@@ -41,7 +42,10 @@ export const releaseNumber = route({
   },
 })
 
-/** Releases all numbers of a company at the carrier, and has it forget the company. @throws ProviderUnavailable, ProviderOutcomeUnknown: then it is done again */
+/**
+ * Releases a company's numbers and erases it at the carrier. @throws ProviderUnavailable,
+ * ProviderOutcomeUnknown
+ */
 export async function eraseNumbers(
   ports: Pick<Ports, "carrier" | "pacer" | "runner">,
   companyId: CompanyId,
@@ -52,10 +56,10 @@ export async function eraseNumbers(
     if (carrierRef !== null)
       await withProviderTimeout(pacer, "the carrier", carrier.releaseNumber(carrierRef))
     const release = { type: "ReleaseNumber" as const, numberId, reason: "erased" as const }
-    const nobody = { keyId: null, personId: null }
+    const noActor = { keyId: null, personId: null }
     await runner.execute(
       phoneStreamOf(companyId),
-      { ...release, ...nobody },
+      { ...release, ...noActor },
       causedBy("erase-company"),
     )
   }

@@ -1,4 +1,3 @@
-/** `GET /api/v1/phone/search`: numbers that can be bought. An offer is no promise. */
 import { z } from "zod"
 import { withProviderTimeout, isProviderError } from "../../adapters/providers/provider-errors.ts"
 import { findHeldNumbers } from "../../projections/phone/numbers.ts"
@@ -14,14 +13,14 @@ const Search = z
     kind: z.enum(["local", "toll_free"]).default("local").describe("Local, or toll-free"),
     areaCode: z
       .string()
-      .regex(/^[2-9]\d{2}$/, "Must be an area code of three digits.")
+      .regex(/^[2-9]\d{2}$/, "Must be a three-digit area code, for example 415.")
       .optional()
       .describe("The area code of a local number"),
     contains: z
       .string()
-      .regex(/^[\d*]{2,10}$/, "Must be 2 to 10 digits, or * for any one.")
+      .regex(/^[\d*]{2,10}$/, "Must be 2 to 10 digits; * stands for any digit.")
       .optional()
-      .describe("Digits that it has in a row, `*` for any one"),
+      .describe("Consecutive digits of the number; `*` is any digit"),
     region: z
       .string()
       .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
@@ -33,17 +32,21 @@ const Search = z
     if (kind === "local") return
     for (const [path, given] of Object.entries({ areaCode, region })) {
       if (given === undefined) continue
-      context.addIssue({ code: "custom", path: [path], message: "Is for local numbers." })
+      context.addIssue({
+        code: "custom",
+        path: [path],
+        message: "Is only valid for local numbers.",
+      })
     }
   })
 
-/** The route. */
+/** Searches for numbers that can be bought; an offer does not reserve a number. */
 export const searchNumbers = route({
   name: "searchNumbers",
   method: "GET",
   url: "/api/v1/phone/search",
   group: "phone",
-  summary: "Look for numbers that can be bought",
+  summary: "Search for numbers to buy",
   operation: "phone.numbers.search",
   isCounted: true,
   rateLimit: RATE_LIMITS.numberSearch,
@@ -51,7 +54,7 @@ export const searchNumbers = route({
   reply: z.object({
     numbers: z
       .array(z.object(numberFields).meta({ id: "OfferedNumber", description: "A number for sale" }))
-      .describe(`Up to ${MAX_OFFERED}; none is kept for anybody`),
+      .describe(`Up to ${MAX_OFFERED}; none is reserved`),
   }),
   readModels: ["numbers"],
   refusalCodes: ["unavailable"],
@@ -71,7 +74,7 @@ export const searchNumbers = route({
       return { ok: true, body: { numbers: found.filter(({ number }) => !held.has(number)) } }
     } catch (error) {
       if (!isProviderError(error)) throw error
-      const why = refusal("unavailable", "The carrier does not answer; ask again in a moment.")
+      const why = refusal("unavailable", "The carrier does not answer. Try again in a few seconds.")
       return { ok: false, refusal: { ...why, headers: { "retry-after": "5" } } }
     }
   },

@@ -1,4 +1,3 @@
-/** How texting and numbers are set up, as callers see it. */
 import { z } from "zod"
 import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
 import { DEFAULT_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
@@ -11,62 +10,69 @@ import { unsealTextingRules } from "./texting-rules.ts"
 
 const TextingSettings = z
   .object({
-    optOutReply: z.string().describe("What an opt-out is answered with"),
-    optInReply: z.string().describe("What an opt-in is answered with"),
-    helpReply: z.string().describe("What HELP is answered with"),
+    optOutReply: z.string().describe("Reply to an opt-out"),
+    optInReply: z.string().describe("Reply to an opt-in"),
+    helpReply: z.string().describe("Reply to HELP"),
     suggested: z
       .object({
         optOutReply: z.string().describe("For an opt-out"),
         optInReply: z.string().describe("For an opt-in"),
         helpReply: z.string().describe("For HELP"),
       })
-      .describe("Replies that carriers like to see, once business and pages are saved"),
-    extraOptOutWords: z.array(z.string()).describe("Words that opt out beside STOP and its kind"),
-    optOutLine: z.boolean().describe("Whether the first text to somebody tells how to stop"),
+      .describe("Replies that carriers expect, once business and pages are saved"),
+    extraOptOutWords: z
+      .array(z.string())
+      .describe("Opt-out words in addition to STOP and its variants"),
+    optOutLine: z.boolean().describe("Whether the first text to a person explains how to stop"),
     repliesAppliedAt: isoTimeSchema
       .nullable()
-      .describe("When the carrier's own replies were last made to say this; null for never"),
+      .describe("When the carrier last confirmed these replies, or null"),
   })
-  .meta({ id: "TextingSettings", description: "How the company's texting answers" })
+  .meta({ id: "TextingSettings", description: "The company's texting settings" })
 
 const NumberSettings = z
   .object({
     id: describedId("the number"),
-    number: z.string().describe("In full"),
+    number: z.string().describe("E.164"),
     voice: z.boolean().describe("Whether it takes calls"),
-    sms: z.boolean().describe("Whether it sends and gets texts"),
-    label: z.string().nullable().describe("What the company calls it"),
-    ringMode: z.enum(["all", "order"]).describe("All phones at once, or one after another"),
+    sms: z.boolean().describe("Whether it sends and receives texts"),
+    label: z.string().nullable().describe("The company's name for it"),
+    ringMode: z
+      .enum(["all", "order"])
+      .describe("`all`: all phones concurrently; `order`: one after another"),
     ringTo: z
       .array(
         z.object({
-          phone: z.string().describe("In full"),
-          name: z.string().nullable().describe("Whose it is"),
+          phone: z.string().describe("E.164"),
+          name: z.string().nullable().describe("Name of the person"),
         }),
       )
-      .describe("Whose phones ring; none: straight to voicemail"),
-    ringSeconds: z.int().describe("How long they ring, or each of them"),
-    screenCalls: z.boolean().describe("Whether who answers presses 1"),
+      .describe("The phones that ring; if empty, calls go to voicemail"),
+    ringSeconds: z.int().describe("How long they ring; with `order`, how long each rings"),
+    screenCalls: z.boolean().describe("Whether the person who answers must press 1"),
     recordCalls: z.boolean().describe("Whether calls are recorded"),
-    recordingNotice: z.string().describe("What both hear before a recording"),
+    recordingNotice: z.string().describe("Spoken to both sides before a recording"),
     voicemail: z.boolean().describe("Whether callers can leave a message"),
-    voicemailGreeting: z.string().nullable().describe("What they hear before; null: usual words"),
+    voicemailGreeting: z
+      .string()
+      .nullable()
+      .describe("Spoken before a voicemail; null: the default greeting"),
     optOutReply: z
       .string()
       .nullable()
-      .describe("What an opt-out to this number is answered with; null: as texting says"),
+      .describe("Reply to an opt-out sent to this number; null: the reply for all numbers"),
   })
-  .meta({ id: "NumberSettings", description: "How a number is set up" })
+  .meta({ id: "NumberSettings", description: "The settings of a number" })
 
-/** All of it. */
+/** The schema of the phone settings. */
 export const PhoneSettings = z
   .object({
-    texting: TextingSettings.describe("For all numbers"),
-    numbers: z.array(NumberSettings).describe("Each number that the company holds"),
+    texting: TextingSettings.describe("Settings for all numbers"),
+    numbers: z.array(NumberSettings).describe("The numbers that the company holds"),
   })
-  .meta({ id: "PhoneSettings", description: "How texting and numbers are set up" })
+  .meta({ id: "PhoneSettings", description: "The settings of texting and numbers" })
 
-/** All of it, as callers see it. */
+/** Builds the reply of the phone settings. */
 export async function phoneSettingsReply(
   ports: Pick<Ports, "baseUrl" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -88,24 +94,28 @@ export async function phoneSettingsReply(
   }
 }
 
-/** How a number is set up; null where its company was erased. */
+/** The settings of a number; null if its company was erased. */
 async function numberSettingsReply(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
-  { held, settings: set }: PhoneSetup["numbers"][number],
+  { held, settings }: PhoneSetup["numbers"][number],
 ): Promise<z.infer<typeof NumberSettings> | null> {
-  const open = async (text: SealedText | null) =>
+  const unsealOrNull = async (text: SealedText | null) =>
     text === null ? null : sealing.unseal(companyId, text)
-  const number = await open(held.number)
+  const number = await unsealOrNull(held.number)
   if (number === null) return null
-  const { ringMode, ringSeconds, screenCalls, recordCalls, voicemail } = set
+  const { ringMode, ringSeconds, screenCalls, recordCalls, voicemail } = settings
   const [label, notice, greeting, optOutReply, ringTo] = await Promise.all([
-    ...([open(set.label), open(set.recordingNotice), open(set.voicemailGreeting)] as const),
-    open(set.optOutReply),
+    ...([
+      unsealOrNull(settings.label),
+      unsealOrNull(settings.recordingNotice),
+      unsealOrNull(settings.voicemailGreeting),
+    ] as const),
+    unsealOrNull(settings.optOutReply),
     Promise.all(
-      set.ringTo.map(async ({ phone, name }) => ({
-        phone: (await open(phone)) ?? "",
-        name: await open(name),
+      settings.ringTo.map(async ({ phone, name }) => ({
+        phone: (await unsealOrNull(phone)) ?? "",
+        name: await unsealOrNull(name),
       })),
     ),
   ])

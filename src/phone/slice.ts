@@ -1,4 +1,3 @@
-/** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrierProvider, examineCarrier } from "./providers/carrier.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
@@ -32,20 +31,19 @@ export const phoneSlice: Slice = {
   name: "phone",
   streams: { perCompany: [PHONE_AGGREGATE, RECIPIENT_AGGREGATE] },
   groups: {
-    phone: `Numbers, and texts: sending one, reading those of both directions, and who may not be texted.
+    phone: `Phone numbers, texts in both directions, calls, recordings and opt-outs.
 
-A number is charged a month when it is bought, and each month on that day. Where that cannot be charged nothing goes out
-from it, it is asked for again each day, and after 14 days the number is gone.
+A number is charged for a month when it is bought, and again on that day of each month. If a month cannot be charged, the
+number sends nothing and the charge is tried again each day; after 14 days the number is released.
 
-A text is charged by its segments and handed to the carrier behind the answer; its \`status\` in the list says what came
-of it. Where the carrier refuses it, the charge is given back. Whoever texts STOP is opted out and can only opt in again
+A text is charged by its segments and passed to the carrier after the answer; its \`status\` in the list shows the
+outcome. If the carrier rejects it, the charge is refunded. A person who texts STOP is opted out and can only opt in again
 by texting START.
 
-A caller who hears the greeting is charged a minute, as one whose call is taken is: the company pays it.
+A call that is answered by a person or by the voicemail greeting is charged to the company for each started minute.
 
-A call that was recorded, or left a voicemail, is listed among the recordings once its audio is here. It is MP3, of which
-any part can be asked for. Each night what is older than it is to be kept is deleted, and the minutes that are held are
-charged.`,
+A recording or voicemail is listed among the recordings once its audio is stored. It is MP3 and supports byte ranges.
+Each night, recordings that exceed their retention are deleted, and the stored minutes are charged.`,
   },
   routes: [
     readPhoneState,
@@ -68,10 +66,10 @@ charged.`,
   erase: eraseNumbers,
   commands: [...carrierOperations, ...messageOperations, ...numberOperations],
   topics: {
-    carrier: "the carrier of texts",
+    carrier: "the carrier for texts",
     message: "text messages",
     number: "phone numbers",
-    destination: "countries that can be texted and called",
+    destination: "countries that companies can text and call",
   },
   settings: [telnyxSettings],
   providers: [carrierProvider],

@@ -1,6 +1,6 @@
 /**
- * The sweep: the carrier tells of a text a few times and then no more, so its books are compared with ours.
- * No STOP is lost to an outage that is longer than its patience.
+ * Fetches texts whose webhooks were lost: the carrier repeats them a few times, but a STOP must survive an
+ * outage.
  */
 import { findCompanyMessage } from "../../projections/phone/messages.ts"
 import { findHolderOfNumber } from "../../projections/phone/numbers.ts"
@@ -14,45 +14,44 @@ import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 
 const HOUR_MS = 3_600_000
-/** How far back it looks when a process starts: an outage of a weekend. Longer than a week it must not be. */
+/** Covers an outage over a weekend. It must not exceed a week. */
 export const STARTUP_SWEEP_MS = 72 * HOUR_MS
-/** How far behind the last one it looks each hour: books show a text late. */
+/** Overlaps the last sweep, because the carrier lists texts with a delay. */
 const HOURLY_SWEEP_MS = 3 * HOUR_MS
 
-/** What a sweep found. */
+/** Counts of a sweep. */
 export interface CarrierSweepResult {
-  /** Texts in the carrier's books. */
-  readonly looked: number
-  /** Those that were not here, and are by now. */
-  readonly taken: number
-  /** Those that were not here, and of which the carrier no longer knows what they say. */
-  readonly lost: number
+  readonly checked: number
+  /** Texts that were missing here and are now stored. */
+  readonly received: number
+  /** Texts that are missing here and that the carrier can no longer deliver. */
+  readonly missing: number
 }
 
-/** Takes in what came since an instant and is not here. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+/** Stores missing texts since an instant. @throws ProviderUnavailable, ProviderOutcomeUnknown */
 export async function sweepCarrier(
   ports: Pick<Ports, "carrier" | "readAll" | "runner" | "sealing">,
   since: number,
   cause: Cause,
 ): Promise<CarrierSweepResult> {
-  const found = { looked: 0, taken: 0, lost: 0 }
+  const result = { checked: 0, received: 0, missing: 0 }
   for await (const page of ports.carrier.receivedSince(since)) {
     for (const { carrierId, to } of page) {
-      found.looked += 1
+      result.checked += 1
       const holder = await findHolderOfNumber(ports.readAll, to)
       if (holder === null) continue
-      // A group text that is here for this number may not be here for its others: the carrier is asked.
+      // A group text stored for this number may be missing for its others, so the carrier is asked.
       if (await isTextStored(ports, holder, { carrierId, isGroupText: false, to })) continue
       const texts = await ports.carrier.fetchReceived(carrierId)
       if (texts === null) {
         if (await isTextStored(ports, holder, { carrierId, isGroupText: true, to })) continue
-        found.lost += 1
+        result.missing += 1
       }
       for (const text of texts ?? [])
-        if (await receiveMissingText(ports, text, cause)) found.taken += 1
+        if (await receiveMissingText(ports, text, cause)) result.received += 1
     }
   }
-  return found
+  return result
 }
 
 async function isTextStored(
@@ -63,7 +62,7 @@ async function isTextStored(
   return (await findCompanyMessage(readAll, companyId, incomingTextId(named))) !== null
 }
 
-/** Takes a text in, unless it is here or came to a number that no company holds; whether it did. */
+/** Stores a text and returns true, unless it is stored already or no company holds its number. */
 async function receiveMissingText(
   ports: Pick<Ports, "readAll" | "runner" | "sealing">,
   text: ReceivedText,
@@ -75,19 +74,21 @@ async function receiveMissingText(
   return true
 }
 
-/** Sweeps when a process starts, and each hour. */
+/** Sweeps at startup and every hour. */
 export const carrierSweep = periodicDaemon({
-  displayName: "the sweep of the carrier",
+  displayName: "the carrier sweep",
   intervalMs: HOUR_MS,
-  failureMessage: "what came to the carrier could not be looked through",
+  failureMessage:
+    "the carrier's received texts could not be checked; the next sweep checks them again",
   createTask: (ports) => {
     let since: number | null = null
     return async () => {
       const began = ports.clock.now()
       since ??= began - STARTUP_SWEEP_MS
-      const { taken, lost } = await sweepCarrier(ports, since, causedBy(newId("cmd")))
-      if (taken + lost > 0) ports.log.info("texts were found that nobody told of", { taken, lost })
-      // One that failed is made up for by the next.
+      const { received, missing } = await sweepCarrier(ports, since, causedBy(newId("cmd")))
+      if (received + missing > 0)
+        ports.log.info("the carrier sweep found texts without a webhook", { received, missing })
+      // If this sweep fails, `since` stays, so the next one covers its time.
       since = began - HOURLY_SWEEP_MS
     }
   },

@@ -1,4 +1,3 @@
-/** How a company's texting answers and what it adds, opened. */
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
@@ -10,7 +9,7 @@ import { unsealTextingReplies } from "../registration/campaign-inputs.ts"
 
 type TextingRulesPorts = Pick<Ports, "runner" | "sealing">
 
-/** The company's texting as it is set up; what it never said, or what was erased, is as usual. */
+/** Unseals a company's texting rules; unset and erased texts get their defaults. */
 export async function unsealTextingRules(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
@@ -24,18 +23,18 @@ export async function unsealTextingRules(
   return { ...replies, extraOptOutWords, optOutLine: texting.optOutLine }
 }
 
-/** How the company's texting answers a text to one of its numbers. */
+/** The rules for a text to one of the company's numbers. */
 export async function readTextingRules(
   { runner, sealing }: TextingRulesPorts,
   companyId: CompanyId,
   numberId: NumberId,
 ): Promise<TextingRules> {
-  const { texting, ofNumber } = await runner.read(phoneStreamOf(companyId), (state) => ({
+  const { texting, numberReply } = await runner.read(phoneStreamOf(companyId), (state) => ({
     ...textingSettingsOf(state),
-    ofNumber: numberSettingsOf(state, numberId).optOutReply,
+    numberReply: numberSettingsOf(state, numberId).optOutReply,
   }))
   return unsealTextingRules({ sealing }, companyId, {
     ...texting,
-    optOutReply: ofNumber ?? texting.optOutReply,
+    optOutReply: numberReply ?? texting.optOutReply,
   })
 }

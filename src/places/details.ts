@@ -1,4 +1,3 @@
-/** `POST /api/v1/places` with `action: details`: the address of a suggestion, charged once a session. */
 import { z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { withProviderTimeout, isProviderError } from "../../adapters/providers/provider-errors.ts"
@@ -28,20 +27,19 @@ import {
 import type { PickReference } from "./picks.ts"
 import { PICK_PREFIX, endPick, storePickAddress, releasePick, pickOf, claimPick } from "./picks.ts"
 
-/** A look-up of Google's takes less; with the charge it is over long before the lease of the pick. */
+/** Longer than a lookup at Google; with the charge it ends well before the lease of the pick. */
 const LOOKUP_TIMEOUT_MS = 8_000
 
-/** The same pick is being looked up by another call. */
 const LOOKUP_LIMIT: SliceErrorCode = {
   error: "lookup_limit",
   status: 429,
   example: {
-    message: "This pick is still being looked up by another call; ask again in a moment.",
+    message: "Another request is still looking up this pick. Try again in a few seconds.",
   },
 }
 
 const Details = z.object({
-  action: z.literal("details").describe("The address of a suggestion"),
+  action: z.literal("details").describe("Looks up the address of a suggestion"),
   placeId: placeIdSchema,
   sessionToken: sessionTokenSchema,
 })
@@ -50,17 +48,19 @@ const AddressResult = z
   .object({
     line1: z.string().describe("Number and street"),
     city: z.string().describe("Town or city"),
-    state: z.string().describe("State, as short as it is written"),
-    zip: z.string().describe("ZIP code, with its suffix where that is known"),
+    state: z.string().describe("State, abbreviated"),
+    zip: z.string().describe("ZIP code, with its suffix if known"),
     country: z.string().describe("Two letters (ISO 3166-1)"),
     lat: z.number().describe("Degrees north"),
     lng: z.number().describe("Degrees east"),
-    formatted: z.string().describe("The whole in one line"),
+    formatted: z.string().describe("The complete address in one line"),
   })
-  .meta({ id: "Address", description: "An address; what of it is not known is empty" })
+  .meta({ id: "Address", description: "An address; unknown parts are empty" })
 
 const DetailsReply = z.object({
-  result: AddressResult.nullable().describe("Null where there is no such place: it is charged too"),
+  result: AddressResult.nullable().describe(
+    "Null if the place does not exist; the lookup is charged too",
+  ),
 })
 
 type Input = CheckedRequest<z.infer<typeof Details>>
@@ -68,19 +68,19 @@ type Answer = Reply<z.infer<typeof DetailsReply>>
 
 const LOOKUP_FAILED_REASON = "the address could not be looked up"
 
-/** Looks a pick up, or answers from what is kept of it. */
+/** Looks up a pick, or answers from its stored address. */
 async function handle(ports: Ports, caller: Caller, { body }: Input): Promise<Answer> {
   const pick = await pickOf(ports, caller.companyId, body)
   const chargeId = newId("chg")
-  const taken = await claimPick(ports, pick, chargeId)
-  if (taken.state === "kept") return { ok: true, body: { result: taken.address } }
-  if (taken.state === "loading") return stillLoading()
+  const claim = await claimPick(ports, pick, chargeId)
+  if (claim.state === "kept") return { ok: true, body: { result: claim.address } }
+  if (claim.state === "loading") return stillLoading()
   try {
-    // Of a pick that somebody left in the middle, one charge stands at any time.
-    if (taken.previousChargeId !== null) await refundPick(ports, caller, taken.previousChargeId)
+    // A crashed lookup left its charge pending; only one charge of a pick may stand.
+    if (claim.previousChargeId !== null) await refundPick(ports, caller, claim.previousChargeId)
     const price = await unitPrice(ports, "address_details")
-    const open = { chargeId, resource: pick.pickId, isPending: true, searchedUpTo: null }
-    const placed = await placeCharge(ports, caller, price, open)
+    const pendingCharge = { chargeId, resource: pick.pickId, isPending: true, searchedUpTo: null }
+    const placed = await placeCharge(ports, caller, price, pendingCharge)
     if (placed === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
     if ("refusal" in placed) {
       await releasePick(ports, pick, chargeId)
@@ -92,7 +92,6 @@ async function handle(ports: Ports, caller: Caller, { body }: Input): Promise<An
   }
 }
 
-/** A pick that is this call's, and paid. */
 interface PaidPick {
   readonly pick: PickReference
   readonly chargeId: ChargeId
@@ -119,18 +118,18 @@ async function lookUp(
   } catch (error) {
     if (!isProviderError(error)) throw error
     await releasePick(ports, pick, chargeId)
-    const message = "The address provider does not answer; nothing was charged. Send it again."
-    const why = { ...refusal("unavailable", message), headers: { "retry-after": "5" } }
-    return { ok: false, refusal: why, position: await refundPick(ports, caller, chargeId) }
+    const message = "The address provider does not answer; nothing was charged. Try again."
+    const unavailable = { ...refusal("unavailable", message), headers: { "retry-after": "5" } }
+    return { ok: false, refusal: unavailable, position: await refundPick(ports, caller, chargeId) }
   }
   await endSession(ports, companyId, token)
   if (await storePickAddress(ports, pick, chargeId, result)) {
     await ports.settleCharge(companyId, chargeId)
     return { ok: true, body: { result }, position, chargeId }
   }
-  // It took so long that another call has it by now: that one pays.
-  const given = await refundPick(ports, caller, chargeId)
-  return { ...stillLoading(), position: given }
+  // The lease ran out and another request claimed the pick, so that one pays.
+  const refundPosition = await refundPick(ports, caller, chargeId)
+  return { ...stillLoading(), position: refundPosition }
 }
 
 const refundPick = (ports: Pick<Ports, "runner">, caller: Caller, chargeId: ChargeId) =>
@@ -146,7 +145,7 @@ function stillLoading(): Extract<Answer, { ok: false }> {
   return { ok: false, refusal: refusal(LOOKUP_LIMIT, LOOKUP_LIMIT.example.message) }
 }
 
-/** What becomes of the charge for a pick that a crash left in the middle. */
+/** Reconciles the charge of a pick after a crash. */
 const pickReconciliation: Reconciliation = {
   prefix: PICK_PREFIX,
   neverBegunReason: LOOKUP_FAILED_REASON,
@@ -180,7 +179,7 @@ const detailsRoute = route({
   handle,
 })
 
-/** The route, and how its charges end. */
+/** `POST /api/v1/places` with `action: details`: looks up an address, charged once a session. */
 export const placeDetails: PaidRoute = {
   ...detailsRoute,
   paid: { reconciled: pickReconciliation, jobs: [] },

@@ -1,7 +1,6 @@
 /**
- * Picks: each is looked up once for a company, a session and a place, and its address is kept for a day.
- * Whoever takes a pick first looks it up, and is known by the charge for it. What a crash leaves is a pick
- * that nobody ends: once its lease is over the next caller takes it.
+ * A pick is looked up once and stored for a day. Its charge claims it; after a crash the next request may claim
+ * it.
  */
 import type { TtlRecord } from "../../adapters/postgres/ttl-store/port.ts"
 import type { PlaceAddress } from "../../adapters/providers/places/port.ts"
@@ -11,36 +10,36 @@ import { derivedId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import { placesSettings } from "./settings.ts"
 
-/** What the ids of picks begin with, and so what their charges name. */
+/** Prefix of pick ids, and so of their charges. */
 export const PICK_PREFIX = "pick"
 
-/** Longer than all time-outs of a look-up together. It goes by the store's own time, which no test clock moves. */
+/** Longer than all timeouts of a lookup; measured by the store's clock, which test clocks do not move. */
 const LEASE_MS = 30_000
-/** It is known so long whose a pick was: for who takes it next, and for how its charge ends. */
+/** How long a pick is remembered, for the next request and for reconciling its charge. */
 const KNOWN_MS = 7 * 86_400_000
 
-/** A pick of a company, by its id. */
+/** Locates a pick of a company. */
 export interface PickReference {
   readonly companyId: CompanyId
   readonly pickId: string
 }
 
-/** What is known of a pick: who looks it up and until when, or whose charge paid for its address. */
+/** The state of a pick: claimed until a time, or looked up. */
 type PickContent =
   | { readonly state: "loading"; readonly chargeId: ChargeId; readonly leasedTo: number }
   | { readonly state: "kept"; readonly chargeId: ChargeId }
 
-/** The address of a pick, by the charge that paid for it; its own time is over before the pick's. */
+/** The address of a pick, stored under its charge; it expires before the pick. */
 interface StoredAddress {
   readonly address: SealedText
 }
 
-/** How a pick stands for whoever asks for it. */
+/** The result of a claim. */
 export type PickClaim =
-  /** It is the asker's to look up; `former` had it and never said what came of it. */
+  /** This request must look it up; `previousChargeId` is the charge of a lookup that never ended. */
   | { readonly state: "mine"; readonly previousChargeId: ChargeId | null }
   | { readonly state: "loading" }
-  /** Null: there is no such place. */
+  /** Null if the place does not exist. */
   | { readonly state: "kept"; readonly address: PlaceAddress | null }
 
 const pickRecords = ({ ttlStore }: Pick<Ports, "ttlStore">) =>
@@ -48,7 +47,7 @@ const pickRecords = ({ ttlStore }: Pick<Ports, "ttlStore">) =>
 const addressRecords = ({ ttlStore }: Pick<Ports, "ttlStore">) =>
   ttlStore.of<StoredAddress>({ slice: "places", kind: "address" })
 
-/** The pick of a place in a session. */
+/** The reference of a place in a session. */
 export async function pickOf(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
@@ -58,7 +57,7 @@ export async function pickOf(
   return { companyId, pickId: derivedId(PICK_PREFIX, companyId, tag) }
 }
 
-/** Takes a pick that nobody has, for the charge that is about to be made; or finds its address. */
+/** Claims an unclaimed pick for the charge that is about to be made, or returns its address. */
 export async function claimPick(
   ports: Pick<Ports, "clock" | "ttlStore" | "sealing">,
   pick: PickReference,
@@ -66,27 +65,29 @@ export async function claimPick(
 ): Promise<PickClaim> {
   const { companyId, pickId } = pick
   const now = ports.clock.now()
-  const mineAt = (realNow: number): TtlRecord<PickContent> => ({
+  const claimedAt = (realNow: number): TtlRecord<PickContent> => ({
     content: { state: "loading", chargeId, leasedTo: realNow + LEASE_MS },
     expiresAt: now + KNOWN_MS,
   })
-  let isOver: ChargeId | null = null
+  let expiredChargeId: ChargeId | null = null
   for (;;) {
     let previousChargeId: ChargeId | null = null
     const { content } = await pickRecords(ports).update(companyId, pickId, (known, realNow) => {
-      const isFree =
-        known === null || isLeaseExpired(known, realNow) || known.content.chargeId === isOver
+      const isUnclaimed =
+        known === null ||
+        isLeaseExpired(known, realNow) ||
+        known.content.chargeId === expiredChargeId
       previousChargeId =
-        isFree && known?.content.state === "loading" ? known.content.chargeId : null
-      return isFree ? mineAt(realNow) : known
+        isUnclaimed && known?.content.state === "loading" ? known.content.chargeId : null
+      return isUnclaimed ? claimedAt(realNow) : known
     })
     if (content.chargeId === chargeId) return { state: "mine", previousChargeId }
     if (content.state === "loading") return { state: "loading" }
     const found = await addressRecords(ports).find(companyId, content.chargeId)
     if (found !== null)
       return { state: "kept", address: await unsealAddress(ports, companyId, found) }
-    // It was kept for its time: the pick may be looked up anew.
-    isOver = content.chargeId
+    // The address has expired: the pick may be looked up again.
+    expiredChargeId = content.chargeId
   }
 }
 
@@ -99,7 +100,7 @@ async function unsealAddress(
   return text === null ? null : (JSON.parse(text) as PlaceAddress | null)
 }
 
-/** Keeps the address of a pick; false where the pick was taken by somebody else meanwhile. */
+/** Stores the address of a pick; false if another request has claimed the pick in the meantime. */
 export async function storePickAddress(
   ports: Pick<Ports, "clock" | "ttlStore" | "sealing" | "settings">,
   { companyId, pickId }: PickReference,
@@ -109,7 +110,7 @@ export async function storePickAddress(
   const sealed = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(address))
   const now = ports.clock.now()
   const expiresAt = now + ports.settings(placesSettings).PLACES_KEEP
-  // Before the pick says that it is there.
+  // Stored before the pick refers to it.
   await addressRecords(ports).update(companyId, chargeId, () => ({
     content: { address: sealed },
     expiresAt,
@@ -122,7 +123,7 @@ export async function storePickAddress(
   return content.state === "kept" && content.chargeId === chargeId
 }
 
-/** Lets go of a pick that nothing came of; it stays where it is somebody else's by now. */
+/** Releases a pick whose lookup failed, unless another request has claimed it. */
 export async function releasePick(
   ports: Pick<Ports, "ttlStore">,
   { companyId, pickId }: PickReference,
@@ -133,7 +134,7 @@ export async function releasePick(
   )
 }
 
-/** How the pick of an open charge ended; where its lease is over, nothing can come of it any more. */
+/** The state of a pending charge's pick; a pick with an expired lease can no longer end. */
 export async function endPick(
   ports: Pick<Ports, "clock" | "ttlStore">,
   { companyId, pickId }: PickReference,
@@ -145,11 +146,11 @@ export async function endPick(
       ? emptyPick(chargeId)
       : was,
   )
-  const isItsOwn = known.content.chargeId === chargeId && known.expiresAt > now
-  return isItsOwn ? known.content.state : "nothing"
+  const isClaimed = known.content.chargeId === chargeId && known.expiresAt > now
+  return isClaimed ? known.content.state : "nothing"
 }
 
-/** Nothing that anybody finds. */
+/** An empty record, which reads as missing. */
 function emptyPick(chargeId: ChargeId): TtlRecord<PickContent> {
   return { content: { state: "loading", chargeId, leasedTo: 0 }, expiresAt: 0 }
 }

@@ -1,4 +1,3 @@
-/** `POST /api/v1/places` with `action: suggest`: places that may be meant, charged each time. */
 import { z } from "zod"
 import { MAX_SUGGESTIONS } from "../../adapters/providers/places/port.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
@@ -13,30 +12,30 @@ import {
 } from "./lookup.ts"
 
 const Suggest = z.object({
-  action: z.literal("suggest").describe("Suggestions for what was typed so far"),
+  action: z.literal("suggest").describe("Suggests addresses for the typed text"),
   input: typedInputSchema,
   sessionToken: sessionTokenSchema,
 })
 
 const Suggestion = z
   .object({
-    placeId: z.string().describe("What `details` is asked with"),
+    placeId: z.string().describe("The id for `details`"),
     main: z.string().describe("Street and number"),
-    secondary: z.string().describe("Where that is"),
+    secondary: z.string().describe("City, state and country"),
   })
-  .meta({ id: "Suggestion", description: "A place that may be meant" })
+  .meta({ id: "Suggestion", description: "A suggested place" })
 
 const Suggestions = z.object({
-  result: z.array(Suggestion).describe(`The best first, up to ${MAX_SUGGESTIONS}`),
+  result: z.array(Suggestion).describe(`Best first, up to ${MAX_SUGGESTIONS}`),
 })
 
-/** The route. */
+/** `POST /api/v1/places` with `action: suggest`: suggests addresses, charged for each request. */
 export const suggestPlaces = immediatePaidRoute({
   name: "suggestPlaces",
   method: "POST",
   url: "/api/v1/places",
   group: "places",
-  summary: "Suggest addresses for what was typed so far",
+  summary: "Suggest addresses for typed text",
   example: {
     body: { action: "suggest", input: "12 map", sessionToken: "0195f3c8-checkout" },
   },
@@ -53,8 +52,10 @@ export const suggestPlaces = immediatePaidRoute({
   provider: ADDRESS_PROVIDER_LABEL,
   callProvider: async (ports, { companyId }, { body }) => {
     const lookUp = await lookupForSession(ports, companyId, body.sessionToken)
-    const found = await askProvider(ports, (places) => places.suggest(body.input.trim(), lookUp))
-    return { reply: { result: [...found] } }
+    const suggestions = await askProvider(ports, (places) =>
+      places.suggest(body.input.trim(), lookUp),
+    )
+    return { reply: { result: [...suggestions] } }
   },
   refundReason: "no suggestions were made",
 })

@@ -1,4 +1,3 @@
-/** `GET /api/v1/phone/recordings`: the calls of which audio is held, newest first. */
 import { z } from "zod"
 import type { RecordedCallRow } from "../../projections/recordings/recordings.ts"
 import { listRecordings } from "../../projections/recordings/recordings.ts"
@@ -27,35 +26,32 @@ const DEFAULT_LISTED = 50
 
 const heldAudioSchema = (what: string) =>
   z
-    .object({ seconds: z.int().describe("How long it is") })
+    .object({ seconds: z.int().describe("Length in seconds") })
     .nullable()
-    .describe(`${what}; null where none is held`)
+    .describe(`${what}; null if none is stored`)
 
 const Recording = z
   .object({
     id: describedId("the call"),
-    direction: z.enum(["in", "out"]).describe("`in` for a call that came to the company"),
-    from: z
-      .string()
-      .nullable()
-      .describe("Who called; null where they showed no number, or it was erased"),
-    to: z.string().nullable().describe("Which number was called; null once it was erased"),
-    createdAt: isoTimeSchema.describe("When the call came: what `before` is compared with"),
-    recording: heldAudioSchema("The call as it was spoken"),
-    voicemail: heldAudioSchema("What the caller left behind the greeting"),
+    direction: z.enum(["in", "out"]).describe("`in` for an incoming call"),
+    from: z.string().nullable().describe("The caller's number; null if withheld, or after erasure"),
+    to: z.string().nullable().describe("The called number; null after erasure"),
+    createdAt: isoTimeSchema.describe("When the call came in; `before` compares with it"),
+    recording: heldAudioSchema("The recording of the conversation"),
+    voicemail: heldAudioSchema("The voicemail that the caller left"),
   })
-  .meta({ id: "Recording", description: "A call of which audio is held" })
+  .meta({ id: "Recording", description: "A call with stored audio" })
 
 const RecordingsQuery = z.object({
-  before: queryTimeSchema.optional().describe("Only calls that came before this instant"),
+  before: queryTimeSchema.optional().describe("Only calls before this instant"),
   limit: z.coerce
     .number()
     .pipe(z.int().min(1).max(MAX_LISTED))
     .default(DEFAULT_LISTED)
-    .describe("How many at most"),
+    .describe("Maximum number of calls"),
 })
 
-/** The route. */
+/** Lists calls with stored audio. */
 export const recordingList = route({
   name: "listRecordings",
   method: "GET",
@@ -65,11 +61,11 @@ export const recordingList = route({
   operation: "phone.recordings.read",
   isCounted: true,
   query: RecordingsQuery,
-  reply: z.object({ recordings: z.array(Recording).describe("The newest call first") }),
+  reply: z.object({ recordings: z.array(Recording).describe("Newest call first") }),
   readModels: ["calls", "recordings"],
   handle: async (ports, { companyId }, { query: { before = null, limit } }) => {
-    const asked = { before, limit }
-    const rows = await ports.readAs(companyId, (db) => listRecordings(db, companyId, asked))
+    const range = { before, limit }
+    const rows = await ports.readAs(companyId, (db) => listRecordings(db, companyId, range))
     return { ok: true, body: { recordings: rows.map(recordingOf) } }
   },
 })
@@ -87,14 +83,13 @@ function recordingOf(row: RecordedCallRow): z.infer<typeof Recording> {
   }
 }
 
-// `GET /api/v1/phone/recordings/:callId`: audio of a call, whole or a part. It is read from its blob
-// piece by piece and waits for no read model: what is kept can be heard at once.
+// The audio is streamed from its blob, complete or in part, without waiting for a read model.
 
 const NO_AUDIO = "There is no such recording."
-/** It is somebody's voice: nobody on the way keeps it. */
+/** Recordings are personal data, so no proxy may cache them. */
 const AUDIO_HEADERS = { "cache-control": "private, no-store", "content-disposition": "inline" }
 
-/** The route. */
+/** Streams a recording: `GET /api/v1/phone/recordings/:callId`. */
 export const recordingAudio = route({
   name: "getRecording",
   method: "GET",
@@ -109,7 +104,7 @@ export const recordingAudio = route({
     kind: z
       .enum(AUDIO_KINDS)
       .default("call")
-      .describe("`call` as it was spoken, or what was left as a `voicemail`"),
+      .describe("`call` for the conversation, or `voicemail`"),
   }),
   fileTypes: ["audio/mpeg"],
   statuses: [200, 206],
@@ -117,8 +112,8 @@ export const recordingAudio = route({
   refusalCodes: ["not_found", "range_not_satisfiable"],
   refusalMessages: { not_found: NO_AUDIO },
   specGap:
-    "The specification does not speak of parts: a `Range` of bytes is answered by that one, so that " +
-    "players can go to any place.",
+    "The specification does not mention ranges: a single byte `Range` is supported, so that " +
+    "players can seek.",
   handle: async (ports, { companyId }, { params, query }) => {
     const blob = await findAudioBlob(ports, companyId, params.callId, query.kind)
     if (blob === null) return { ok: false, refusal: refusal("not_found", NO_AUDIO) }
@@ -134,7 +129,7 @@ export const recordingAudio = route({
   },
 })
 
-/** The blob of audio that is held; null where there is none, or its key was erased. */
+/** Finds the blob of stored audio; null if there is none or its key was erased. */
 async function findAudioBlob(
   ports: Pick<Ports, "blobs" | "runner">,
   companyId: CompanyId,
@@ -143,14 +138,14 @@ async function findAudioBlob(
 ): Promise<Blob | null> {
   const callId = parseCallId(name)
   if (callId === null) return null
-  // By the stream: what was deleted is gone, though its blob may still be on its way out.
+  // The stream decides: a deleted recording's blob may not be removed yet.
   const held = await ports.runner.readLatest(recordingsStreamOf(companyId), (state) =>
     findStoredRecording(state, callId, kind),
   )
   return held === null ? null : ports.blobs.find(companyId, held.blobId)
 }
 
-/** The route. */
+/** Deletes the recordings of a call. */
 export const deleteRecording = route({
   name: "deleteRecording",
   method: "DELETE",
@@ -165,14 +160,14 @@ export const deleteRecording = route({
     kind: z
       .enum([...AUDIO_KINDS, "both"])
       .default("both")
-      .describe("What of it is deleted"),
+      .describe("Which recordings are deleted"),
   }),
   reply: z.object({
     deleted: z
       .int()
       .min(0)
       .max(2)
-      .describe("How many were, also such as were still on their way; 0 for none"),
+      .describe("Number of deleted recordings, including those not yet stored"),
   }),
   refusalCodes: ["not_found"],
   refusalMessages: { not_found: CALL_NOT_FOUND },
@@ -187,7 +182,7 @@ export const deleteRecording = route({
     const done = await ports.runner.execute(recordingsStreamOf(companyId), command, causeOf(caller))
     if (!done.accepted) throw new Error(`a deletion was refused: ${done.refusal.code}`)
     for (const fact of done.facts) {
-      // Also a row of work does so: nobody is told yes before it is gone, and no crash leaves it here.
+      // A job deletes the blob too, after a crash; here it is deleted before the answer.
       if (fact.type === "RecordingDeleted")
         await ports.blobs.delete(companyId, audioBlobIdOf(callId, fact.kind))
     }

@@ -1,4 +1,3 @@
-/** What follows from a recording that the carrier has: it is brought here, and forgotten there. */
 import { z } from "zod"
 import { withProviderTimeout, isProviderError } from "../../adapters/providers/provider-errors.ts"
 import { RecordingNotFound } from "../../adapters/providers/voice/port.ts"
@@ -27,10 +26,10 @@ import { recordingsStreamOf } from "../../domain/recordings/aggregates.ts"
 import type { RecordingCommand } from "../../domain/recordings/recordings.ts"
 import { nextDayToCount } from "../../domain/recordings/recordings.ts"
 
-/** Four hours of MP3 over a slow line. */
+/** Enough for four hours of MP3 over a slow line. */
 const FETCH_TIMEOUT_MS = 10 * 60_000
 
-/** Keeps it. */
+/** Fetches the audio of a call and stores it. */
 export const fetchAudio = reaction({
   kind: "store-recording",
   payload: z.object({
@@ -45,7 +44,7 @@ export const fetchAudio = reaction({
     ],
   },
   isLong: true,
-  // What the carrier no longer has is lost already.
+  // Audio that the carrier no longer has is lost anyway.
   discard: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId, name, payload } = work
@@ -54,21 +53,24 @@ export const fetchAudio = reaction({
       callStreamOf(companyId, payload.callId),
       ({ call }) => call?.offered ?? null,
     )
-    if (offered === null) throw new Error(`${payload.callId} is no call`)
+    if (offered === null) throw new Error(`${payload.callId} is not a call`)
     const { at: calledAt, callerTag: subject } = offered
-    const saved = { companyId, ...payload, calledAt, subject }
+    const audio = { companyId, ...payload, calledAt, subject }
     const cause = causedBy(`store-recording ${name}`)
     try {
       await withProviderTimeout(
         pacer,
         CALL_CARRIER_LABEL,
-        storeAudio(ports, saved, voice, cause),
+        storeAudio(ports, audio, voice, cause),
         FETCH_TIMEOUT_MS,
       )
       return { result: "done" }
     } catch (error) {
       if (error instanceof RecordingNotFound) {
-        ports.log.warn(`the carrier lost the audio of ${name}, which nobody can hear now`, error)
+        ports.log.warn(
+          `the carrier no longer has the audio of ${name}, so it cannot be stored`,
+          error,
+        )
         return { result: "done" }
       }
       if (!isProviderError(error)) throw error
@@ -77,7 +79,7 @@ export const fetchAudio = reaction({
   },
 })
 
-/** Deletes both. What is not there: nothing. */
+/** Deletes audio here and at the carrier. Missing audio counts as deleted. */
 export const deleteAudio = reaction({
   kind: "delete-recording",
   payload: z.object({ callId: idSchema(parseCallId), kind: z.enum(AUDIO_KINDS) }),
@@ -107,7 +109,6 @@ export const deleteAudio = reaction({
   },
 })
 
-/** What the carrier calls it; null where it never had any. */
 function readCarrierRef(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -120,10 +121,10 @@ function readCarrierRef(
   )
 }
 
-/** Charges a day. Where the ledger refuses it, that day costs nothing. */
+/** Charges the stored minutes of a day. If the ledger refuses, that day is free. */
 export const chargeStoredMinutes = reaction({
   kind: "charge-stored-minutes",
-  // The first millisecond of the day in UTC.
+  // The first millisecond of the UTC day.
   payload: z.object({ day: z.number(), minutes: z.int() }),
   on: {
     StoredMinutesCounted: ({ at, day, minutes }, { companyId }) => {
@@ -147,27 +148,23 @@ export const chargeStoredMinutes = reaction({
       dueAt: day + DAY_MS,
       servedFrom: day,
     })
-    const named = { chargeId: dayChargeIdOf(companyId, day), searchedTo: null }
-    const refused = await chargeOnce(ports, companyId, named, charge, cause)
+    const reference = { chargeId: dayChargeIdOf(companyId, day), searchedTo: null }
+    const refused = await chargeOnce(ports, companyId, reference, charge, cause)
     if (refused !== null) ports.storeRefusal(companyId, refused)
     return { result: "done" }
   },
 })
 
-/** What the charge of a day is called. */
 const dayChargeIdOf = (companyId: CompanyId, day: number): string =>
   `${companyId}:recordings:${formatDay(day)}`
 
-// The night: what is kept for long enough is deleted, and the minutes of the day that is over are counted.
-// Both are decided by the stream of recordings, whose facts say which day was counted last: so a row that
-// comes again does nothing, and one that comes days late does all days before it, in their order.
+// The stream records the last counted day, so repeated nightly jobs do nothing and late ones catch up.
 
-/** Audio of a day's last calls comes some minutes after it. */
+/** Audio of the day's last calls arrives some minutes later. */
 const NIGHTLY_DELAY_MS = 10 * 60_000
-/** More are not deleted in one append. */
+/** Limit of deletions in one append. */
 const MAX_PER_APPEND = 500
 
-/** The row of the night behind a day. */
 const nightlyJob = (companyId: CompanyId, day: number) => [
   {
     name: `${companyId}:${formatDay(day)}`,
@@ -177,10 +174,10 @@ const nightlyJob = (companyId: CompanyId, day: number) => [
   },
 ]
 
-/** The nights of a company: one behind each day on which something was kept, until nothing is held. */
+/** Runs the nightly work after each day with stored audio, until none is stored. */
 export const expireRecordings = reaction({
   kind: "expire-recordings",
-  // The first millisecond of the UTC day that is over when it is due.
+  // The first millisecond of the UTC day that has ended.
   payload: z.object({ day: z.number() }),
   on: {
     RecordingStored: ({ at }, { companyId }) => nightlyJob(companyId, dayStart(at)),
@@ -188,9 +185,9 @@ export const expireRecordings = reaction({
   },
   discard: "owed",
   perform: async (ports, { companyId, payload }) => {
-    const over = payload.day + DAY_MS
-    // An operator may have called it early; it must not be done and gone before its time.
-    if (ports.clock.now() < over) return { result: "later", dueAt: over }
+    const dayEnd = payload.day + DAY_MS
+    // An operator may retry the job early; it must wait for its time.
+    if (ports.clock.now() < dayEnd) return { result: "later", dueAt: dayEnd }
     for (;;) {
       const day = await ports.runner.readLatest(recordingsStreamOf(companyId), nextDayToCount)
       if (day === null || day > payload.day) return { result: "done" }
@@ -206,7 +203,7 @@ export const expireRecordings = reaction({
   },
 })
 
-/** Erases what there is of a company that is erased: its blobs are gone, and no night comes any more. */
+/** Erases the recordings of an erased company. */
 export const eraseRecordings = reaction({
   kind: "erase-recordings",
   payload: z.object({}),
@@ -226,7 +223,7 @@ export const eraseRecordings = reaction({
   },
 })
 
-/** Asks the same until it records nothing any more. */
+/** Repeats a command until it records nothing. */
 async function repeatUntilDone(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,

@@ -1,4 +1,3 @@
-/** Recordings: audio of calls, for how long it is kept, and what keeping it costs. */
 import { RECORDINGS_AGGREGATE } from "../../domain/recordings/aggregates.ts"
 import { recordingsReadModel as recordingRows } from "../../projections/recordings/recordings.ts"
 import type { Slice } from "../frame/slice.ts"
@@ -12,7 +11,7 @@ import {
   expireRecordings,
 } from "./reactions.ts"
 
-/** Recordings of calls. */
+/** Recordings of calls: storage, retention and its charges. */
 export const recordingsSlice: Slice = {
   name: "recordings",
   streams: { perCompany: [RECORDINGS_AGGREGATE] },

@@ -1,4 +1,3 @@
-/** Keeping audio that a carrier has: brought here, said to be kept, and forgotten there. */
 import type { Blobs } from "../../adapters/postgres/blobs/port.ts"
 import { BlobExists } from "../../adapters/postgres/blobs/port.ts"
 import type { VoiceCarrier } from "../../adapters/providers/voice/port.ts"
@@ -19,92 +18,86 @@ import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { boundedText } from "../frame/kernel/schema.ts"
 
-/** Nineteen hours at 24 kbps: what is more is no call. */
+/** Nineteen hours at 24 kbps; no call is larger. */
 const MAX_BYTES = 200 * 1024 * 1024
 
-/** Audio of a call, at a carrier. */
+/** Audio of a call at a carrier. */
 export interface CarrierAudio {
   readonly companyId: CompanyId
   readonly callId: CallId
   readonly kind: AudioKind
   /** Whole seconds. */
   readonly seconds: number
-  /** The carrier's own name for it. */
+  /** The carrier's id of the audio. */
   readonly carrierRef: string
   /** When the call began, UTC milliseconds. */
   readonly calledAt: number
-  /** Whose key seals it: the caller's, which is a recipient's too. */
+  /** The subject whose key seals it: the caller. */
   readonly subject: string
 }
 
-/** Who has it. */
+/** The carrier that has the audio. */
 export type AudioSource = Pick<VoiceCarrier, "downloadRecording" | "deleteRecording">
 
-/** As a sentence calls it. */
+/** The carrier's name in messages. */
 export const CALL_CARRIER_LABEL = "the carrier of calls"
-/** Why it is tried again. */
+/** The reason of a retry. */
 export const NO_ANSWER_MESSAGE = `${CALL_CARRIER_LABEL} does not answer`
 
-/** The blob that holds audio of a call. What was deleted is never kept again, so no other has its name. */
+/** The blob id of a call's audio. Deleted audio is never stored again, so ids are unique. */
 export const audioBlobIdOf = (callId: CallId, kind: AudioKind): string => `${callId}-${kind}`
 
 /**
- * Keeps it, unless nothing was said, it is or was kept, its call is too long ago, or its company is erased;
- * the carrier forgets it in each case. Done again after a crash at any line, it is kept once.
- *
- * @throws ProviderUnavailable, ProviderOutcomeUnknown, RecordingNotFound; BlobTooLarge
+ * Stores audio unless it is old, empty or already stored, then deletes it at the carrier. @throws
+ * ProviderUnavailable, ProviderOutcomeUnknown, RecordingNotFound, BlobTooLarge
  */
 export async function storeAudio(
   ports: Pick<Ports, "blobs" | "runner">,
-  saved: CarrierAudio,
+  audio: CarrierAudio,
   source: AudioSource,
   cause: Cause,
 ): Promise<void> {
-  const { companyId, callId, kind, seconds, calledAt } = saved
+  const { companyId, callId, kind, seconds, calledAt } = audio
   const stream = recordingsStreamOf(companyId)
-  const look = (state: RecordingsState) => recordingStatusOf(state, callId, kind)
-  const blob = audioBlobIdOf(callId, kind)
-  let standing = await ports.runner.readLatest(stream, look)
-  if (
-    seconds > 0 &&
-    standing === "never came" &&
-    (await downloadAudio(ports.blobs, saved, source))
-  ) {
+  const statusOf = (state: RecordingsState) => recordingStatusOf(state, callId, kind)
+  const blobId = audioBlobIdOf(callId, kind)
+  let status = await ports.runner.readLatest(stream, statusOf)
+  if (seconds > 0 && status === "never came" && (await downloadAudio(ports.blobs, audio, source))) {
     const command = {
       type: "StoreRecording" as const,
       callId,
       kind,
       seconds,
-      blobId: blob,
+      blobId,
       calledAt,
     }
-    standing = (await ports.runner.execute(stream, command, cause, look)).view
+    status = (await ports.runner.execute(stream, command, cause, statusOf)).view
   }
-  // It was deleted meanwhile, by whoever kept it before, or the call was too long ago.
-  if (standing !== "held") await ports.blobs.delete(companyId, blob)
-  await source.deleteRecording(saved.carrierRef)
+  // The recording was deleted in the meantime, or the call is too old.
+  if (status !== "held") await ports.blobs.delete(companyId, blobId)
+  await source.deleteRecording(audio.carrierRef)
 }
 
-/** Writes the blob; false where there is nobody any more for whom. */
+/** Writes the blob; false if the company is erased. */
 async function downloadAudio(
   blobs: Blobs,
-  saved: CarrierAudio,
+  audio: CarrierAudio,
   source: AudioSource,
 ): Promise<boolean> {
-  const { companyId, callId, kind, carrierRef, subject } = saved
+  const { companyId, callId, kind, carrierRef, subject } = audio
   const blob = { companyId, subject, blobId: audioBlobIdOf(callId, kind) }
   try {
     await blobs.write(blob, audioChunksOf(source, carrierRef), { maxBytes: MAX_BYTES })
     return true
   } catch (error) {
-    // A process that died behind this line wrote it, and a blob that is there is whole.
+    // An earlier attempt wrote it; blobs are complete once they exist.
     if (error instanceof BlobExists) return true
     if (error instanceof CompanyErased) return false
     throw error
   }
 }
 
-/** The audio, asked for when somebody takes it: what nobody takes is never begun. */
+/** Downloads lazily: nothing is requested until the first chunk is read. */
 async function* audioChunksOf(source: AudioSource, ref: string): AsyncGenerator<Uint8Array> {
   yield* await source.downloadRecording(ref)
 }
@@ -116,7 +109,7 @@ const RetentionPeriod = z.object({
       { error: `Must be ${RETENTION_DAYS.join(", ")} or null.` },
     )
     .nullable()
-    .describe("Days from the call on; null: until somebody deletes it"),
+    .describe("Days after the call; null: until it is deleted"),
 })
 
 const base = {
@@ -126,31 +119,31 @@ const base = {
   reply: RetentionPeriod,
 } as const
 
-/** Reads it. */
+/** Reads the retention of recordings. */
 export const readRetentionDays = route({
   ...base,
   name: "readKeepRecordings",
   method: "GET",
-  summary: "How long recordings are kept",
+  summary: "Read how long recordings are stored",
   operation: "phone.recordings.read",
   readStreams: [recordingsStreamOf],
-  specGap: "The specification names no default: `null`, so that nothing is deleted unasked.",
+  specGap: "The specification names no default: `null`, so that nothing is deleted by default.",
   handle: async (ports, { companyId }) => ({
     ok: true,
     body: { days: await ports.runner.read(recordingsStreamOf(companyId), retentionDaysOf) },
   }),
 })
 
-/** Sets it. */
+/** Sets the retention of recordings. */
 export const setRetentionDays = route({
   ...base,
   name: "keepRecordings",
   method: "PUT",
-  summary: "Say how long recordings are kept",
+  summary: "Set how long recordings are stored",
   example: { body: { days: 90 } },
   operation: "phone.recordings.keep",
   body: RetentionPeriod,
-  specGap: "The specification does not show the verb: PUT, because it saves the whole.",
+  specGap: "The specification does not show the verb: PUT, because it replaces the setting.",
   handle: async (ports, caller, { body: { days } }) => {
     const command = { type: "SetRetention" as const, days }
     const stream = recordingsStreamOf(caller.companyId)
@@ -159,33 +152,32 @@ export const setRetentionDays = route({
   },
 })
 
-/** A day. */
+/** A day in milliseconds. */
 export const DAY_MS = 86_400_000
 
-/** A day as `2026-11-25`. */
+/** Formats a day as `2026-11-25`. */
 export const formatDay = (day: number): string => new Date(day).toISOString().slice(0, 10)
 
-/** Where it is. */
+/** The path of a call's recordings. */
 export const CALL_RECORDINGS_URL = "/api/v1/phone/recordings/:callId"
 
-/** Names a call. */
+/** The path parameters of a call. */
 export const CallParams = z.object({ callId: boundedText(100).describe("Id of the call") })
 
-/** What is said of a call that is not there. */
+/** The message for an unknown call. */
 export const CALL_NOT_FOUND = "There is no such call."
 
-/** The refusal of a call that is not there. */
+/** The refusal of an unknown call. */
 export const callNotFound = (): Refusal => refusal("not_found", CALL_NOT_FOUND)
 
-/** A call, as far as its audio goes. */
 interface CallAudio {
-  /** Of what the carrier has, or had, something that can be heard. */
+  /** The kinds for which the carrier has, or had, audio. */
   readonly availableKinds: readonly AudioKind[]
   /** When the call began, UTC milliseconds. */
   readonly calledAt: number
 }
 
-/** The company's call of this id; null where it has none. */
+/** Finds a call of the company; null if it has none with this id. */
 export function findCallAudio(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,

@@ -1,4 +1,3 @@
-/** What is written of a campaign by itself: its draft, and what carriers are told beside what was saved. */
 import { textingSettingsOf } from "../../domain/phone/phone-views.ts"
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
@@ -12,7 +11,7 @@ import { composeCampaignDraft } from "./campaign.ts"
 import { liveAddresses, previewAddresses } from "./page-addresses.ts"
 import type { SavedRegistration, SavedPages } from "./saved-registration.ts"
 
-/** What a draft is made of. */
+/** The saved details from which a campaign is drafted. */
 export interface CampaignInputs {
   readonly business: Business
   readonly pages: SavedPages
@@ -20,7 +19,7 @@ export interface CampaignInputs {
   readonly draft: CampaignDraft
 }
 
-/** What comes before a draft and before the pages are looked at, in its order. */
+/** The steps before a draft that are missing, in order. */
 export const missingStepsIn = ({
   business,
   pages,
@@ -29,13 +28,13 @@ export const missingStepsIn = ({
   ...(pages === null ? ["pages"] : []),
 ]
 
-/** What a draft is made of; null where something comes first. */
+/** The inputs of a draft; null if a step before it is missing. */
 export function campaignInputsOf(
   { baseUrl }: Pick<Ports, "baseUrl">,
   { business, pages }: Pick<SavedRegistration, "business" | "pages">,
 ): CampaignInputs | null {
   if (business === null || pages === null) return null
-  // Hosted pages without a host name are at their preview alone; their check says so.
+  // Hosted pages without a host name exist only as a preview; their check reports that.
   const addresses = liveAddresses(pages) ?? previewAddresses(baseUrl(), pages)
   return {
     business,
@@ -45,28 +44,31 @@ export function campaignInputsOf(
   }
 }
 
-/** So long may a reply be. */
-const MAX_CHARACTERS = 320
+const MAX_REPLY_CHARACTERS = 320
 
-/** Replies that carriers like to see: they say who texts, and where help is; usual ones before anything is saved. */
+/**
+ * Replies that carriers expect, with the sender's name and where to get help; defaults before anything is
+ * saved.
+ */
 export function suggestedReplies(ready: CampaignInputs | null): TextingReplies {
   const { optOutReply, optInReply, helpReply } = DEFAULT_TEXTING_RULES
   if (ready === null) return { optOutReply, optInReply, helpReply }
   const brand = brandNameOf(ready.business)
   const { optInMessage, helpMessage } = ready.draft
-  const short = (text: string, usual: string) => ([...text].length <= MAX_CHARACTERS ? text : usual)
+  const orDefault = (text: string, usual: string) =>
+    [...text].length <= MAX_REPLY_CHARACTERS ? text : usual
   const stopped = `${brand}: You are unsubscribed and will get no more texts. Reply START to subscribe again.`
   return {
-    optOutReply: short(stopped, optOutReply),
-    optInReply: short(optInMessage, optInReply),
-    helpReply: short(helpMessage, helpReply),
+    optOutReply: orDefault(stopped, optOutReply),
+    optInReply: orDefault(optInMessage, optInReply),
+    helpReply: orDefault(helpMessage, helpReply),
   }
 }
 
-/** What keywords are answered with. */
+/** The replies to keywords. */
 export type TextingReplies = Pick<TextingRules, "optOutReply" | "optInReply" | "helpReply">
 
-/** What the company's texting answers keywords with. */
+/** Reads a company's replies to keywords. */
 export async function readTextingReplies(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
@@ -75,21 +77,21 @@ export async function readTextingReplies(
   return unsealTextingReplies(ports, companyId, texting)
 }
 
-/** Replies as a company set them; the usual one where it set none, or its own was erased. */
+/** Unseals the replies that a company set; unset and erased ones get their defaults. */
 export async function unsealTextingReplies(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   set: Readonly<Record<keyof TextingReplies, SealedText | null>>,
 ): Promise<TextingReplies> {
-  const open = async (name: keyof TextingReplies) => {
+  const unsealReply = async (name: keyof TextingReplies) => {
     const sealed = set[name]
     const text = sealed === null ? null : await sealing.unseal(companyId, sealed)
     return text ?? DEFAULT_TEXTING_RULES[name]
   }
   const [optOutReply, optInReply, helpReply] = await Promise.all([
-    open("optOutReply"),
-    open("optInReply"),
-    open("helpReply"),
+    unsealReply("optOutReply"),
+    unsealReply("optInReply"),
+    unsealReply("helpReply"),
   ])
   return { optOutReply, optInReply, helpReply }
 }

@@ -1,4 +1,3 @@
-/** What carriers would not take of a campaign because of its length, found before a fee is paid for it. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import { listHeldNumbers } from "../../domain/phone/phone-views.ts"
@@ -13,7 +12,10 @@ import type { Ports } from "../frame/ports.ts"
 import type { TextingCampaign } from "./campaign.ts"
 import { numbersToRegister } from "./registration-status.ts"
 
-/** What is too long for the reviews that this campaign comes to when it is sent now, each field once. */
+/**
+ * Finds fields that are too long for the reviews that sending this campaign would start, before its fee is
+ * paid.
+ */
 export async function findTooLongFields(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,

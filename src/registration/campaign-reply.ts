@@ -1,4 +1,3 @@
-/** A campaign as callers see it: what was saved, what a reviewer would refuse of it, and what it costs. */
 import { z } from "zod"
 import { BRAND_TYPES } from "../../domain/registration/registration-events.ts"
 import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
@@ -21,57 +20,63 @@ import type { PageProblem } from "./page-problem-messages.ts"
 import { unsealRegistration } from "./saved-registration.ts"
 
 const Ready = z.object({
-  ready: z.literal(true).describe("What comes first was saved"),
-  saved: z.boolean().describe("Whether a campaign was saved; else its fields are null"),
-  brandType: z.enum(BRAND_TYPES).nullable().describe("How much is texted, or by whom"),
-  setupPaid: z.boolean().describe("Whether its fee was paid, so that sending it costs nothing"),
-  directLending: z.boolean().nullable().describe("Whether it is about loans the company gives"),
-  description: z.string().nullable().describe("What is texted, and to whom"),
-  messageFlow: z.string().nullable().describe("How people agree to it"),
-  samples: z.array(z.string()).describe("Texts as they are sent"),
-  hasLinks: z.boolean().describe("Whether a sample has a link, as carriers are told"),
+  ready: z.literal(true).describe("All earlier steps are saved"),
+  saved: z.boolean().describe("Whether a campaign was saved; otherwise its fields are null"),
+  brandType: z.enum(BRAND_TYPES).nullable().describe("The volume of texts, or the kind of sender"),
+  setupPaid: z.boolean().describe("Whether its fee is paid, so that sending it is free"),
+  directLending: z
+    .boolean()
+    .nullable()
+    .describe("Whether it is about loans that the company offers"),
+  description: z.string().nullable().describe("The purpose and the audience of the texts"),
+  messageFlow: z.string().nullable().describe("How people opt in"),
+  samples: z.array(z.string()).describe("Sample texts"),
+  hasLinks: z.boolean().describe("Whether a sample has a link"),
   hasPhone: z.boolean().describe("Whether a sample has a phone number"),
   problems: z
     .array(
       z.object({
-        where: z.string().describe("`pages.` and a page, or a field: `samples.0`"),
-        code: z.string().describe("What is wrong, in a word"),
-        message: z.string().describe("And in a sentence"),
+        where: z.string().describe("`pages.` and a page, or a field such as `samples.0`"),
+        code: z.string().describe("Code of the problem"),
+        message: z.string().describe("Description of the problem"),
       }),
     )
-    .describe("What a reviewer would refuse; none before the pages were looked at"),
+    .describe("Problems that a reviewer would reject; empty before the pages were checked"),
   fees: z
     .object({
       brandMicros: microsSchema.describe(
-        "A review of the business; of a low-volume one if none is said",
+        "Review of the business; low-volume if no brand type is saved",
       ),
-      campaignMicros: microsSchema.describe("A review of the campaign"),
-      rushMicros: microsSchema.describe("What rush costs besides"),
-      dueMicros: microsSchema.describe("What sending the campaign costs now, without rush"),
+      campaignMicros: microsSchema.describe("Review of the campaign"),
+      rushMicros: microsSchema.describe("Additional fee for rush"),
+      dueMicros: microsSchema.describe("Price of sending the campaign now, without rush"),
     })
-    .describe("What reviews cost"),
-  mock: z.boolean().describe("Whether the built-in carrier serves this installation"),
+    .describe("The fees of reviews"),
+  mock: z.boolean().describe("Whether this installation uses the carrier simulator"),
   replies: z
     .object({
       optInReply: z.string().describe("To START"),
       optOutReply: z.string().describe("To STOP"),
       helpReply: z.string().describe("To HELP"),
     })
-    .describe("How texting answers, as carriers are told"),
+    .describe("The replies to keywords"),
 })
 
-/** A campaign, or what comes before it. */
+/** The schema of a campaign, or of the steps that are missing before it. */
 export const CampaignReply = z
   .discriminatedUnion("ready", [
     Ready,
     z.object({
-      ready: z.literal(false).describe("Something comes first"),
-      missing: z.array(z.string()).describe("What: `business`, `pages`"),
+      ready: z.literal(false).describe("Earlier steps are missing"),
+      missing: z.array(z.string()).describe("The missing steps: `business`, `pages`"),
     }),
   ])
-  .meta({ id: "Campaign", description: "A texting campaign, or what comes before it" })
+  .meta({
+    id: "Campaign",
+    description: "A texting campaign, or the steps that are missing before it",
+  })
 
-/** The campaign as it stands. */
+/** Builds the reply for a company's campaign. */
 export async function readCampaignReply(
   ports: Pick<Ports, "baseUrl" | "carrier" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -91,11 +96,11 @@ export async function readCampaignReply(
     readTextingReplies(ports, companyId),
   ])
   const samples = campaign?.samples ?? []
-  const own =
+  const campaignProblems =
     campaign === null
       ? []
       : campaignProblemsOf(campaign, ready.business, ready.addresses, brandType)
-  const ofReplies = replyProblemsOf({ ...replies }, ready.business)
+  const replyProblems = replyProblemsOf({ ...replies }, ready.business)
   const tooLong =
     campaign === null ? [] : await findTooLongFields(ports, companyId, campaign, replies.helpReply)
   return {
@@ -110,7 +115,7 @@ export async function readCampaignReply(
     ...sampleFlagsOf(samples),
     problems: [
       ...written.pageProblems.map(pageProblemReply),
-      ...[...own, ...ofReplies].map(fieldProblemReply),
+      ...[...campaignProblems, ...replyProblems].map(fieldProblemReply),
       ...tooLong.map((fault) => fieldProblemReply({ ...fault, code: "too_long" })),
     ],
     fees: {
@@ -138,7 +143,7 @@ function viewOf(state: RegistrationState) {
 }
 
 function pageProblemReply({ page, code }: { readonly page: string; readonly code: string }) {
-  const message = PAGE_PROBLEMS[code as PageProblem] ?? "The page would be refused."
+  const message = PAGE_PROBLEMS[code as PageProblem] ?? "Carriers would reject the page."
   return { where: `pages.${page}`, code, message }
 }
 

@@ -1,4 +1,3 @@
-/** `/api/v1/phone/campaign`: what is texted and how people agree to it, for carriers to review. */
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
@@ -17,13 +16,13 @@ import { readSavedRegistration } from "./saved-registration.ts"
 
 const URL = "/api/v1/phone/campaign"
 
-/** How it stands. */
+/** Reads the campaign and its problems. */
 export const readCampaign = route({
   name: "readCampaign",
   method: "GET",
   url: URL,
   group: "phone",
-  summary: "Read the campaign, and what a reviewer would refuse of it",
+  summary: "Read the campaign, and the problems that a reviewer would reject",
   operation: "phone.overview.read",
   isCounted: true,
   reply: CampaignReply,
@@ -34,7 +33,7 @@ export const readCampaign = route({
   }),
 })
 
-/** Saves it. */
+/** Saves the campaign. */
 export const saveCampaign = route({
   name: "saveCampaign",
   method: "PUT",
@@ -60,7 +59,8 @@ export const saveCampaign = route({
   reply: CampaignReply,
   refusalCodes: ["conflict"],
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
-  specGap: "The specification does not show the verb: PUT, because all of it is sent.",
+  specGap:
+    "The specification does not show the verb: PUT, because it replaces the complete campaign.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { keyId, personId } = caller.spender
@@ -78,33 +78,33 @@ export const saveCampaign = route({
 
 const Draft = z
   .object({
-    description: z.string().describe("What is texted, and to whom"),
-    messageFlow: z.string().describe("How people agree to it"),
-    samples: z.array(z.string()).describe("Texts as they are sent"),
+    description: z.string().describe("The purpose and the audience of the texts"),
+    messageFlow: z.string().describe("How people opt in"),
+    samples: z.array(z.string()).describe("Sample texts"),
     hasLinks: z.boolean().describe("Whether a sample has a link"),
     hasPhone: z.boolean().describe("Whether a sample has a phone number"),
-    directLending: z.boolean().describe("Whether it is about loans the company gives"),
-    optInMessage: z.string().describe("What people are texted who agreed"),
-    helpMessage: z.string().describe("What HELP is answered with"),
-    privacyUrl: z.string().describe("What the pages say of privacy"),
-    termsUrl: z.string().describe("Their terms"),
+    directLending: z.boolean().describe("Whether it is about loans that the company offers"),
+    optInMessage: z.string().describe("The text that confirms an opt-in"),
+    helpMessage: z.string().describe("The reply to HELP"),
+    privacyUrl: z.string().describe("The privacy policy"),
+    termsUrl: z.string().describe("The terms"),
   })
-  .meta({ id: "CampaignDraft", description: "A campaign that is not saved" })
+  .meta({ id: "CampaignDraft", description: "An unsaved draft of a campaign" })
 
-/** Writes one that a reviewer would take. */
+/** Drafts a campaign that a reviewer would accept. */
 export const draftCampaign = route({
   name: "draftCampaign",
   method: "POST",
   url: `${URL}/draft`,
   group: "phone",
-  summary: "Draft a campaign from what was saved, without saving it",
+  summary: "Draft a campaign from the saved details, without saving it",
   example: {},
   operation: "phone.registration.prepare",
   isCounted: true,
   reply: Draft,
   refusalCodes: ["conflict"],
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
-  specGap: "The specification does not show the verb: POST, because it makes a draft.",
+  specGap: "The specification does not show the verb: POST, because it creates a draft.",
   readStreams: [registrationStreamOf],
   handle: async (ports, { companyId }) => {
     const saved = await readSavedRegistration(ports, companyId)

@@ -1,4 +1,3 @@
-/** `POST /api/v1/phone/pages/check`: reads the pages as carriers do, and records what they would refuse. */
 import { z } from "zod"
 import { APP_ADDRESS_STATUSES } from "../../domain/domains/domain-events.ts"
 import { registrationDraftOf } from "../../domain/registration/registration-views.ts"
@@ -22,33 +21,33 @@ const CODES = Object.keys(PAGE_PROBLEMS) as [PageProblem, ...PageProblem[]]
 
 const PagesCheck = z
   .object({
-    passed: z.boolean().describe("Whether carriers would find nothing to refuse"),
+    passed: z.boolean().describe("Whether carriers would accept the pages"),
     problems: z
       .array(
         z.object({
-          page: z.enum(PAGE_NAMES).describe("On which page"),
-          code: z.enum(CODES).describe("What is wrong, in a word"),
-          message: z.string().describe("What is wrong"),
+          page: z.enum(PAGE_NAMES).describe("The page"),
+          code: z.enum(CODES).describe("Code of the problem"),
+          message: z.string().describe("Description of the problem"),
         }),
       )
-      .describe("What they would refuse; none where they passed"),
+      .describe("Problems that carriers would reject; empty if the pages passed"),
     domainStatus: z
       .enum(["not_connected", ...APP_ADDRESS_STATUSES])
       .nullable()
       .describe(
-        "Where the domain of hosted pages stands; they pass only where it is `live`. Null: an own site",
+        "Status of the domain of hosted pages, which pass only if it is `live`; null for an own site",
       ),
-    domainError: z.string().nullable().describe("What is wrong with it; null where nothing is"),
+    domainError: z.string().nullable().describe("The problem of the domain, or null"),
   })
-  .meta({ id: "PagesCheck", description: "What a check of the pages came to" })
+  .meta({ id: "PagesCheck", description: "The result of a page check" })
 
-/** The route. */
+/** Checks the pages as carriers do, and records the problems. */
 export const checkPagesRoute = route({
   name: "checkPages",
   method: "POST",
   url: "/api/v1/phone/pages/check",
   group: "phone",
-  summary: "Read the pages as carriers do",
+  summary: "Check the pages as carriers do",
   operation: "phone.registration.prepare",
   isCounted: true,
   reply: PagesCheck,
@@ -56,7 +55,7 @@ export const checkPagesRoute = route({
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   readStreams: [registrationStreamOf],
   specGap:
-    "The specification does not show the verb: POST, because each call reads the pages anew. An own site is read by https from public addresses alone, in fifteen seconds and a megabyte a page at most.",
+    "The specification does not show the verb: POST, because each call reads the pages again. An own site is read by https from public addresses only, within 15 seconds and up to 1 MB a page.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const stream = registrationStreamOf(companyId)
@@ -74,8 +73,11 @@ export const checkPagesRoute = route({
     const done = await ports.runner.execute(stream, command, causeOf(caller))
     if (!done.accepted) return { ok: false, refusal: registrationRefusal(done.refusal) }
     const passed = problems.length === 0
-    const stands = { domainStatus: domain?.status ?? null, domainError: domain?.error ?? null }
-    const body = { passed, problems: [...problems], ...stands }
+    const domainFields = {
+      domainStatus: domain?.status ?? null,
+      domainError: domain?.error ?? null,
+    }
+    const body = { passed, problems: [...problems], ...domainFields }
     return { ok: true, body, position: done.position }
   },
 })

@@ -1,4 +1,3 @@
-/** Reads a company's pages as carriers do, and says what they would refuse. */
 import { createHash } from "node:crypto"
 import { withProviderTimeout, isProviderError } from "../../adapters/providers/provider-errors.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -13,27 +12,27 @@ import type { PageName } from "./texting-pages.ts"
 import { PAGE_NAMES } from "./texting-pages.ts"
 import type { SavedPages } from "./saved-registration.ts"
 
-/** The check as a whole takes so long at most, milliseconds. */
+/** Limit of a complete check, milliseconds. */
 const CHECK_TIMEOUT_MS = 15_000
 
-/** What is checked. */
+/** The details that a check needs. */
 export interface PagesToCheck {
   readonly business: Business
   readonly pages: SavedPages
 }
 
-/** Something that a carrier would refuse. */
+/** A problem that a carrier would reject. */
 export interface PageFinding {
   readonly page: PageName
   readonly code: PageProblem
   readonly message: string
 }
 
-/** What a check came to. */
+/** The result of a check. */
 export interface PagesCheckResult {
-  /** None: they passed. */
+  /** Empty if the pages passed. */
   readonly problems: readonly PageFinding[]
-  /** What was read, by its SHA-256 in hexadecimal; null where it could not be. */
+  /** SHA-256 of each page in hexadecimal; null if it could not be read. */
   readonly hashes: readonly { readonly page: PageName; readonly sha256: string | null }[]
 }
 
@@ -45,28 +44,28 @@ interface PageCheckResult {
 
 type CheckPorts = Pick<Ports, "siteReader" | "pacer">
 
-/** Checks them, in fifteen seconds at most. @param isLive whether the host name of hosted ones leads here */
+/** Checks a company's pages, within 15 s. @param isLive whether the host name of hosted pages points here */
 export async function checkPages(
   ports: CheckPorts,
   saved: PagesToCheck,
   isLive: boolean,
 ): Promise<PagesCheckResult> {
   const isHosted = saved.pages.pages.mode === "hosted"
-  const looked = await (isHosted ? checkHostedPages(saved, isLive) : checkOwnSite(ports, saved))
+  const results = await (isHosted ? checkHostedPages(saved, isLive) : checkOwnSite(ports, saved))
   return {
-    problems: looked.flatMap(({ page, codes }) =>
+    problems: results.flatMap(({ page, codes }) =>
       codes.map((code) => ({ page, code, message: messageOf(code, isHosted) })),
     ),
-    hashes: looked.map(({ page, sha256 }) => ({ page, sha256 })),
+    hashes: results.map(({ page, sha256 }) => ({ page, sha256 })),
   }
 }
 
-const NOT_CONNECTED = "Nobody can read the page so far: its domain is not connected."
+const NOT_CONNECTED = "The page is not public yet: its domain is not connected."
 
 const messageOf = (code: PageProblem, isHosted: boolean): string =>
   isHosted && code === "unreachable" ? NOT_CONNECTED : PAGE_PROBLEMS[code]
 
-/** The pages as they are served from here. Until their name leads here by https nobody can read them. */
+/** Checks hosted pages as they are served. They are unreachable until their host name points here by https. */
 async function checkHostedPages(
   { business, pages: saved }: PagesToCheck,
   isLive: boolean,
@@ -75,7 +74,7 @@ async function checkHostedPages(
   const { pages, savedAt } = saved
   const content = { business, pages, isPreview: false, savedAt }
   return PAGE_NAMES.map((page) => {
-    // Without the time that each visitor's form has: the same page has the same hash.
+    // Without the time in each visitor's form, so that the same page has the same hash.
     const html = renderHostedPage(page, content, "")
     const codes = findPageProblems(page, html, brandNameOf(business))
     if (!isLive) return { page, codes: ["unreachable", ...codes], sha256: null }
@@ -83,10 +82,10 @@ async function checkHostedPages(
   })
 }
 
-/** Those whose own sites are being looked at, by their slug, and when that has ended. */
+/** The running check of each own site, by slug. */
 const runningChecks = new Map<string, Promise<unknown>>()
 
-/** Looks at an own site: at one company's once at a time. Whoever waits for it does so within its own time. */
+/** Checks an own site. Checks of one company run one after another; the wait counts towards its own limit. */
 async function checkOwnSite(
   ports: CheckPorts,
   { business, pages }: PagesToCheck,
@@ -96,39 +95,37 @@ async function checkOwnSite(
   const brand = brandNameOf(business)
   const { slug } = pages
   const previousCheck = runningChecks.get(slug)
-  const looked = Promise.all(
+  const results = Promise.all(
     PAGE_NAMES.map((page) => checkPageInTime(ports, { page, url: at[page], brand, previousCheck })),
   )
-  // However it ends: whoever waits for it looks by itself.
-  const ended = Promise.allSettled([looked])
+  // A later check continues however this one ends.
+  const ended = Promise.allSettled([results])
   runningChecks.set(slug, ended)
   try {
-    return await looked
+    return await results
   } finally {
     if (runningChecks.get(slug) === ended) runningChecks.delete(slug)
   }
 }
 
-/** What is looked at. */
 interface PageToCheck {
   readonly page: PageName
   readonly url: string
   readonly brand: string
-  /** What has to end first; undefined where there is nothing. */
   readonly previousCheck: Promise<unknown> | undefined
 }
 
-async function checkPageInTime(ports: CheckPorts, asked: PageToCheck): Promise<PageCheckResult> {
-  const { page } = asked
-  const over = new AbortController()
+async function checkPageInTime(ports: CheckPorts, target: PageToCheck): Promise<PageCheckResult> {
+  const { page } = target
+  const controller = new AbortController()
   try {
-    const looked = checkPage(ports, asked, over.signal)
-    return await withProviderTimeout(ports.pacer, "a page", looked, CHECK_TIMEOUT_MS)
+    const results = checkPage(ports, target, controller.signal)
+    return await withProviderTimeout(ports.pacer, "a page", results, CHECK_TIMEOUT_MS)
   } catch (error) {
     if (!isProviderError(error)) throw error
     return { page, codes: ["too_slow"], sha256: null }
   } finally {
-    over.abort()
+    controller.abort()
   }
 }
 

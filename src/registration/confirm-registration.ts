@@ -1,4 +1,3 @@
-/** `POST /api/v1/phone/registration/confirm`: in test mode, approves what waits. */
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import { listHeldNumbers } from "../../domain/phone/phone-views.ts"
 import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
@@ -11,15 +10,15 @@ import {
   readRegistrationStatus,
 } from "./registration-status.ts"
 
-const NOTHING = "Nothing waits for an answer of the carriers."
+const NOTHING = "No submission is waiting for the carriers."
 
-/** The route. */
+/** Approves waiting submissions in test mode, in place of the carriers. */
 export const confirmRegistration = route({
   name: "confirmRegistration",
   method: "POST",
   url: "/api/v1/phone/registration/confirm",
   group: "phone",
-  summary: "Stand in for the carriers in test mode: what waits is approved",
+  summary: "Approve waiting submissions in test mode",
   operation: "phone.registration.submit",
   roles: ["owner", "admin"],
   roleRefusalCode: "role",
@@ -27,7 +26,7 @@ export const confirmRegistration = route({
   reply: RegistrationStatus,
   refusalCodes: ["conflict", "role"],
   refusalMessages: { conflict: NOTHING },
-  specGap: "The specification does not show the verb: POST, because it confirms something.",
+  specGap: "The specification does not show the verb: POST, because it approves submissions.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const held = await ports.runner.read(phoneStreamOf(companyId), listHeldNumbers)

@@ -1,11 +1,10 @@
-/** Ends the campaign of a company whose data is being erased. */
 import { withProviderTimeout } from "../../adapters/providers/provider-errors.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
 import { partStateOf } from "../../domain/registration/registration-views.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** Ends it at the registry. @throws ProviderUnavailable, ProviderOutcomeUnknown: then it is done again */
+/** Ends an erased company's campaign at the registry. @throws ProviderUnavailable, ProviderOutcomeUnknown */
 export async function eraseRegistration(
   ports: Pick<Ports, "pacer" | "registry" | "runner">,
   companyId: CompanyId,

@@ -1,6 +1,5 @@
 /**
- * The three pages that carriers look at: where people agree, the terms, and what is said of privacy. Plain
- * documents without script, the same on a phone.
+ * The pages that carriers review: opt-in form, terms and privacy policy, as plain documents without scripts.
  */
 import { PAGE_TIME_FIELD, honeypotHtml } from "../frame/routes/declare/public-form.ts"
 import { escapeHtml } from "../frame/routes/answers/answer-bodies.ts"
@@ -10,7 +9,7 @@ import { brandNameOf } from "./business.ts"
 import type { PageName, TextingPages } from "./texting-pages.ts"
 import { PAGE_NAMES } from "./texting-pages.ts"
 
-/** How hosted pages look: one style for all, that loads nothing, on a phone and on a desk. */
+/** One style for all pages, which loads nothing. */
 const PAGE_STYLE = `
 :root{color-scheme:light;--ink:#18212b;--soft:#4d5a68;--line:#d5dce4;--edge:#6d7986;--mark:#0a56a3;--deep:#083f78;
 --paper:#fff;--ground:#f2f5f8;--wash:#eef4fb}
@@ -65,30 +64,27 @@ footer p{margin:0;padding:1.1rem 0}
 @media(min-width:40rem){.card{padding:2rem}button{width:auto;min-width:14rem}}
 @media print{header nav,button{display:none}.card{box-shadow:none}}`
 
-/** What the pages are made of. */
+/** The details from which pages are rendered. */
 export interface PageContent {
   readonly business: Business
   readonly pages: TextingPages
-  /** Whether it is a preview, which no search engine is to find. */
+  /** A preview is hidden from search engines. */
   readonly isPreview: boolean
-  /** When the pages were saved last, UTC milliseconds. */
+  /** When the pages were last saved, UTC milliseconds. */
   readonly savedAt: number
 }
 
-/** What the way to each page is called. */
 const LINKS: Readonly<Record<PageName, string>> = {
   texts: "Texts",
   terms: "Terms",
   privacy: "Privacy",
 }
 
-/** What a box sends once it is ticked. */
+/** The value that a ticked box sends. */
 export const TICKED = "yes"
 
-/** How often somebody is texted about services: as often as there is something to say. */
 const SERVICE_FREQUENCY = "Message frequency varies"
 
-/** How often somebody is texted offers, as a sentence has it. */
 const offersFrequencyOf = ({ offersPerMonth }: TextingPages): string =>
   `Up to ${offersPerMonth} message${offersPerMonth === 1 ? "" : "s"} a month`
 
@@ -96,7 +92,7 @@ const topicOf = ({ services }: TextingPages): string => services.replace(/[.\s]+
 
 const brandOf = ({ business }: PageContent): string => escapeHtml(brandNameOf(business))
 
-/** A whole document. @param at which of the three pages it is; null for another one */
+/** Renders a complete document. @param at the page, or null for the page after the form */
 function renderDocument(
   at: PageName | null,
   title: string,
@@ -124,19 +120,17 @@ ${body}
 `
 }
 
-/** What was sent with the form, and what was wrong with it. */
+/** A rejected form: the fault, and the values to show again. */
 export interface FormFault {
   readonly message: string
-  /** Which part of the form it is about. */
   readonly field: "phone" | "firstName" | "boxes"
   readonly phone: string
   readonly firstName: string
-  /** The boxes as they were ticked. */
   readonly service: boolean
   readonly offers: boolean
 }
 
-/** Where people agree. @param time when it is made, signed */
+/** Renders the opt-in form. @param time signed time of rendering */
 export function textsPage(content: PageContent, time: string, fault: FormFault | null): string {
   const { pages } = content
   const brand = brandOf(content)
@@ -153,7 +147,6 @@ ${honeypotHtml('class="away"')}
   return renderDocument("texts", `Texts from ${brandNameOf(content.business)}`, body, content)
 }
 
-/** What says of a field that the fault is about it. */
 const faultAttributes = (fault: FormFault | null, field: FormFault["field"]): string =>
   fault?.field === field ? ' aria-invalid="true" aria-describedby="fault"' : ""
 
@@ -165,23 +158,22 @@ function renderInputs(fault: FormFault | null): string {
 <input id="firstName" type="text" name="firstName" autocomplete="given-name" maxlength="80"${value(fault?.firstName)}${faultAttributes(fault, "firstName")}></div>`
 }
 
-/** The boxes, each with all that carriers want to read beside it. */
+/** The consent boxes, each with all texts that carriers require next to it. */
 function renderConsentBoxes(content: PageContent, fault: FormFault | null): string {
   const { pages } = content
-  const termsOf = (often: string) =>
-    `${often}. Message and data rates may apply. Reply STOP to opt out, HELP for help. ` +
+  const termsOf = (frequency: string) =>
+    `${frequency}. Message and data rates may apply. Reply STOP to opt out, HELP for help. ` +
     `Consent is not a condition of purchase. See our <a href="terms">terms</a> and ` +
     `<a href="privacy">privacy policy</a>.`
-  const box = (name: "service" | "offers", what: string, often: string) =>
+  const box = (name: "service" | "offers", purpose: string, frequency: string) =>
     `<label class="box"><input type="checkbox" name="${name}" value="${TICKED}"` +
     `${fault?.[name] === true ? " checked" : ""}${faultAttributes(fault, "boxes")}><span>` +
-    `<b>I agree to get texts from ${brandOf(content)} ${what}.</b> <small>${termsOf(often)}</small></span></label>`
+    `<b>I agree to get texts from ${brandOf(content)} ${purpose}.</b> <small>${termsOf(frequency)}</small></span></label>`
   return `<fieldset><legend>What you agree to <span class="hint">Each is up to you</span></legend>
 ${box("service", `about ${escapeHtml(topicOf(pages))}`, SERVICE_FREQUENCY)}
 ${pages.offers ? box("offers", "with offers", offersFrequencyOf(pages)) : ""}</fieldset>`
 }
 
-/** How to reach somebody. */
 function renderSupportContact(
   { supportEmail, supportPhone }: TextingPages,
   write: string,
@@ -195,7 +187,7 @@ function renderSupportContact(
   )
 }
 
-/** What those see who agreed. @param from the number that texts come from; null where there is none so far */
+/** Renders the page after the form. @param from the number that sends the texts; null if there is none yet */
 export function thanksPage(content: PageContent, from: string | null): string {
   const to =
     from === null
@@ -231,16 +223,19 @@ function privacyPage(content: PageContent): string {
     .filter((one) => typeof one === "string")
     .join(", ")
   const day = new Date(savedAt).toISOString().slice(0, 10)
-  const said = new Date(savedAt).toLocaleDateString("en-US", { dateStyle: "long", timeZone: "UTC" })
-  const body = `<p class="lead">Last changed <time datetime="${day}">${said}</time>.</p>
-<div class="card text"><h2>What we keep</h2><p>${brand} keeps your mobile number, your first name if you gave it, and when and how you agreed to texts. It is used to send you the texts that you agreed to.</p>
+  const savedOn = new Date(savedAt).toLocaleDateString("en-US", {
+    dateStyle: "long",
+    timeZone: "UTC",
+  })
+  const body = `<p class="lead">Last updated <time datetime="${day}">${savedOn}</time>.</p>
+<div class="card text"><h2>What we store</h2><p>${brand} stores your mobile number, your first name if you gave it, and when and how you agreed to texts. It is used to send you the texts that you agreed to.</p>
 <h2>Who gets it</h2><p>Mobile numbers and text messaging consent are not sold to or shared with third parties or affiliates for marketing. They are given only to the carriers and services that deliver our texts.</p>
-<h2>Your choice</h2><p>Reply STOP to any text to opt out, HELP for help. Ask us to erase what we keep of you at any time.</p>
+<h2>Your choice</h2><p>Reply STOP to any text to opt out, HELP for help. You can ask us to erase your data at any time.</p>
 <h2>Contact</h2><p>${escapeHtml(business.legalName)}, ${escapeHtml(address)}. ${renderSupportContact(pages, "Write to", "or call")}.</p></div>`
   return renderDocument("privacy", "Privacy policy of our texts", body, content)
 }
 
-/** One of the three pages. @param time when it is made, signed: the form says so */
+/** Renders one of the three pages. @param time signed time of rendering, for the form */
 export function renderHostedPage(name: PageName, content: PageContent, time: string): string {
   switch (name) {
     case "texts":

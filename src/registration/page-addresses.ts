@@ -1,8 +1,7 @@
-/** Where a company's pages are. */
 import type { PageAddresses } from "./campaign.ts"
 import type { SavedPages } from "./saved-registration.ts"
 
-/** Their preview, at this service's own address. @param baseUrl without a slash at the end */
+/** The preview URLs, at this service's own address. @param baseUrl without a trailing slash */
 export function previewAddresses(
   baseUrl: string,
   { slug }: Pick<SavedPages, "slug">,
@@ -10,7 +9,7 @@ export function previewAddresses(
   return addressesBelow(`${baseUrl}/p/${slug}`)
 }
 
-/** Where people read them, and carriers; null where hosted ones have no host name so far. */
+/** The public URLs; null if hosted pages have no host name yet. */
 export function liveAddresses({ pages }: Pick<SavedPages, "pages">): PageAddresses | null {
   const { mode, hostname, ownTextUrl, ownTermsUrl, ownPrivacyUrl } = pages
   if (mode === "own_site") {

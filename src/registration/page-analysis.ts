@@ -1,55 +1,40 @@
-/**
- * Looking through a page of a stranger's, in a thread of its own: a megabyte of HTML can be written so that its
- * parser takes minutes and gigabytes for it, and nobody else may wait for that.
- */
+/** Analyzes untrusted pages in threads: hostile HTML can take the parser minutes and gigabytes. */
 import { Worker } from "node:worker_threads"
 import type { PageProblem } from "./page-problem-messages.ts"
 import type { PageName } from "./texting-pages.ts"
 
-/** Who may do it now, and who waits for that. */
 interface Semaphore {
-  /**
-   * Does it once it is its turn: who came first is first.
-   *
-   * @param signal once it aborts nobody waits for a turn any more; what began goes on
-   * @throws what the signal was aborted with, where it was before the turn came
-   */
+  /** Runs work in order of arrival. @param signal ends the wait, not begun work @throws the signal's reason */
   readonly run: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 }
 
 const MAX_MEMORY_MB = 128
-/** So many threads at once: strangers' pages take no more of the machine than that. */
+/** Limits the CPU that untrusted pages can use. */
 const threadLimit = openSemaphore(2)
 
-/** What is looked through. */
+/** A page, and the brand that it must name. */
 export interface PageToAnalyze {
   readonly page: PageName
   readonly html: string
   readonly brand: string
 }
 
-/**
- * What is wrong with a page; one that takes more memory than any other is too large. Where two are looked
- * through already it waits for one of them.
- *
- * @param signal once it aborts nobody waits for it any more
- * @throws Error once it does
- */
+/** Finds a page's problems; over the memory limit it is `too_large`. @throws Error when the signal aborts */
 export const findProblemsInThread = (
-  looked: PageToAnalyze,
+  target: PageToAnalyze,
   signal: AbortSignal,
-): Promise<readonly PageProblem[]> => threadLimit.run(signal, () => analyzeInThread(looked, signal))
+): Promise<readonly PageProblem[]> => threadLimit.run(signal, () => analyzeInThread(target, signal))
 
 async function analyzeInThread(
-  looked: PageToAnalyze,
+  target: PageToAnalyze,
   signal: AbortSignal,
 ): Promise<readonly PageProblem[]> {
   const found = Promise.withResolvers<readonly PageProblem[]>()
   const worker = new Worker(new URL("./page-thread.ts", import.meta.url), {
-    // It needs nothing of the program's: what a stranger wrote is read in it.
+    // The thread reads untrusted content, so it gets no environment.
     env: {},
     execArgv: [],
-    workerData: looked,
+    workerData: target,
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
   })
   worker.on("message", found.resolve)
@@ -57,54 +42,54 @@ async function analyzeInThread(
     if (error.code === "ERR_WORKER_OUT_OF_MEMORY") found.resolve(["too_large"])
     else found.reject(error)
   })
-  worker.on("exit", () => found.reject(new Error("the thread that looks through a page ended")))
-  const end = (): void => void worker.terminate()
-  signal.addEventListener("abort", end, { once: true })
+  worker.on("exit", () => found.reject(new Error("the thread that analyzes a page ended")))
+  const release = (): void => void worker.terminate()
+  signal.addEventListener("abort", release, { once: true })
   try {
-    if (signal.aborted) end()
+    if (signal.aborted) release()
     return await found.promise
   } finally {
-    signal.removeEventListener("abort", end)
+    signal.removeEventListener("abort", release)
     await worker.terminate()
   }
 }
 
-/** Opens turns. @param most so many at once */
-export function openSemaphore(most: number): Semaphore {
-  let going = 0
+/** Limits concurrent work to `limit`. */
+export function openSemaphore(limit: number): Semaphore {
+  let running = 0
   const waiting = new Set<() => void>()
-  const end = (): void => {
+  const release = (): void => {
     const [next] = waiting
     if (next === undefined) {
-      going -= 1
+      running -= 1
       return
     }
     waiting.delete(next)
     next()
   }
-  const turn = async (signal: AbortSignal): Promise<void> => {
-    if (going < most) {
-      going += 1
+  const acquire = async (signal: AbortSignal): Promise<void> => {
+    if (running < limit) {
+      running += 1
       return
     }
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const leave = (): void => {
+    const cancel = (): void => {
       waiting.delete(resolve)
       reject(signal.reason)
     }
     waiting.add(resolve)
-    signal.addEventListener("abort", leave, { once: true })
+    signal.addEventListener("abort", cancel, { once: true })
     await promise
-    signal.removeEventListener("abort", leave)
+    signal.removeEventListener("abort", cancel)
   }
   return {
     run: async (signal, work) => {
-      await turn(signal)
+      await acquire(signal)
       try {
         return await work()
       } finally {
-        end()
+        release()
       }
     },
   }

@@ -1,4 +1,3 @@
-/** Whether the host name of a company's pages leads here. */
 import { z } from "zod"
 import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
 import { APP_ADDRESS_STATUSES } from "../../domain/domains/domain-events.ts"
@@ -10,55 +9,57 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { SavedPages } from "./saved-registration.ts"
 
-/** How the host name stands. */
+/** The schema of the status of a pages' host name. */
 export const PageDomain = z
   .object({
     hostname: z.string().describe("The host name of the pages"),
     status: z
       .enum(["not_connected", ...APP_ADDRESS_STATUSES])
       .describe(
-        "As an app address stands; `not_connected`: the host name is none of the company's",
+        "The status of an app address; `not_connected`: the host name belongs to no domain of the company",
       ),
-    error: z.string().nullable().describe("What is wrong; null where nothing is"),
-    target: z.string().describe("What a CNAME record of the host name points to"),
+    error: z.string().nullable().describe("The problem, or null"),
+    target: z.string().describe("The target for a CNAME record of the host name"),
   })
-  .meta({ id: "PageDomain", description: "Whether the host name of pages leads here" })
+  .meta({ id: "PageDomain", description: "The status of the pages' host name" })
 
-/** How the host name stands. */
+/** The status of a pages' host name. */
 export type PageDomain = z.infer<typeof PageDomain>
 
-const NO_DOMAIN = "No domain of the company's is above it: connect one by POST /api/v1/domain."
+const NO_DOMAIN = "It is not under a connected domain. Connect one with POST /api/v1/domain."
 const NO_ADDRESS =
-  "It does not lead here: save it by POST /api/v1/domain with `action: save_app_address`."
+  "It does not point here. Save it with POST /api/v1/domain and `action: save_app_address`."
 const NO_HOSTNAME =
-  "The pages have no host name: save one with them (PUT /api/v1/phone/pages), under a connected domain."
-const SERVICE_HOSTNAME = "It is this service's own name, at which no company's pages are served."
-const MOVED = "The domain's registrar names other name servers."
+  "The pages have no host name. Save one under a connected domain with PUT /api/v1/phone/pages."
+const SERVICE_HOSTNAME =
+  "It is this service's own host name, which serves no company pages. Choose another one."
+const MOVED = "The domain's registrar names other name servers. Set ours there again."
 
-/** What stands in the way, and what to do about it. */
 const ERRORS: Readonly<Record<string, string>> = {
   failed: MOVED,
   waiting_dns:
-    "The domain does not point here so far: check it by POST /api/v1/domain with `check: true`.",
+    "The domain does not point here yet. Check it with POST /api/v1/domain and `check: true`.",
   waiting_certificate:
-    "It leads here, and nobody has come to it by https so far: open it once in a browser. Behind a proxy the " +
-    "program has to trust it (`TRUST_PROXY`).",
+    "It points here, but had no https visit yet. Open it once in a browser. Behind a proxy, the " +
+    "program must trust the proxy (`TRUST_PROXY`).",
 }
 
-/** The connected domains of a company, the first one first. */
+/** A company's connected domains, in order of connection. */
 export async function readConnectedDomains(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
 ): Promise<readonly DomainView[]> {
-  const claims = await runner.read(DOMAIN_RESERVATIONS_STREAM, reservationsOf(companyId))
+  const reservations = await runner.read(DOMAIN_RESERVATIONS_STREAM, reservationsOf(companyId))
   const views = await Promise.all(
-    claims.map(({ domainId }) => runner.read(domainStreamOf(companyId, domainId), viewOfDomain)),
+    reservations.map(({ domainId }) =>
+      runner.read(domainStreamOf(companyId, domainId), viewOfDomain),
+    ),
   )
-  // A claim whose connecting broke off is none yet.
+  // A reservation without a domain was interrupted while connecting.
   return views.filter((view) => view !== null)
 }
 
-/** The connected domain that a host name is, or lies under; null where it lies under none of them. */
+/** The connected domain that equals a host name or is above it, or null. */
 export function enclosingDomainOf(
   domains: readonly DomainView[],
   hostname: string,
@@ -66,7 +67,7 @@ export function enclosingDomainOf(
   return domains.find(({ name }) => isSameOrSubdomain(hostname, name)) ?? null
 }
 
-/** How a host name stands. @param domains the connected ones */
+/** The status of a host name. @param domains the company's connected domains */
 export function pageDomainOf(
   { hostnames, baseUrl }: Pick<Ports, "hostnames" | "baseUrl">,
   domains: readonly DomainView[],
@@ -86,7 +87,7 @@ export function pageDomainOf(
   return { hostname, status, error: ERRORS[status] ?? null, target }
 }
 
-/** How the host name of hosted pages stands; null for an own site. */
+/** The status of the host name of hosted pages; null for an own site. */
 export async function readDomainOfPages(
   ports: Pick<Ports, "baseUrl" | "hostnames" | "runner">,
   companyId: CompanyId,

@@ -1,4 +1,3 @@
-/** A company's pages as callers see them. */
 import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -6,51 +5,48 @@ import { liveAddresses, previewAddresses } from "./page-addresses.ts"
 import { PageDomain, readConnectedDomains, pageDomainOf } from "./page-domain.ts"
 import type { SavedPages } from "./saved-registration.ts"
 
-/** The path of the pages' settings. */
+/** The path of the page settings. */
 export const PAGES_URL = "/api/v1/phone/pages"
 
 const PageUrls = z
   .object({
-    texts: z.string().describe("Where people agree"),
+    texts: z.string().describe("The opt-in form"),
     terms: z.string().describe("The terms"),
-    privacy: z.string().describe("What is said of privacy"),
+    privacy: z.string().describe("The privacy policy"),
   })
-  .meta({ id: "PageUrls", description: "Where the three pages are" })
+  .meta({ id: "PageUrls", description: "The URLs of the three pages" })
 
-const ownUrl = (what: string) =>
-  z.string().nullable().describe(`${what} of an own site; null for none`)
+const ownUrl = (page: string) => z.string().nullable().describe(`${page} of an own site, or null`)
 
-/** How the pages are. Before they were saved the first time everything that a company says is null. */
+/** The schema of the page settings; before they are saved, every setting is null. */
 export const TextingPagesReply = z
   .object({
     mode: z
       .enum(["hosted", "own_site"])
       .nullable()
-      .describe("Served from here, or the company's own; null before anything was saved"),
-    hostname: z.string().nullable().describe("Where hosted pages are served; null: nowhere so far"),
-    services: z.string().nullable().describe("What people are texted about"),
-    offers: z.boolean().nullable().describe("Whether they are texted offers, too"),
-    offersPerMonth: z.int().nullable().describe("At most so many texts a month"),
-    optinPhone: z.boolean().nullable().describe("Whether people agree on the phone as well"),
-    optinPaper: z.boolean().nullable().describe("Whether people agree on paper as well"),
-    supportPhone: z.string().nullable().describe("Where people get help by phone"),
-    supportEmail: z.string().nullable().describe("Where they get it by mail"),
-    ownTextUrl: ownUrl("The page on which people agree,"),
+      .describe("Hosted here, or on the company's own site; null before anything was saved"),
+    hostname: z.string().nullable().describe("Host name of hosted pages, or null"),
+    services: z.string().nullable().describe("The subject of the texts"),
+    offers: z.boolean().nullable().describe("Whether offers are texted too"),
+    offersPerMonth: z.int().nullable().describe("Maximum number of offers a month"),
+    optinPhone: z.boolean().nullable().describe("Whether people also opt in by phone"),
+    optinPaper: z.boolean().nullable().describe("Whether people also opt in on paper"),
+    supportPhone: z.string().nullable().describe("Phone number for help"),
+    supportEmail: z.string().nullable().describe("Email address for help"),
+    ownTextUrl: ownUrl("The opt-in page"),
     ownTermsUrl: ownUrl("The terms"),
-    ownPrivacyUrl: ownUrl("What is said of privacy"),
-    domain: PageDomain.nullable().describe("Whether `hostname` leads here; null where it is null"),
+    ownPrivacyUrl: ownUrl("The privacy policy"),
+    domain: PageDomain.nullable().describe("The status of `hostname`; null if `hostname` is null"),
     suggestedHostname: z
       .string()
       .nullable()
-      .describe("A host name under the first connected domain; null where none is connected"),
-    liveUrls: PageUrls.nullable().describe("Where people read them; null: nowhere so far"),
-    previewUrls: PageUrls.nullable().describe(
-      "Where they can be looked at before; null before anything was saved",
-    ),
+      .describe("A host name under the first connected domain; null if none is connected"),
+    liveUrls: PageUrls.nullable().describe("The public URLs, or null"),
+    previewUrls: PageUrls.nullable().describe("The preview URLs; null before anything was saved"),
   })
-  .meta({ id: "TextingPages", description: "The pages of texting registration" })
+  .meta({ id: "TextingPages", description: "The pages of a texting registration" })
 
-/** How a company's pages are. @param saved null where nothing was saved */
+/** Builds the reply for a company's pages. @param saved null if nothing was saved */
 export async function readPagesReply(
   ports: Pick<Ports, "baseUrl" | "hostnames" | "runner">,
   companyId: CompanyId,
@@ -69,19 +65,19 @@ export async function readPagesReply(
 }
 
 function settingsOf(saved: SavedPages | null) {
-  const said: Partial<SavedPages["pages"]> = saved?.pages ?? {}
+  const settings: Partial<SavedPages["pages"]> = saved?.pages ?? {}
   return {
-    mode: said.mode ?? null,
-    hostname: said.hostname ?? null,
-    services: said.services ?? null,
-    offers: said.offers ?? null,
-    offersPerMonth: said.offersPerMonth ?? null,
-    optinPhone: said.optinPhone ?? null,
-    optinPaper: said.optinPaper ?? null,
-    supportPhone: said.supportPhone ?? null,
-    supportEmail: said.supportEmail ?? null,
-    ownTextUrl: said.ownTextUrl ?? null,
-    ownTermsUrl: said.ownTermsUrl ?? null,
-    ownPrivacyUrl: said.ownPrivacyUrl ?? null,
+    mode: settings.mode ?? null,
+    hostname: settings.hostname ?? null,
+    services: settings.services ?? null,
+    offers: settings.offers ?? null,
+    offersPerMonth: settings.offersPerMonth ?? null,
+    optinPhone: settings.optinPhone ?? null,
+    optinPaper: settings.optinPaper ?? null,
+    supportPhone: settings.supportPhone ?? null,
+    supportEmail: settings.supportEmail ?? null,
+    ownTextUrl: settings.ownTextUrl ?? null,
+    ownTermsUrl: settings.ownTermsUrl ?? null,
+    ownPrivacyUrl: settings.ownPrivacyUrl ?? null,
   }
 }

@@ -1,4 +1,3 @@
-/** A page as people see it: its text, and its elements with the text that stands in each of them. */
 import type { DefaultTreeAdapterMap } from "parse5"
 import { parse } from "parse5"
 
@@ -8,47 +7,46 @@ type Element = DefaultTreeAdapterMap["element"]
 /** An element of a page. */
 export interface PageElement {
   readonly tag: string
-  /** What encloses it; null for the outermost. */
+  /** The enclosing element; null for the outermost. */
   readonly parent: PageElement | null
   readonly isHidden: boolean
-  /** Undefined where it has none of this name. */
   readonly attribute: (name: string) => string | undefined
-  /** What people read in it, at its beginning. */
+  /** The visible text of the element, cut at a limit. */
   readonly text: () => string
 }
 
-/** A page. */
+/** A page as people see it. */
 export interface ParsedPage {
   readonly text: string
-  /** In the order in which they begin. */
+  /** In document order. */
   readonly elements: readonly PageElement[]
 }
 
-/** What is in the document and not on the page. */
+/** Elements that browsers do not render as text. */
 const NOT_RENDERED_TAGS = new Set(
   "head title style script noscript template iframe object audio video canvas noframes datalist".split(
     " ",
   ),
 )
-/** What stands within a word or a line; all others begin another one. */
+/** Elements that continue a word or a line; all others start a new one. */
 const INLINE = new Set(
   "a abbr b bdi cite code em font i mark q s small span strong sub sup u".split(" "),
 )
 const HIDING = [
   /display ?: ?none|visibility ?: ?hidden|(?:^|[; ])opacity ?: ?0(?:\.0{1,9})?(?! ?[.\d])|font-size ?: ?0(?:px|r?em|%|pt)? ?(?:;|!|$)/i,
-  // Far outside of what is seen.
+  // Far outside the visible area.
   /(?:left|right|top|bottom|text-indent) ?: ?-\d{3,9}/i,
   /(?:^|[; ])color ?: ?transparent|clip ?: ?rect|clip-path ?: ?(?:inset\( ?(?:[5-9]\d|100)%|circle\( ?0)|scale\( ?0 ?\)/i,
 ]
-/** Without a height or a width, where what does not fit is cut off. */
+/** No height or width, combined with hidden overflow. */
 const FLAT = /(?:^|[; ])(?:max-)?(?:height|width) ?: ?[01](?:px|r?em|%)? ?(?:;|!|$)/i
 const CUT_OFF = /overflow(?:-[xy])? ?: ?(?:hidden|clip)/i
 const isHiding = (style: string) =>
   HIDING.some((one) => one.test(style)) || (FLAT.test(style) && CUT_OFF.test(style))
-/** What has no width, and so parts no word. */
+/** Characters without width, which do not separate words. */
 const ZERO_WIDTH_CHARACTERS = /[\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064\uFEFF]/g
 
-/** Text as it is compared: in one spelling of each character, and with single spaces. */
+/** Normalizes a text for comparison: NFKC, plain quotes, single spaces. */
 export function normalizedText(text: string): string {
   return text
     .replaceAll(ZERO_WIDTH_CHARACTERS, "")
@@ -57,9 +55,7 @@ export function normalizedText(text: string): string {
     .replaceAll(/\s+/g, " ")
 }
 
-/** More than anybody reads at a box or in a link. */
-const [MOST_PIECES, MOST_TEXT] = [400, 4_000]
-/** Longer than any style that a page has at an element. */
+const [MAX_PIECES, MAX_TEXT] = [400, 4_000]
 const MAX_STYLE = 2_000
 
 const isElement = (node: Node): node is Element => "tagName" in node
@@ -81,11 +77,10 @@ interface TraversalStep {
   readonly parent: PageElement | null
 }
 
-/** Reads a document. What is in it may be nested as deeply as it likes. */
+/** Parses a document with an explicit stack, because elements may be nested arbitrarily deep. */
 export function parsePage(html: string): ParsedPage {
   const pieces: string[] = []
   const elements: PageElement[] = []
-  // Each step is a node, or what is done once all that is in it was read.
   const steps: (TraversalStep | (() => void))[] = [{ node: parse(html), parent: null }]
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     if (typeof step === "function") {
@@ -95,12 +90,12 @@ export function parsePage(html: string): ParsedPage {
     const { node, parent } = step
     if ("value" in node && parent?.isHidden !== true) pieces.push(node.value)
     if (!("childNodes" in node)) continue
-    const seen = isElement(node) ? enterElement(node, parent, pieces) : null
-    if (seen !== null) {
-      elements.push(seen.element)
-      steps.push(seen.end)
+    const entered = isElement(node) ? enterElement(node, parent, pieces) : null
+    if (entered !== null) {
+      elements.push(entered.element)
+      steps.push(entered.end)
     }
-    const inner = seen?.element ?? parent
+    const inner = entered?.element ?? parent
     for (const child of node.childNodes.toReversed()) steps.push({ node: child, parent: inner })
   }
   return { text: normalizedText(pieces.join("")), elements }
@@ -112,7 +107,7 @@ function enterElement(element: Element, parent: PageElement | null, pieces: stri
   gap()
   const from = pieces.length
   let to = from
-  const seen: PageElement = {
+  const entered: PageElement = {
     tag,
     parent,
     isHidden: parent?.isHidden === true || isHiddenElement(element),
@@ -120,14 +115,14 @@ function enterElement(element: Element, parent: PageElement | null, pieces: stri
     text: () =>
       normalizedText(
         pieces
-          .slice(from, Math.min(to, from + MOST_PIECES))
+          .slice(from, Math.min(to, from + MAX_PIECES))
           .join("")
-          .slice(0, MOST_TEXT),
+          .slice(0, MAX_TEXT),
       ).trim(),
   }
   const end = (): void => {
     to = pieces.length
     gap()
   }
-  return { element: seen, end }
+  return { element: entered, end }
 }

@@ -1,21 +1,20 @@
-/** `GET /api/v1/phone/pages`: how the pages of texting registration are, and where. */
 import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { PAGES_URL, TextingPagesReply, readPagesReply } from "./pages-reply.ts"
 import { readSavedRegistration } from "./saved-registration.ts"
 
-/** The route. */
+/** Reads the settings of the texting pages. */
 export const readTextingPages = route({
   name: "readTextingPages",
   method: "GET",
   url: PAGES_URL,
   group: "phone",
-  summary: "Read how the pages of texting registration are",
+  summary: "Read the pages of the texting registration",
   operation: "phone.overview.read",
   isCounted: true,
   reply: TextingPagesReply,
   readStreams: [registrationStreamOf],
-  specGap: "Where nothing was saved, each setting is null.",
+  specGap: "Before anything is saved, each setting is null.",
   handle: async (ports, { companyId }) => {
     const { pages } = await readSavedRegistration(ports, companyId)
     return { ok: true, body: await readPagesReply(ports, companyId, pages) }

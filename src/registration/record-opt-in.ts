@@ -1,4 +1,3 @@
-/** Recording that somebody agreed to texts on a form. Nothing is sent for it. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import type { OptInByForm } from "../../domain/phone/recipient.ts"
@@ -11,12 +10,12 @@ import type { Ports } from "../frame/ports.ts"
 import type { OptInForm } from "./opt-in-form.ts"
 
 const DAY_MS = 24 * 3_600_000
-/** How many may agree by a company's form on one UTC day. */
+/** Limit of opt-ins by form for each company and UTC day. */
 const MAX_A_DAY = 100
 
 const noView = () => undefined
 
-/** Records it, once a day for a number; the refusal where the company's form took enough of them today. */
+/** Records an opt-in once a day for each number; returns a refusal at the company's daily limit. */
 export async function recordOptIn(
   ports: Pick<Ports, "clock" | "ttlStore" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -26,10 +25,13 @@ export async function recordOptIn(
   const { runner, sealing } = ports
   const tag = await sealing.tag(companyId, phone)
   const stream = recipientStreamOf(companyId, tag)
-  // Looked at before a key is made for it, and before it is counted.
+  // Checked first, so that a repeated opt-in makes no key and does not count.
   if (await runner.read(stream, hasOptedInOn)) return null
   if (!(await countWithinDailyLimit(ports, companyId))) {
-    return refusal("rate_limited", "This form takes no more for today. Please come back tomorrow.")
+    return refusal(
+      "rate_limited",
+      "This form has reached its limit for today. Please come back tomorrow.",
+    )
   }
   const [sealedPhone, sealedName] = await Promise.all([
     sealing.seal(companyId, tag, phone),
@@ -49,15 +51,18 @@ export async function recordOptIn(
   return null
 }
 
-/** Counts one more of a company's day; false where it has had all. It may count one that is then not recorded. */
+/** Counts an opt-in, which may still not be recorded; false at the company's daily limit. */
 async function countWithinDailyLimit(
   { ttlStore, clock }: Pick<Ports, "clock" | "ttlStore">,
   companyId: CompanyId,
 ): Promise<boolean> {
   const day = Math.floor(clock.now() / DAY_MS)
-  const days = ttlStore.of<{ readonly count: number }>({ slice: "phone", kind: "opt-ins of a day" })
+  const dailyCounts = ttlStore.of<{ readonly count: number }>({
+    slice: "phone",
+    kind: "opt-ins of a day",
+  })
   let isWithin = true
-  await days.update(companyId, String(day), (known) => {
+  await dailyCounts.update(companyId, String(day), (known) => {
     isWithin = known === null || known.content.count < MAX_A_DAY
     if (known !== null && !isWithin) return known
     const count = (known?.content.count ?? 0) + 1

@@ -1,4 +1,3 @@
-/** `GET /api/v1/phone/registration`: how the registration of a company's texting stands. */
 import { z } from "zod"
 import { companyProfileOf } from "../../domain/access/access.ts"
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
@@ -14,30 +13,30 @@ import { unsealReasons } from "./review-reasons.ts"
 
 const status = z.enum(["not_sent", "waiting", "action_needed", "rejected", "approved"])
 
-/** How it stands. */
+/** The schema of the registration status. */
 export const RegistrationStatus = z
   .object({
-    testMode: z.boolean().describe("Whether registration and numbers are test ones"),
-    mock: z.boolean().describe("Whether the built-in carrier serves this installation"),
-    overall: status.describe("The worst of all parts that could be sent by now"),
+    testMode: z.boolean().describe("Whether registration and numbers are in test mode"),
+    mock: z.boolean().describe("Whether this installation uses the carrier simulator"),
+    overall: status.describe("The worst status of all parts that can be sent"),
     parts: z
       .array(
         z.object({
           part: z.string().describe("`business`, `campaign`, or `number:` and a number's id"),
-          status: status.describe("How it stands"),
-          reasons: z.array(z.string()).describe("What carriers said"),
+          status: status.describe("Status of the part"),
+          reasons: z.array(z.string()).describe("The carriers' reasons"),
         }),
       )
-      .describe("What is sent one after the other"),
-    calling: status.describe("Whether a number takes calls"),
+      .describe("The parts, in the order of sending"),
+    calling: status.describe("`approved` if a number takes calls"),
     paysByCard: z.boolean().describe("Whether the company pays by card"),
   })
-  .meta({ id: "RegistrationStatus", description: "How registration of texting stands" })
+  .meta({ id: "RegistrationStatus", description: "The status of the texting registration" })
 
-/** How it stands. */
+/** The status of a registration. */
 export type RegistrationStatus = z.infer<typeof RegistrationStatus>
 
-/** The numbers that are part of a registration: those that text, and once it is meant no test ones. */
+/** The numbers that are part of a registration: those that text, without test numbers in live mode. */
 export function numbersToRegister(
   held: readonly HeldNumber[],
   { testMode }: { readonly testMode: boolean },
@@ -45,7 +44,7 @@ export function numbersToRegister(
   return held.filter(({ sms, test }) => sms && (testMode || !test))
 }
 
-/** How it stands, by the streams. */
+/** Reads the registration status from the streams. */
 export async function readRegistrationStatus(
   ports: Pick<Ports, "carrier" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -78,13 +77,13 @@ export async function readRegistrationStatus(
   }
 }
 
-/** The route. */
+/** Reads the registration status. */
 export const readRegistration = route({
   name: "readRegistration",
   method: "GET",
   url: "/api/v1/phone/registration",
   group: "phone",
-  summary: "Read how registration of texting stands",
+  summary: "Read the status of the texting registration",
   operation: "phone.overview.read",
   isCounted: true,
   reply: RegistrationStatus,

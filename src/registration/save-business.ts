@@ -1,4 +1,3 @@
-/** `PUT /api/v1/phone/business`: saves who texts. */
 import { isDeepStrictEqual } from "node:util"
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
@@ -9,7 +8,7 @@ import { Business, isSoleProprietorship } from "./business.ts"
 import { registrationRefusal } from "./registration-refusals.ts"
 import { readSavedRegistration } from "./saved-registration.ts"
 
-/** The route. */
+/** Saves the business details. */
 export const saveBusiness = route({
   name: "saveBusiness",
   method: "PUT",
@@ -37,16 +36,16 @@ export const saveBusiness = route({
   operation: "phone.registration.prepare",
   isCounted: true,
   body: Business,
-  reply: z.object({ ok: z.literal(true).describe("It was saved") }),
+  reply: z.object({ ok: z.literal(true).describe("The details were saved") }),
   refusalCodes: ["conflict"],
   refusalMessages: {
-    conflict: "This is with the carriers: it cannot change or be sent until they have answered.",
+    conflict: "The carriers are reviewing this. You can change or send it after they answer.",
   },
-  specGap: "The specification does not show the verb: PUT, because all of it is sent.",
+  specGap: "The specification does not show the verb: PUT, because it replaces all details.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const former = await readSavedRegistration(ports, companyId)
-    // What did not change need not be looked at once more.
+    // Unchanged details need no new review.
     if (isDeepStrictEqual(former.business, body)) return { ok: true, body: { ok: true } }
     const { keyId, personId } = caller.spender
     const business = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(body))

@@ -1,4 +1,3 @@
-/** `PUT /api/v1/phone/pages`: saves all of how the pages of texting registration are. */
 import { randomBytes } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
@@ -16,16 +15,16 @@ import { TextingPages } from "./texting-pages.ts"
 import { MISSING_STEPS_MESSAGE, registrationRefusal } from "./registration-refusals.ts"
 import { readSavedRegistration } from "./saved-registration.ts"
 
-/** The preview is there at once for who saved it, unless the read models are far behind. */
+/** Lets the caller see its own preview immediately, unless the read models lag far behind. */
 const OWN_WRITE_WAIT_MS = 2_000
 
-/** The route. */
+/** Saves the settings of the texting pages. */
 export const saveTextingPages = route({
   name: "saveTextingPages",
   method: "PUT",
   url: PAGES_URL,
   group: "phone",
-  summary: "Save how the pages of texting registration are",
+  summary: "Save the pages of the texting registration",
   example: {
     body: {
       mode: "hosted",
@@ -45,20 +44,20 @@ export const saveTextingPages = route({
   refusalCodes: ["conflict"],
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   specGap:
-    "The specification does not show the verb: PUT, because it saves all of it. What is missing first is told as a 409 `conflict` with `missing`.",
+    "The specification does not show the verb: PUT, because it replaces all settings. Missing earlier steps are a 409 `conflict` with `missing`.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { hostname = null } = body
     if (hostname !== null) {
       const domains = await readConnectedDomains(ports, companyId)
       if (enclosingDomainOf(domains, hostname) === null) {
-        const fault = "Must be a connected domain of the company's, or a host name under one."
+        const fault = "Must be a connected domain, or a host name under one."
         return { ok: false, refusal: invalidRefusal({ hostname: fault }) }
       }
     }
     const former = await readSavedRegistration(ports, companyId)
     if (former.pages !== null && isDeepStrictEqual(former.pages.pages, body)) {
-      // What did not change need not pass its check once more.
+      // Unchanged pages need no new check.
       return { ok: true, body: await readPagesReply(ports, companyId, former.pages) }
     }
     const command = await commandOf(ports, caller, body)
@@ -69,8 +68,8 @@ export const saveTextingPages = route({
     if (position !== null) {
       await ports.projector.waitUntilWritten(position, OWN_WRITE_WAIT_MS, ["page-sites"])
     }
-    const { pages: beside } = done.view
-    const saved = beside === null ? null : { ...beside, pages: body }
+    const { pages: savedEntry } = done.view
+    const saved = savedEntry === null ? null : { ...savedEntry, pages: body }
     return { ok: true, body: await readPagesReply(ports, companyId, saved), position }
   },
 })
@@ -85,10 +84,10 @@ async function commandOf(
   return {
     type: "SavePages",
     pages: await sealing.seal(caller.companyId, COMPANY_SUBJECT, JSON.stringify(pages)),
-    // An own site is served by the company, also at a host name that was chosen before.
+    // The company serves an own site itself, even if a host name was saved before.
     mode,
     hostname: mode === "hosted" ? hostname : null,
-    // Nobody is to find a preview by guessing.
+    // Random, so that a preview cannot be found by guessing.
     slug: randomBytes(10).toString("hex"),
     keyId,
     personId,

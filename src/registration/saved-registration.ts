@@ -1,4 +1,3 @@
-/** What a company has written of its registration, opened. */
 import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
 import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
 import type { RegistrationDraft } from "../../domain/registration/registration-views.ts"
@@ -8,27 +7,27 @@ import type { Business } from "./business.ts"
 import type { TextingCampaign } from "./campaign.ts"
 import type { TextingPages } from "./texting-pages.ts"
 
-/** What was saved; null each where nothing was, or it was erased. */
+/** The saved parts of a registration; each is null if it was not saved or was erased. */
 export interface SavedRegistration {
   readonly business: Business | null
   readonly pages: SavedPages | null
   readonly campaign: TextingCampaign | null
   readonly pagesPassedAt: number | null
   readonly testMode: boolean
-  /** As the business was sent last; null: never. */
+  /** As the business was last sent; null if never. */
   readonly brandType: RegistrationDraft["brandType"]
 }
 
-/** The pages as they were saved, and what stands beside them. */
+/** The saved pages with their metadata. */
 export interface SavedPages {
   readonly pages: TextingPages
-  /** What the address of their preview ends in. */
+  /** Last part of the preview URL. */
   readonly slug: string
-  /** When they were saved last, UTC milliseconds. */
+  /** When they were last saved, UTC milliseconds. */
   readonly savedAt: number
 }
 
-/** What a company has saved, by its stream as it stands. */
+/** Reads a company's saved registration from its stream. */
 export async function readSavedRegistration(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
@@ -40,24 +39,24 @@ export async function readSavedRegistration(
   )
 }
 
-/** What was written, opened. */
+/** Unseals a saved registration. */
 export async function unsealRegistration(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   written: RegistrationDraft,
 ): Promise<SavedRegistration> {
-  // What is sealed here was checked before it was: its form is what it was then.
-  const opened = async <T>(sealed: SealedText | undefined): Promise<T | null> => {
+  // Everything sealed here was validated when it was saved, so the cast is sound.
+  const unsealJson = async <T>(sealed: SealedText | undefined): Promise<T | null> => {
     const text = sealed === undefined ? null : await sealing.unseal(companyId, sealed)
     return text === null ? null : (JSON.parse(text) as T)
   }
   const [business, pages, campaign] = await Promise.all([
-    opened<Business>(written.business?.sealed),
-    opened<TextingPages>(written.pages?.sealed),
-    opened<TextingCampaign>(written.campaign?.sealed),
+    unsealJson<Business>(written.business?.sealed),
+    unsealJson<TextingPages>(written.pages?.sealed),
+    unsealJson<TextingCampaign>(written.campaign?.sealed),
   ])
   const { pagesPassedAt, testMode, brandType } = written
-  const beside = written.pages
+  const pagesEntry = written.pages
   return {
     business,
     campaign,
@@ -65,8 +64,8 @@ export async function unsealRegistration(
     testMode,
     brandType,
     pages:
-      pages === null || beside === null
+      pages === null || pagesEntry === null
         ? null
-        : { pages, slug: beside.slug, savedAt: beside.savedAt },
+        : { pages, slug: pagesEntry.slug, savedAt: pagesEntry.savedAt },
   }
 }

@@ -1,6 +1,5 @@
 /**
- * `/p/:slug/…`, outside of the API and open to everybody: a company's pages. Their preview is asked for at
- * this service's own address, what people see at the company's host name, which leads here (`pagesAlias`).
+ * `/p/:slug/…`, public pages outside the API: previews at our address, live pages at the company's host name.
  */
 import { z } from "zod"
 import type { Reply, RawRequest } from "../frame/routes/declare/route.ts"
@@ -32,16 +31,14 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { findPageSite } from "../../projections/registration/page-sites.ts"
 import { readSavedRegistration } from "./saved-registration.ts"
 
-/** The path of pages: what leads to them stands behind it. */
 const PAGES_PATH = "/p"
 
 const SLUG = /^[a-z\d]{1,64}$/
 
-/** The pages of a company, opened. */
 interface ServedSite extends PageContent {
   readonly companyId: CompanyId
   readonly slug: string
-  /** The page of the form as people see it; null for a preview. */
+  /** The public URL of the form; null for a preview. */
   readonly liveUrl: string | null
 }
 
@@ -64,7 +61,7 @@ type Nothing = z.infer<typeof Nothing>
 
 const pageUrlOf = (rest: string): string => `${PAGES_PATH}/:slug/${rest}`
 
-/** The host names at which companies' pages are served. */
+/** The host names that serve companies' pages. */
 export const pagesAlias = ({ pageHosts }: Pick<Ports, "pageHosts">): HostAlias => ({
   pathFor: (host) => {
     const found = pageHosts.find(host)
@@ -72,19 +69,18 @@ export const pagesAlias = ({ pageHosts }: Pick<Ports, "pageHosts">): HostAlias =
   },
 })
 
-/** What a page and its form share, and nobody else can say when it was made. */
+/** The subject that binds a form's signed time to its page. */
 const formTokenSubject = (slug: string): string => `texts ${slug}`
 
 const pageNotFound = (): Refusal => refusal("not_found", "There is no such page.")
 
-/** Shows one of the three pages. */
 const showPages = PAGE_NAMES.map((name) =>
   publicRoute({
     ...base,
     name: `show${name.charAt(0).toUpperCase()}${name.slice(1)}Page`,
     method: "GET",
     url: pageUrlOf(name),
-    summary: `The page of ${name}`,
+    summary: `Show the ${name} page`,
     reply: Nothing,
     refusalCodes: ["not_found"],
     handle: (ports, { params: { slug }, rawRequest }) =>
@@ -94,7 +90,6 @@ const showPages = PAGE_NAMES.map((name) =>
   }),
 )
 
-/** Takes in that somebody agrees to texts. */
 const agreeToTexts = publicRoute({
   ...base,
   name: "agreeToTexts",
@@ -112,13 +107,14 @@ const agreeToTexts = publicRoute({
     const form = parseForm(rawRequest, body)
     if ("refusal" in form) return { ok: false, refusal: form.refusal }
     if (!form.isFromBrowser) {
-      const message = "Send the form as browsers do: application/x-www-form-urlencoded."
+      const message = "Send the form as application/x-www-form-urlencoded."
       return { ok: false, refusal: refusal("unsupported_media_type", message) }
     }
     const site = await findServedSite(ports, slug, rawRequest)
     if (site === null) return { ok: false, refusal: pageNotFound() }
     if (!isAllowedOrigin(ports, rawRequest)) {
-      const message = "This form is not sent from pages of another host name."
+      const message =
+        "This form cannot be sent from a page of another host name. Open the form and send it from there."
       return { ok: false, refusal: refusal("not_allowed", message) }
     }
     return submitOptInForm(ports, site, form.values, rawRequest)
@@ -132,35 +128,35 @@ async function submitOptInForm(
   { requestId }: RawRequest,
 ): Promise<Reply<Nothing, 303 | 400>> {
   const { companyId, slug, liveUrl } = site
-  // Beside the form, wherever that is.
+  // Relative to the form, at either address.
   const thanks = { ok: true, status: 303, body: {}, location: "thanks" } as const
-  const by = liveUrl === null ? null : robotSignal(ports, formTokenSubject(slug), values)
-  if (by !== null) {
-    ports.counters.increment("robots", { by })
+  const signal = liveUrl === null ? null : robotSignal(ports, formTokenSubject(slug), values)
+  if (signal !== null) {
+    ports.counters.increment("robots", { reason: signal })
     return thanks
   }
   const agreement = parseOptInForm(values, site.pages)
   if ("fault" in agreement) {
-    // The same time: whoever mends one field may be quick.
+    // Keep the form's time: a correction may be quick without being a robot's.
     const page = textsPage(site, values.get(PAGE_TIME_FIELD) ?? "", agreement.fault)
     return { ok: true, status: 400, body: {}, page }
   }
-  // Nobody agrees to anything on a preview.
+  // Nothing is recorded on a preview.
   if (liveUrl === null) return thanks
-  const why = await recordOptIn(ports, companyId, agreement, { requestId, sourceUrl: liveUrl })
-  return why === null ? thanks : { ok: false, refusal: why }
+  const refused = await recordOptIn(ports, companyId, agreement, { requestId, sourceUrl: liveUrl })
+  return refused === null ? thanks : { ok: false, refusal: refused }
 }
 
 /**
- * Shows that somebody agreed: the same to everybody. Else whoever types in another's number would learn
- * whether that texted STOP, or agreed before.
+ * The same page for everyone; otherwise it would reveal whether another person's number texted STOP or opted
+ * in.
  */
 const showThanks = publicRoute({
   ...base,
   name: "showThanksPage",
   method: "GET",
   url: pageUrlOf("thanks"),
-  summary: "The page behind the form",
+  summary: "Show the page after the form",
   reply: Nothing,
   refusalCodes: ["not_found"],
   handle: (ports, { params: { slug }, rawRequest }) =>
@@ -170,13 +166,12 @@ const showThanks = publicRoute({
     }),
 })
 
-/** Leads who asks for the host name alone to the form. */
 const showFirst = publicRoute({
   ...base,
   name: "showFirstPage",
   method: "GET",
   url: pageUrlOf(""),
-  summary: "The first of the pages",
+  summary: "Redirect to the form",
   statuses: [303],
   reply: Nothing,
   refusalCodes: ["not_found"],
@@ -191,17 +186,17 @@ async function showSitePage(
   ports: Pick<Ports, "pageHosts" | "readAll" | "runner" | "sealing">,
   slug: string,
   sent: RawRequest,
-  madeOf: (site: ServedSite) => Promise<string>,
+  render: (site: ServedSite) => Promise<string>,
 ): Promise<Reply<Nothing>> {
   const site = await findServedSite(ports, slug, sent)
   if (site === null) return { ok: false, refusal: pageNotFound() }
-  return { ok: true, body: {}, page: await madeOf(site) }
+  return { ok: true, body: {}, page: await render(site) }
 }
 
-/** What of the pages browsers open and send. */
+/** The routes of the hosted pages. */
 export const hostedPageRoutes = [...showPages, agreeToTexts, showThanks, showFirst]
 
-/** The pages of a slug; null where there are none, or none any more: their company was deleted. */
+/** The pages of a slug; null if there are none, or their company was deleted. */
 async function findServedSite(
   ports: Pick<Ports, "pageHosts" | "readAll" | "runner" | "sealing">,
   slug: string,
@@ -215,7 +210,7 @@ async function findServedSite(
   if (business === null || saved === null) return null
   const { pages, savedAt } = saved
   const host = requestHostname({ headers: { host: headerValue(sent, "host") ?? "" } })
-  // The path of the preview cannot be asked for at that host name: whatever comes by it is led to its own.
+  // The preview path is not reachable at the company's host name, so a match means a live page.
   const isLive = host !== null && ports.pageHosts.find(host)?.slug === slug
   const liveUrl = isLive ? `https://${host}/texts` : null
   return { companyId, slug, business, pages, savedAt, isPreview: !isLive, liveUrl }

@@ -1,4 +1,3 @@
-/** Registration of texting: what carriers review before a company may text, its pages, and its numbers. */
 import { REGISTRATION_AGGREGATE } from "../../domain/registration/aggregates.ts"
 import type { Slice } from "../frame/slice.ts"
 import { pageSitesReadModel } from "../../projections/registration/page-sites.ts"
@@ -20,7 +19,7 @@ import { hostedPageRoutes, pagesAlias } from "./serve-pages.ts"
 import { readRegistration } from "./registration-status.ts"
 import { submitBusiness, submitCampaign } from "./submit-registration.ts"
 
-/** Registration of texting. Its routes are of the group `phone`. */
+/** Texting registration, which carriers review. Its routes are in the group `phone`. */
 export const registrationSlice: Slice = {
   name: "registration",
   streams: { perCompany: [REGISTRATION_AGGREGATE] },
@@ -43,7 +42,7 @@ export const registrationSlice: Slice = {
   reactions: [checkPart, registerNumbers],
   erase: eraseRegistration,
   commands: registrationOperations,
-  topics: { registration: "the registration of companies' texting" },
+  topics: { registration: "the texting registrations of companies" },
   providers: [registryProvider, siteReaderProvider, pageHostsProvider],
   daemons: [pageHostsRefresher],
   webhooks: registrationWebhooks,

@@ -1,4 +1,3 @@
-/** What is sent for review, made of what was saved. */
 import type {
   SubmissionReference,
   BusinessSubmission,
@@ -26,7 +25,7 @@ import { unsealRegistration } from "./saved-registration.ts"
 
 type SubmissionPorts = Pick<Ports, "runner" | "sealing">
 
-/** A business as it is reviewed. */
+/** Converts a business to the form that is reviewed. */
 export function reviewedBusiness(business: Business): ReviewedBusiness {
   const { ein, website, street2, repTitle, repPosition, stockExchange, stockTicker } = business
   return {
@@ -42,7 +41,7 @@ export function reviewedBusiness(business: Business): ReviewedBusiness {
   }
 }
 
-/** A campaign as it is reviewed: the one that was saved, else its draft. */
+/** Converts a campaign to the form that is reviewed: the saved one, else its draft. */
 export async function reviewedCampaign(
   ports: SubmissionPorts,
   companyId: CompanyId,
@@ -68,7 +67,6 @@ export async function reviewedCampaign(
   }
 }
 
-/** What of a registration a submission is made of. */
 function viewOf(state: RegistrationState, submissionId: SubmissionId) {
   return {
     submission: submissionOf(state, submissionId),
@@ -77,17 +75,17 @@ function viewOf(state: RegistrationState, submissionId: SubmissionId) {
   }
 }
 
-/** A submission as it is asked about; null where it was superseded, or its company was erased. */
+/** A submission for a status check; null if it was superseded or its company was erased. */
 export async function findSubmissionToCheck(
   ports: SubmissionPorts,
   companyId: CompanyId,
   submissionId: SubmissionId,
 ): Promise<SubmissionReference | null> {
   const found = await findSubmission(ports, companyId, submissionId)
-  return found === null ? null : found.asked
+  return found === null ? null : found.reference
 }
 
-/** A submission as it is sent; null where it was superseded, or its company was erased. */
+/** A submission with its content; null if it was superseded or its company was erased. */
 export async function findSubmissionToSend(
   ports: Pick<Ports, "baseUrl" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -95,19 +93,19 @@ export async function findSubmissionToSend(
 ): Promise<BusinessSubmission | CampaignSubmission | null> {
   const found = await findSubmission(ports, companyId, submissionId)
   if (found === null) return null
-  const { asked, saved, business, view } = found
+  const { reference, saved, business, view } = found
   const { corrects: correctedRef } = found.last
   const reviewed = reviewedBusiness(business)
   const brandType = saved.brandType ?? "low_volume"
-  if (asked.part === "business") {
-    return { ...asked, part: "business", correctedRef, brandType, business: reviewed }
+  if (reference.part === "business") {
+    return { ...reference, part: "business", correctedRef, brandType, business: reviewed }
   }
   const ready = campaignInputsOf(ports, saved)
   const businessRef = view.business.carrierRef
   if (ready === null || businessRef === null) return null
   const campaign = await reviewedCampaign(ports, companyId, ready, saved)
   const of = { correctedRef, businessRef, brandType, business: reviewed, campaign }
-  return { ...asked, part: "campaign", ...of }
+  return { ...reference, part: "campaign", ...of }
 }
 
 async function findSubmission(
@@ -123,7 +121,7 @@ async function findSubmission(
   if (submission === null || submission.last === null || saved.business === null) return null
   const { part, live, last } = submission
   const { business } = saved
-  const asked: SubmissionReference = {
+  const reference: SubmissionReference = {
     submissionId,
     companyId,
     part,
@@ -131,5 +129,5 @@ async function findSubmission(
     ref: last.carrierRef,
     brandName: brandNameOf(business),
   }
-  return { asked, last, saved, business, view }
+  return { reference, last, saved, business, view }
 }

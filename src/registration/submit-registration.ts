@@ -1,7 +1,6 @@
 /**
- * `POST /api/v1/phone/registration/business` and `POST /api/v1/phone/registration`, from top to bottom: what a
- * submission is and what its fee comes to, the job that hands it to the registry, and the two routes, which
- * wait for the carriers.
+ * The two routes that submit a registration and wait for the carriers, with the fee and the job to the
+ * registry.
  */
 import type { Price } from "../frame/effects/price.ts"
 import type { SubmitAnswer } from "../../adapters/providers/registry/port.ts"
@@ -60,11 +59,9 @@ import { findSubmissionToCheck, findSubmissionToSend } from "./submissions.ts"
 import { z } from "zod"
 import type { ZodType } from "zod"
 
-// What a submission is, and what its fee comes to.
-
 const NOT_RECEIVED_REFUND = {
   amountMicros: null,
-  reason: "the carriers did not get what was to be reviewed",
+  reason: "the carriers did not receive the submission",
 }
 
 const submissionReference = (companyId: CompanyId, id: SubmissionId) => ({
@@ -88,8 +85,6 @@ const paidSubmission = paidThing({
   neverBegunReason: "nothing was sent for review",
 })
 
-// Handing it to the registry.
-
 const SUBMIT_TIMEOUT_MS = 10_000
 
 const SubmitPayload = z.object({ submissionId: idSchema(parseSubmissionId), sentAt: z.number() })
@@ -105,7 +100,7 @@ const submitPartJobs = effect({
   payload: SubmitPayload,
   provider: "the registry",
   thingName: "this registration",
-  missingReason: "nobody sent this part",
+  missingReason: "no such submission exists",
   timeoutMs: SUBMIT_TIMEOUT_MS,
   isDiscardedOnErasure: true,
   on: {
@@ -127,9 +122,9 @@ const submitPartJobs = effect({
     return ports.registry.submit(sent)
   },
   checkProvider: async (ports, { companyId, payload: { submissionId } }) => {
-    const asked = await findSubmissionToCheck(ports, companyId, submissionId)
-    if (asked === null) return DISCARDED
-    const known = await ports.registry.checkStatus(asked)
+    const reference = await findSubmissionToCheck(ports, companyId, submissionId)
+    if (reference === null) return DISCARDED
+    const known = await ports.registry.checkStatus(reference)
     return known.answer === "unknown" ? "unknown" : known
   },
   isIdempotent: ({ registry }) => registry.isIdempotent,
@@ -138,7 +133,7 @@ const submitPartJobs = effect({
     const at = submissionReference(companyId, submissionId)
     return (await paidSubmission.checkStatus(ports, companyId, at, cause)) === "ended"
   },
-  // Whoever asked is told at once, and may ask again: nothing is paid that nobody got.
+  // The caller learns of the failure immediately and may retry; the fee is refunded.
   unavailableOutcome: { answer: "failed", why: "unavailable" },
   times: { retryUnavailableForMs: 0 },
   notReceivedOutcome: async ({ registry, clock }, { payload: { sentAt } }) => {
@@ -157,9 +152,9 @@ async function recordAnswer(
 ): Promise<void> {
   const stream = registrationStreamOf(companyId)
   if (answer.answer === "taken") {
-    const reach = { type: "MarkPartReceived" as const, submissionId, carrierRef: answer.ref }
+    const markReceived = { type: "MarkPartReceived" as const, submissionId, carrierRef: answer.ref }
     const view = (state: RegistrationState) => submissionOf(state, submissionId)
-    const done = await ports.runner.execute(stream, reach, cause, view)
+    const done = await ports.runner.execute(stream, markReceived, cause, view)
     if (done.accepted && done.facts.length > 0)
       logRushRequest(ports, companyId, submissionId, done.view)
     const reviewed = { type: "ReviewPart" as const, submissionId }
@@ -168,11 +163,16 @@ async function recordAnswer(
   const isRefused = answer.answer === "not_taken"
   const why = isRefused ? "rejected" : answer.why
   const reasons = isRefused ? await sealReasons(ports, companyId, answer.reasons) : []
-  const unreach = { type: "MarkPartUndeliverable" as const, submissionId, cause: why, reasons }
-  await ports.runner.execute(stream, unreach, cause)
+  const markUndeliverable = {
+    type: "MarkPartUndeliverable" as const,
+    submissionId,
+    cause: why,
+    reasons,
+  }
+  await ports.runner.execute(stream, markUndeliverable, cause)
 }
 
-/** No registry takes rush by itself: whoever runs the installation asks for it. */
+/** No registry accepts rush through its API, so the operator must ask for it. */
 function logRushRequest(
   { log }: Pick<Ports, "log">,
   companyId: CompanyId,
@@ -180,44 +180,44 @@ function logRushRequest(
   sent: ReturnType<typeof submissionOf>,
 ): void {
   if (sent?.rush !== true || !sent.live) return
-  log.info("a company pays for its campaign to be reviewed sooner: ask the registry for that", {
+  log.info("a company paid for a rush review: ask the registry to review its campaign sooner", {
     companyId,
     submissionId,
   })
 }
 
-// The requests.
-
-/** The registry's ten seconds, and what stands around them. */
+/** The registry's ten seconds, plus our own work. */
 const REQUEST_TIMEOUT_MS = 12_000
 
 const SubmitBusiness = z.object({
-  brandType: z.enum(BRAND_TYPES).describe("How much is texted, or by whom"),
+  brandType: z.enum(BRAND_TYPES).describe("The volume of texts, or the kind of sender"),
   live: z
     .boolean()
     .default(false)
-    .describe("Whether it is meant: a paid review ends test mode, and what was tested"),
+    .describe("Whether this is a real, paid review, which ends test mode and its test results"),
 })
 
 const SubmitCampaign = z.object({
-  rush: z.boolean().default(false).describe("Whether it is reviewed sooner, for a fee"),
+  rush: z
+    .boolean()
+    .default(false)
+    .describe("Whether the campaign is reviewed sooner, for an additional fee"),
 })
 
-/** What is sent. */
 interface Draft {
   readonly companyId: CompanyId
   readonly part: RegistrationPart
-  /** Of a business; null for a campaign. */
+  /** Null for a campaign. */
   readonly brandType: BrandType | null
   readonly live: boolean
   readonly rush: boolean
 }
 
 const CARRIERS_UNAVAILABLE =
-  "The carriers could not be reached now; nothing was charged. Send it again later."
-const CARRIERS_REJECTED = "The carriers did not take it, and nothing was charged: "
+  "The carriers could not be reached; nothing was charged. Try again later."
+const CARRIERS_REJECTED = "The carriers rejected the submission; nothing was charged: "
 
-/** What carriers would not take of a business by today's rules: it may have been saved before them. */
+/** Faults of a business under today's rules: it may have been saved under older ones. */
 function businessFaultsOf(
   business: SavedRegistration["business"],
 ): Readonly<Record<string, string>> | null {
@@ -226,7 +226,7 @@ function businessFaultsOf(
   return Object.fromEntries(error.issues.map(({ path, message }) => [path.join("."), message]))
 }
 
-/** What a reviewer would refuse of a campaign as it stands, before its fee is paid; null where nothing. */
+/** The refusal of a campaign that a reviewer would reject, before its fee is paid; null if there is none. */
 async function findCampaignRefusal(
   ports: Pick<Ports, "baseUrl" | "hostnames" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -235,7 +235,7 @@ async function findCampaignRefusal(
   const ready = campaignInputsOf(ports, saved)
   if (ready === null || saved.campaign === null) return null
   const domain = await readDomainOfPages(ports, companyId, ready.pages)
-  // They passed, and their host name leads here no longer.
+  // The pages passed, but their host name no longer points here.
   if (domain !== null && domain.status !== "live")
     return { refusal: missingStepsRefusal(["pages_check"]) }
   const { helpReply } = await readTextingReplies(ports, companyId)
@@ -252,7 +252,7 @@ async function findCampaignRefusal(
   )
   if (problems.length === 0) return null
   const reasons = problems.map(({ field, message }) => `${field}: ${message}`)
-  const message = `A reviewer would refuse this campaign, so nothing was charged. ${reasons.join(" ")}`
+  const message = `A reviewer would reject this campaign, so nothing was charged. ${reasons.join(" ")}`
   return { refusal: refusal("conflict", message, { reasons }) }
 }
 
@@ -265,12 +265,11 @@ const unavailableRefusal = (): Refusal => ({
   headers: { "retry-after": "60" },
 })
 
-/** What both routes have in common. */
 const submissionRoute = <B extends object>(
   described: Pick<RouteDescription, "name" | "url" | "summary" | "example" | "specGap"> & {
     readonly body: ZodType<B>
   },
-  asked: (body: B) => Omit<Draft, "companyId">,
+  toDraft: (body: B) => Omit<Draft, "companyId">,
 ) =>
   paidRoute({
     method: "POST",
@@ -291,7 +290,7 @@ const submissionRoute = <B extends object>(
     refundReason: "nothing was sent for review",
     draft: async (_ports, { companyId }, { body }): Promise<Draft> => ({
       companyId,
-      ...asked(body),
+      ...toDraft(body),
     }),
     shared: async ({ runner }, { companyId }) =>
       String(await runner.read(registrationStreamOf(companyId), countEndedSubmissions)),
@@ -327,14 +326,14 @@ const submissionRoute = <B extends object>(
       personId: spender.personId,
     }),
     toRefusal: (refused) => {
-      // Its fee was refunded in the meantime, or it costs something else by now.
-      const isOver = refused.code === "abandoned" || refused.code === "fee"
-      return isOver ? null : registrationRefusal(refused)
+      // The fee was refunded in the meantime, or has changed: try again.
+      const mayRetry = refused.code === "abandoned" || refused.code === "fee"
+      return mayRetry ? null : registrationRefusal(refused)
     },
     outcomeWait: {
       timeoutMs: REQUEST_TIMEOUT_MS,
       payload: (submissionId, sentAt) => ({ submissionId, sentAt }),
-      // The carriers are asked what became of it: until then it waits.
+      // The outcome is unknown until the registry is asked again, so the part is shown as waiting.
       interimReply: async (ports, { companyId }) => ({
         reply: await readRegistrationStatus(ports, companyId),
       }),
@@ -349,50 +348,49 @@ const submissionRoute = <B extends object>(
     },
   })
 
-/** Sends the business. */
+/** Sends the business for review and charges its fee. */
 export const submitBusiness = submissionRoute(
   {
     name: "submitBusiness",
     url: "/api/v1/phone/registration/business",
-    summary: "Send the business for review; its fee is charged now",
+    summary: "Send the business for review and pay its fee",
     example: { body: { brandType: "low_volume" } },
     body: SubmitBusiness,
     specGap:
-      "The specification does not show the verb: POST, because it sends something. What carriers never got " +
-      "is given back: 503 where they could not be reached, 409 with `reasons` where they would not take it. " +
+      "The specification does not show the verb: POST, because it sends a submission. A submission that carriers did not receive " +
+      "is refunded: 503 if they could not be reached, 409 with `reasons` if they rejected it. " +
       "Identical requests at the same time are sent once and share one charge.",
   },
   ({ brandType, live }) => ({ part: "business", brandType, live, rush: false }),
 )
 
-/** Sends the campaign. */
+/** Sends the campaign for review and charges its fee. */
 export const submitCampaign = submissionRoute(
   {
     name: "submitCampaign",
     url: "/api/v1/phone/registration",
-    summary: "Send the campaign for review; its fee is charged now, with rush in one charge",
+    summary: "Send the campaign for review and pay its fee, including rush",
     example: { body: { rush: false } },
     body: SubmitCampaign,
     specGap:
-      "The specification does not show the verb: POST, because it sends something. It is sent once the pages " +
+      "The specification does not show the verb: POST, because it sends a submission. It requires that the pages " +
       "have passed their check.",
   },
   ({ rush }) => ({ part: "campaign", brandType: null, live: false, rush }),
 )
 
-/** What of an attempt's fee was charged as this item; null where it was free. */
 function feeCharged(item: string | null): SubmissionFee {
   if (item === null) return "none"
   if (item === RUSHED_CAMPAIGN_ITEM) return "fee_with_rush"
   return item === "campaign_rush" ? "rush" : "fee"
 }
 
-/** What a review of a business costs. */
+/** The fee of a business review. */
 export function businessFee(ports: Pick<Ports, "runner">, brandType: BrandType): Promise<Price> {
   return unitPrice(ports, `brand_fee_${brandType}`)
 }
 
-/** What a review of a campaign costs; with rush both fees are one charge (decisions.md §9). */
+/** The fee of a campaign review; with rush both fees are one charge (decisions.md §9). */
 export async function campaignFee(
   ports: Pick<Ports, "runner">,
   kind: Exclude<SubmissionFee, "none">,

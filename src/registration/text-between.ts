@@ -1,7 +1,6 @@
-/** Text with something in it, as callers write it. */
 import { boundedText } from "../frame/kernel/schema.ts"
 
-/** Text of at least and at most so many characters, without the spaces around it. */
+/** A trimmed text of at least `least` and at most `most` characters. */
 export const textBetween = (least: number, most: number) =>
   boundedText(most)
     .transform((text) => text.trim())

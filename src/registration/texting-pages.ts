@@ -1,10 +1,9 @@
-/** How a company's pages are, as callers write it and as it is kept. */
 import { isIP } from "node:net"
 import { z } from "zod"
 import { parseFullNumber, boundedText } from "../frame/kernel/schema.ts"
 import { textBetween } from "./text-between.ts"
 
-/** Whether it may be one that everybody reads: carriers go to no other, and neither does the check. */
+/** Whether a URL can be public. Carriers and our check read no other. */
 function isPublicSiteUrl({ username, password, port, hostname }: URL): boolean {
   if (username !== "" || password !== "" || port !== "") return false
   const host = hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
@@ -14,38 +13,41 @@ function isPublicSiteUrl({ username, password, port, hostname }: URL): boolean {
 const ownPage = boundedText(2_000)
   .refine(
     (text) => URL.canParse(text) && new URL(text).protocol === "https:",
-    "Must be an address that begins with https://.",
+    "Must be a URL that begins with https://.",
   )
   .refine(
     (text) => !URL.canParse(text) || isPublicSiteUrl(new URL(text)),
-    "Must be at a public host name, without a user, a password or a port.",
+    "Must have a public host name, and no user, password or port.",
   )
   .nullish()
 
-/** How the pages are. */
+/** The schema of the page settings. */
 export const TextingPages = z
   .object({
-    mode: z.enum(["hosted", "own_site"]).describe("Served from here, or the company's own"),
+    mode: z.enum(["hosted", "own_site"]).describe("Hosted here, or on the company's own site"),
     hostname: z
       .string()
       .toLowerCase()
-      .regex(/^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z]{2,}$/, "Must be a host name.")
+      .regex(
+        /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z]{2,}$/,
+        "Must be a host name, for example texts.acme.example.",
+      )
       .nullish()
-      .meta({ description: "Where hosted pages are served, under a connected domain" }),
-    services: textBetween(10, 200).describe("What people are texted about"),
-    offers: z.boolean().describe("Whether they are texted offers, too"),
-    offersPerMonth: z.int().min(1).max(30).describe("At most so many texts a month"),
-    optinPhone: z.boolean().describe("Whether people agree on the phone as well"),
-    optinPaper: z.boolean().describe("Whether people agree on paper as well"),
+      .meta({ description: "Host name of hosted pages, under a connected domain" }),
+    services: textBetween(10, 200).describe("The subject of the texts"),
+    offers: z.boolean().describe("Whether offers are texted too"),
+    offersPerMonth: z.int().min(1).max(30).describe("Maximum number of offers a month"),
+    optinPhone: z.boolean().describe("Whether people also opt in by phone"),
+    optinPaper: z.boolean().describe("Whether people also opt in on paper"),
     supportPhone: z
       .string()
       .transform((text) => parseFullNumber(text) ?? "")
-      .refine((text) => text !== "", "Must be a full phone number.")
-      .describe("Where people get help by phone"),
-    supportEmail: z.email("Must be an email address.").describe("Where they get it by mail"),
-    ownTextUrl: ownPage.meta({ description: "The page on which people agree, of an own site" }),
-    ownTermsUrl: ownPage.meta({ description: "Its terms" }),
-    ownPrivacyUrl: ownPage.meta({ description: "What it says of privacy" }),
+      .refine((text) => text !== "", "Must be a phone number in E.164, for example +14155550123.")
+      .describe("Phone number for help"),
+    supportEmail: z.email("Must be an email address.").describe("Email address for help"),
+    ownTextUrl: ownPage.meta({ description: "The opt-in page of an own site" }),
+    ownTermsUrl: ownPage.meta({ description: "The terms page of an own site" }),
+    ownPrivacyUrl: ownPage.meta({ description: "The privacy page of an own site" }),
   })
   .superRefine((pages, context) => {
     if (pages.mode !== "own_site") return
@@ -55,11 +57,11 @@ export const TextingPages = z
     }
   })
 
-/** How the pages are, checked. */
+/** Valid page settings. */
 export type TextingPages = z.infer<typeof TextingPages>
 
-/** The three pages. */
+/** The names of the three pages. */
 export const PAGE_NAMES = ["texts", "terms", "privacy"] as const
 
-/** One of the three pages. */
+/** The name of a page. */
 export type PageName = (typeof PAGE_NAMES)[number]

@@ -1,4 +1,3 @@
-/** A call as its stream has it, and telling it something. */
 import { callStreamOf } from "../../domain/voice/aggregates.ts"
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
@@ -9,13 +8,13 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** Where a call is found. */
+/** The ids that locate a call. */
 export interface CallReference {
   readonly companyId: CompanyId
   readonly callId: CallId
 }
 
-/** A call, as new as any process has it; null where there is none. */
+/** Reads the latest state of a call; null if it does not exist. */
 export function readCall(
   { runner }: Pick<Ports, "runner">,
   { companyId, callId }: CallReference,
@@ -23,13 +22,18 @@ export function readCall(
   return runner.readLatest(callStreamOf(companyId, callId), offeredCallOf)
 }
 
-/** Tells a call something; how it stands after that, and what it recorded. Null where there is no call. */
+/** Executes a command on a call; returns its state afterwards (null if it does not exist) and the facts. */
 export async function executeCallCommand(
   { runner }: Pick<Ports, "runner">,
   { companyId, callId }: CallReference,
   command: CallCommand,
   cause: Cause,
 ): Promise<{ readonly call: OfferedCall | null; readonly facts: readonly CallEvent[] }> {
-  const told = await runner.execute(callStreamOf(companyId, callId), command, cause, offeredCallOf)
-  return { call: told.view, facts: told.accepted ? told.facts : [] }
+  const outcome = await runner.execute(
+    callStreamOf(companyId, callId),
+    command,
+    cause,
+    offeredCallOf,
+  )
+  return { call: outcome.view, facts: outcome.accepted ? outcome.facts : [] }
 }

@@ -1,4 +1,4 @@
-/** What the carrier is told: a call's directions, with the numbers and words that stand in no row. */
+/** Builds the carrier's commands, with the unsealed numbers and texts that no job may store. */
 import type { VoiceCommand, VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import type { OfferedCall } from "../../domain/voice/call-state.ts"
 import { isLegActive, findLeg } from "../../domain/voice/call-state.ts"
@@ -16,23 +16,22 @@ import { findHolderOfCalledNumber } from "../../projections/voice/called-numbers
 import { parseForwardingNumber } from "../frame/kernel/schema.ts"
 import { DEFAULT_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
 
-const GREETING = "Nobody can take your call right now. Please leave a message after the tone."
+const GREETING = "No one can take your call right now. Please leave a message after the tone."
 
 const NO_NUMBER_SPOKEN = "a caller who shows no number"
 
-/** A number as it is read out: digit by digit. */
 const spokenDigits = (number: string): string => [...number.replaceAll(/\D/g, "")].join(" ")
 
 type VoiceCommandPorts = Pick<Ports, "readAll" | "runner" | "sealing">
 
-/** A leg of a call, as the carrier is told of it. */
+/** The carrier's reference to a leg of a call. */
 export function voiceLeg(companyId: CompanyId, call: OfferedCall, leg: number): VoiceLeg {
   const { callId, carrierRef } = call.offered
   const ref = leg === 0 ? carrierRef : (findLeg(call, leg)?.ref ?? null)
   return { companyId, callId, leg, ref }
 }
 
-/** Whether a direction still fits: the call may have gone on while the carrier did not answer. */
+/** Whether an instruction still applies: the call may have changed while the carrier did not answer. */
 export function isDirectionCurrent(
   call: OfferedCall,
   direction: CallInstruction,
@@ -62,7 +61,7 @@ export function isDirectionCurrent(
   }
 }
 
-/** The command of a direction; null where nobody may be called there. */
+/** The command for an instruction; null if the phone must not be called. */
 export async function voiceCommandFor(
   ports: VoiceCommandPorts,
   companyId: CompanyId,
@@ -87,32 +86,32 @@ export async function voiceCommandFor(
     case "join":
       return { word, leg, other: voiceLeg(companyId, call, direction.other) }
     case "record": {
-      const mostMs = direction.kind === "call" ? MAX_TALK_MS : MAX_VOICEMAIL_MS
-      return { word, leg, kind: direction.kind, mostSeconds: mostMs / 1_000 }
+      const maxMs = direction.kind === "call" ? MAX_TALK_MS : MAX_VOICEMAIL_MS
+      return { word, leg, kind: direction.kind, mostSeconds: maxMs / 1_000 }
     }
   }
 }
 
-/** Who is called sees the company's number and never the caller's: no number of others' leaves us. */
+/** The called person sees the company's number, never the caller's: we never send a number of a third party. */
 async function dialCommandFor(
   ports: VoiceCommandPorts,
   companyId: CompanyId,
   call: OfferedCall,
   leg: VoiceLeg,
 ): Promise<VoiceCommand | null> {
-  const { settings, to: own } = call.offered
+  const { settings, to: ownNumber } = call.offered
   const target = settings.ringTo[leg.leg - 1]
   if (target === undefined) return null
   const to = await numberToRing(ports, companyId, target.phone)
-  const from = await ports.sealing.unseal(companyId, own)
+  const from = await ports.sealing.unseal(companyId, ownNumber)
   if (to === null || from === null) return null
   const caller = voiceLeg(companyId, call, 0)
   return { word: "dial", leg, caller, from, to, ringSeconds: settings.ringSeconds }
 }
 
 /**
- * The number to ring, E.164; null where nobody may be called there: it is none, costs whoever calls it, its
- * country is off, or it is a number of this installation, which could forward the call back for ever.
+ * The number to ring; null if it is invalid, costly, disabled, or ours, which could forward the call back
+ * forever.
  */
 async function numberToRing(
   { readAll, runner, sealing }: VoiceCommandPorts,
@@ -129,22 +128,22 @@ async function numberToRing(
   return number
 }
 
-/** What a call says: the number's own words, or the usual ones where it has none or they were erased. */
+/** The text of a prompt: the number's own, or the default if none is set or it was erased. */
 async function spokenTextFor(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   { offered: { settings, from } }: OfferedCall,
   says: SpokenPrompt,
 ): Promise<string> {
-  const opened = async (sealed: SealedText | null, usual: string) =>
+  const unsealOrDefault = async (sealed: SealedText | null, usual: string) =>
     (sealed === null ? null : await sealing.unseal(companyId, sealed)) ?? usual
   switch (says) {
     case "notice":
-      return opened(settings.recordingNotice, DEFAULT_RECORDING_NOTICE)
+      return unsealOrDefault(settings.recordingNotice, DEFAULT_RECORDING_NOTICE)
     case "greeting":
-      return opened(settings.voicemailGreeting, GREETING)
+      return unsealOrDefault(settings.voicemailGreeting, GREETING)
     case "screening": {
-      const caller = await opened(from, "")
+      const caller = await unsealOrDefault(from, "")
       const who = caller === "" ? NO_NUMBER_SPOKEN : spokenDigits(caller)
       return `You have a call from ${who}. Press 1 to take it.`
     }

@@ -1,7 +1,5 @@
 /**
- * The minutes of a call: each is charged once to the company, open until it is known to have begun.
- * Whichever process comes first brings into the ledger what a call's facts say of its minutes, and does
- * so again after a crash at any line.
+ * Charges the minutes of calls. All charges derive from the call's facts, so a crash is repaired by repeating.
  */
 import { providerResultOrNull } from "../../adapters/providers/provider-errors.ts"
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
@@ -36,49 +34,46 @@ import { idSchema } from "../frame/kernel/schema.ts"
 
 const UNANSWERED = "the call was not answered"
 const ENDED_BEFORE = "the call ended before this minute began"
-const CHEAPER = "who took the call costs less"
+const CHEAPER = "the phone that took the call costs less"
 
 /**
- * Begins and charges every minute that is due, and ends the charges of those of which it is known whether they
- * began; the call as it then stands, null where there is none.
- *
- * @param searchedTo up to where the first minute is known not to be charged; null where it is looked for
+ * Starts and charges due minutes, and settles known ones; `searchedTo` is the revision without a first charge.
  */
 export async function chargeCall(
   ports: Ports,
-  place: CallReference,
+  reference: CallReference,
   cause: Cause,
   searchedTo: number | null = null,
 ): Promise<OfferedCall | null> {
-  const call = await chargeMinutes(ports, callMinutes(ports, place, cause), cause, searchedTo)
-  if (call !== null) await settleMinutes(ports, place, call, cause)
+  const call = await chargeMinutes(ports, callMinutes(ports, reference, cause), cause, searchedTo)
+  if (call !== null) await settleMinutes(ports, reference, call, cause)
   return call
 }
 
 function callMinutes(
   ports: Pick<Ports, "pacer" | "runner" | "voice">,
-  place: CallReference,
+  reference: CallReference,
   cause: Cause,
 ): MeteredMinutes<OfferedCall> {
-  const { companyId, callId } = place
+  const { companyId, callId } = reference
   return {
     companyId,
     resource: callId,
-    read: () => readCall(ports, place),
+    read: () => readCall(ports, reference),
     schedule: callMinutesOf,
-    // A minute of a call that is over was spoken; else the carrier says whether the caller is there.
+    // Minutes of an ended call were spoken; otherwise the carrier says whether the caller is still there.
     beginMinute: async (call, minute) => {
       const isCallerPresent =
-        call.phase !== "ended" && (await checkCallerLeg(ports, place, call, cause))
+        call.phase !== "ended" && (await checkCallerLeg(ports, reference, call, cause))
       const command = { type: "StartMinute" as const, callId, minute, isCallerPresent }
-      const told = await executeCallCommand(ports, place, command, cause)
-      const hasBegun = told.facts.some(({ type }) => type === "CallMinuteStarted")
-      return { view: told.call, hasBegun }
+      const outcome = await executeCallCommand(ports, reference, command, cause)
+      const hasBegun = outcome.facts.some(({ type }) => type === "CallMinuteStarted")
+      return { view: outcome.call, hasBegun }
     },
     chargeOf: (call, minute, now) => {
       const { unitPriceMicros, priceVersion } = callMinutePrice(call)
       const startedAt = minute === 1 ? null : minuteStartedAt(call, minute)
-      // A minute that is over was spoken while nobody could charge it.
+      // A minute that is already over was spoken while the charge could not be made.
       const isLate = startedAt !== null && now - startedAt > CALL_MINUTE_MS
       return {
         item: "call_minute",
@@ -91,29 +86,29 @@ function callMinutes(
     },
     recordCharge: async (minute, refused) => {
       const type = refused === null ? ("PayMinute" as const) : ("RefuseMinute" as const)
-      return (await executeCallCommand(ports, place, { type, callId, minute }, cause)).call
+      return (await executeCallCommand(ports, reference, { type, callId, minute }, cause)).call
     },
   }
 }
 
-/** Whether the carrier says that the caller is there; what it says that was missed is told to the call. */
+/** Asks the carrier whether the caller is still connected, and records the events that we missed. */
 export async function checkCallerLeg(
   ports: Pick<Ports, "pacer" | "runner" | "voice">,
-  place: CallReference,
+  reference: CallReference,
   { offered, heardAt }: OfferedCall,
   cause: Cause,
 ): Promise<boolean> {
   const { voice, pacer } = ports
-  const asked = voice.checkLegStatus(offered.carrierRef)
-  const knowledge = await providerResultOrNull(pacer, "the carrier of calls", asked)
-  if (knowledge === null) return false
-  for (const missed of missedCommandsOf(place.callId, 0, knowledge, heardAt)) {
-    await executeCallCommand(ports, place, missed, cause)
+  const query = voice.checkLegStatus(offered.carrierRef)
+  const status = await providerResultOrNull(pacer, "the carrier of calls", query)
+  if (status === null) return false
+  for (const missed of missedCommandsOf(reference.callId, 0, status, heardAt)) {
+    await executeCallCommand(ports, reference, missed, cause)
   }
-  return knowledge.isAlive
+  return status.isAlive
 }
 
-/** Ends what is open and known of a call's minutes. Done again it changes nothing. */
+/** Settles or refunds the pending minutes with a known outcome. Repeating it changes nothing. */
 async function settleMinutes(
   ports: Pick<Ports, "settleCharge" | "projector" | "readAll" | "runner" | "store">,
   { companyId, callId }: CallReference,
@@ -121,8 +116,8 @@ async function settleMinutes(
   cause: Cause,
 ): Promise<void> {
   const { started, isLastRefused, confirmed, isFinal } = callMinutesOf(call)
-  const open = await findPendingMinutes(ports, { companyId, callId }, started)
-  for (const minute of open) {
+  const pendingMinutes = await findPendingMinutes(ports, { companyId, callId }, started)
+  for (const minute of pendingMinutes) {
     if (minute <= confirmed) {
       await settleOrRefund(
         ports,
@@ -132,7 +127,7 @@ async function settleMinutes(
         cause,
       )
     } else if (isFinal || (isLastRefused && minute === started)) {
-      // Of two who ask for a minute at once one may be refused and the other not: a refusal stands.
+      // Two concurrent attempts to charge a minute may end differently; the refusal wins.
       const reason = call.answeredAt === null ? UNANSWERED : ENDED_BEFORE
       await settleOrRefund(
         ports,
@@ -144,18 +139,17 @@ async function settleMinutes(
     }
   }
   if (!isFinal) return
-  // Those that were closed while it seemed to last, before the carrier said when it had ended.
+  // Refund minutes that were settled before the carrier reported the real end of the call.
   for (
     let minute = confirmed + 1;
     minute <= Math.min(started, confirmedMinutes(call));
     minute += 1
   ) {
-    if (open.includes(minute)) continue
+    if (pendingMinutes.includes(minute)) continue
     await refundSettledById(ports, companyId, minuteChargeId(callId, minute), ENDED_BEFORE, cause)
   }
 }
 
-/** Those of a call's minutes whose charges are open. */
 function findPendingMinutes(
   { runner }: Pick<Ports, "runner">,
   { companyId, callId }: CallReference,
@@ -169,28 +163,27 @@ function findPendingMinutes(
   )
 }
 
-/** Whether each minute of a call that is over has begun, is charged, and is settled. */
+/** Whether all minutes of an ended call are charged and settled. */
 export async function isCallSettled(
   ports: Pick<Ports, "runner">,
-  place: CallReference,
+  reference: CallReference,
   call: OfferedCall,
 ): Promise<boolean> {
   const { started, owed, next, isFinal } = callMinutesOf(call)
   if (!isFinal || owed !== null || next !== null) return false
-  return (await findPendingMinutes(ports, place, started)).length === 0
+  return (await findPendingMinutes(ports, reference, started)).length === 0
 }
 
-/** What comes back of a minute that began: the first was charged at the dearest there was. */
+/** The refund of a started minute: the first is charged at the highest price of all phones that ring. */
 function firstMinuteRefund(call: OfferedCall, minute: number): Refund | null {
   if (minute > 1) return null
   const amountMicros = firstCallMinutePrice(call) - callMinutePrice(call).unitPriceMicros
   return amountMicros === 0 ? null : { amountMicros, reason: CHEAPER }
 }
 
-/** What the charge of a call names begins with this. */
 const CALL_PREFIX = "call"
 
-/** Ends the open charges of a call's minutes that nothing else ended. */
+/** Settles pending charges of calls after a crash. */
 export const callReconciliation: Reconciliation = {
   prefix: CALL_PREFIX,
   streamOf: (companyId, resource) => {
@@ -200,17 +193,17 @@ export const callReconciliation: Reconciliation = {
   neverBegunReason: "the call was never offered",
   abandon: async (ports, { companyId, resource }, cause) => {
     const callId = parseCallId(resource)
-    if (callId === null) throw new Error(`${resource} is no call`)
+    if (callId === null) throw new Error(`${resource} is not a call`)
     const call = await chargeCall(ports, { companyId, callId }, cause)
     if (call === null) return "never begun"
     return callMinutesOf(call).isFinal ? "ended" : "open"
   },
 }
 
-/** Whoever takes a call in charges its first minute at once: this stands behind it. */
+/** The process that receives a call charges its first minute immediately; this delay is for its crash. */
 const FIRST_CHARGE_WAIT_MS = 2_000
 
-/** Whatever is said of the end of a call may change what its minutes come to. */
+/** A report about the end of a call may change its number of minutes. */
 function settlementJobs(
   { callId, at }: CallFact<"CallerHungUp" | "CallEnded">,
   { revision }: Pick<RecordedFactOf<"CallerHungUp">, "revision">,
@@ -218,7 +211,7 @@ function settlementJobs(
   return [{ name: `${callId}:${revision}`, payload: { callId }, dueAt: at }]
 }
 
-/** Charges the minutes of a call as they begin, and ends their charges when it is over. */
+/** Charges the minutes of a call as they begin, and settles them after its end. */
 export const chargeCallMinute = reaction({
   kind: "charge-call-minute",
   payload: z.object({ callId: idSchema(parseCallId) }),
@@ -239,8 +232,8 @@ export const chargeCallMinute = reaction({
       causedBy(`charge-call-minute ${name}`),
     )
     const next = call === null ? null : callMinutesOf(call).next
-    // One row looks at each minute of a call as it begins.
-    const isOwn = name === callId && next !== null
-    return isOwn ? { result: "later", dueAt: next.dueAt } : { result: "done" }
+    // Only one job follows the minutes of a call.
+    const isFollower = name === callId && next !== null
+    return isFollower ? { result: "later", dueAt: next.dueAt } : { result: "done" }
   },
 })

@@ -1,7 +1,4 @@
-/**
- * `GET /api/v1/phone/calls`: the newest 200 calls after `since`, oldest first. Where there are more,
- * `nextCursor` gives the 200 before these, and so on back to `since`.
- */
+/** `GET /api/v1/phone/calls`: the newest 200 calls after `since`; `nextCursor` leads to older ones. */
 import { z } from "zod"
 import { CALL_OUTCOMES } from "../../domain/voice/call-events.ts"
 import type { CallRow } from "../../projections/voice/calls.ts"
@@ -11,46 +8,39 @@ import { route } from "../frame/routes/declare/route.ts"
 import { describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 
 const MAX_CALLS = 200
-/** What a cursor of this list is made for. */
+/** Ties a cursor to this list. */
 const LIST = "calls"
 
 const Call = z
   .object({
     id: describedId("the call"),
-    direction: z.literal("in").describe("Every call comes to the company: none is placed"),
-    from: z
-      .string()
-      .nullable()
-      .describe("Who called; null where no number was shown, or once erased"),
-    to: z.string().nullable().describe("The company's number; null once erased"),
+    direction: z.literal("in").describe("Always `in`: companies place no calls"),
+    from: z.string().nullable().describe("The caller's number; null if withheld, or after erasure"),
+    to: z.string().nullable().describe("The company's number; null after erasure"),
     forwardedTo: z
       .string()
       .nullable()
-      .describe("Who took it; null where nobody did, or once erased"),
-    status: z.enum(["ringing", "in_progress", "completed"]).describe("How far it has come"),
-    outcome: z.enum(CALL_OUTCOMES).nullable().describe("What it came to; null while it lasts"),
-    seconds: z.int().describe("How long it lasted once answered, each second that began counted"),
-    recorded: z
-      .boolean()
-      .describe("Whether it was recorded as it was spoken; that may have been deleted since"),
-    recordingSeconds: z.int().describe("How long that recording was; 0 for none"),
+      .describe("The phone that took the call; null if none did, or after erasure"),
+    status: z.enum(["ringing", "in_progress", "completed"]).describe("State of the call"),
+    outcome: z.enum(CALL_OUTCOMES).nullable().describe("How it ended; null during the call"),
+    seconds: z.int().describe("Duration after the answer, in started seconds"),
+    recorded: z.boolean().describe("Whether it was recorded, even if the recording was deleted"),
+    recordingSeconds: z.int().describe("Length of the recording, seconds; 0 if there was none"),
     voicemailSeconds: z
       .int()
       .nullable()
-      .describe("How long the voicemail was that was left, also once deleted; null for none"),
-    chargedMicros: z.int().describe("What its minutes cost, less what came back of them"),
-    createdAt: isoTimeSchema.describe("When the call came: what `since` is compared with"),
+      .describe("Length of the voicemail, seconds, even if it was deleted; null if there was none"),
+    chargedMicros: z.int().describe("The price of its minutes, less refunds"),
+    createdAt: isoTimeSchema.describe("When the call came in; `since` compares with it"),
   })
-  .meta({ id: "Call", description: "A call that came to a number of the company's" })
+  .meta({ id: "Call", description: "An incoming call to a number of the company" })
 
 const Calls = z.object({
-  calls: z
-    .array(Call)
-    .describe(`The newest ${MAX_CALLS} after \`since\`, the oldest of them first`),
+  calls: z.array(Call).describe(`The newest ${MAX_CALLS} after \`since\`, oldest first`),
   nextCursor: nextCursorSchema,
 })
 
-/** The route. */
+/** Lists incoming calls. */
 export const listPhoneCalls = route({
   name: "listCalls",
   method: "GET",
@@ -63,13 +53,13 @@ export const listPhoneCalls = route({
   reply: Calls,
   readModels: ["calls"],
   specGap:
-    "The specification gives the newest 200 alone: `cursor` and `nextCursor` walk from there back to " +
-    "`since`. It does not say what `status` can be, nor what stands for an outcome while a call lasts: null.",
+    "The specification returns only the newest 200: `cursor` and `nextCursor` page from there back to " +
+    "`since`. It does not list the values of `status`; during a call `outcome` is null.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
     const list = { list: LIST, companyId, max: MAX_CALLS }
-    const found = await listNewest(list, query, (asked) =>
-      ports.readAs(companyId, (db) => listCalls(db, asked)),
+    const found = await listNewest(list, query, (page) =>
+      ports.readAs(companyId, (db) => listCalls(db, page)),
     )
     if ("refusal" in found) return { ok: false, refusal: found.refusal }
     return { ok: true, body: { calls: found.shown.map(callOf), ...found.more } }

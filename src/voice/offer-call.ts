@@ -1,4 +1,3 @@
-/** A call that came: whether it is taken at all, its slot, and its first minute. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import { ledgerStreamOf, PRICES_STREAM } from "../../domain/charging/aggregates.ts"
@@ -27,18 +26,18 @@ import { z } from "zod"
 import { parseCallId } from "../../domain/voice/ids.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 
-/** The prices that a call keeps, whatever becomes of the book. */
+/** The prices of a call, fixed when it comes in. */
 type CallPrices = Pick<CallFact<"CallOffered">, "minuteMicros" | "legMicros" | "priceVersion">
 
-/** Who shows no number, or anything that is none, is one caller: all of them together call so often. */
+/** All callers without a valid number count as one caller towards the limit of calls. */
 const ANONYMOUS_CALLER = "anonymous"
 
-/** A call as the carrier told of it, to a number of the company's. */
+/** An incoming call as the carrier reports it, to a number of the company. */
 type IncomingCall = Omit<Extract<VoiceEvent, { readonly type: "call_came" }>, "type"> & {
   readonly numberId: NumberId
 }
 
-/** What becomes of calls to a number, as it is set up now. */
+/** Reads the current call settings of a number. */
 export async function readCallSettings(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -52,30 +51,30 @@ export async function readCallSettings(
 }
 
 /**
- * Takes a call in, with a copy of its number's settings. Its first minute is charged here, so that phones ring at
- * once; a row does so where this process ends before. Again: nothing new.
+ * Receives a call once, and charges its first minute so that phones ring immediately; a job does so after a
+ * crash.
  */
 export async function offerCall(
   ports: Ports,
-  place: CallReference,
-  came: IncomingCall,
+  reference: CallReference,
+  incoming: IncomingCall,
   settings: CallSettings,
   cause: Cause,
 ): Promise<void> {
-  const { companyId, callId } = place
-  if ((await readCall(ports, place)) !== null) return
-  const number = parseFullNumber(came.from)
+  const { companyId, callId } = reference
+  if ((await readCall(ports, reference)) !== null) return
+  const number = parseFullNumber(incoming.from)
   const callerTag = await ports.sealing.tag(companyId, number ?? ANONYMOUS_CALLER)
   const from = number === null ? null : await ports.sealing.seal(companyId, callerTag, number)
-  // A charge of its first minute can only stand behind what is here before it is offered.
+  // Read before the offer: a charge of the first minute can only come after this revision.
   const { closed, revision } = await ports.runner.read(ledgerStreamOf(companyId), (state) => {
     return { closed: accountOf(state).closed, revision: ledgerRevision(state) }
   })
-  const rejectReason = closed ? "closed" : await reserveSlot(ports, place, callerTag, cause)
-  const { numberId, ref: carrierRef, startedAt, attestation } = came
-  const told = await executeCallCommand(
+  const rejectReason = closed ? "closed" : await reserveSlot(ports, reference, callerTag, cause)
+  const { numberId, ref: carrierRef, startedAt, attestation } = incoming
+  const outcome = await executeCallCommand(
     ports,
-    place,
+    reference,
     {
       type: "OfferCall",
       callId,
@@ -85,20 +84,20 @@ export async function offerCall(
       settings,
       carrierRef,
       startedAt,
-      to: await ports.sealing.seal(companyId, COMPANY_SUBJECT, came.to),
+      to: await ports.sealing.seal(companyId, COMPANY_SUBJECT, incoming.to),
       attestation,
       rejectReason,
       ...(await readCallPrices(ports, companyId, settings)),
     },
     cause,
   )
-  const isOwed = told.facts.some(({ type }) => type === "CallMinuteStarted")
-  if (isOwed) await chargeCall(ports, place, cause, revision)
+  const isOwed = outcome.facts.some(({ type }) => type === "CallMinuteStarted")
+  if (isOwed) await chargeCall(ports, reference, cause, revision)
 }
 
 /**
- * Takes a slot; why there is none, null where the call has one. Where all are taken, those of calls that have
- * ended are freed first: their jobs may still wait, or free them right now.
+ * Reserves a slot; returns the reason of a rejection, or null. Slots of ended calls are released first if
+ * needed.
  */
 async function reserveSlot(
   ports: Pick<Ports, "runner">,
@@ -113,17 +112,16 @@ async function reserveSlot(
     maxSlots: MAX_CONCURRENT_CALLS,
     caller,
   }
-  const take = () => ports.runner.execute(callSlotsStreamOf(companyId), command, cause)
-  let taken = await take()
-  if (!taken.accepted && taken.refusal.code === "company_limit") {
+  const reserve = () => ports.runner.execute(callSlotsStreamOf(companyId), command, cause)
+  let reservation = await reserve()
+  if (!reservation.accepted && reservation.refusal.code === "company_limit") {
     await releaseEndedCallSlots(ports, companyId, cause)
-    taken = await take()
+    reservation = await reserve()
   }
-  if (taken.accepted) return null
-  return taken.refusal.code === "company_limit" ? "company_call_limit" : "caller_call_limit"
+  if (reservation.accepted) return null
+  return reservation.refusal.code === "company_limit" ? "company_call_limit" : "caller_call_limit"
 }
 
-/** Frees the slots of calls that have ended. */
 async function releaseEndedCallSlots(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -148,14 +146,13 @@ async function releaseSlot(
   )
 }
 
-/** What a call costs that comes to a number with these settings. */
 async function readCallPrices(
   { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   { ringTo }: CallSettings,
 ): Promise<CallPrices> {
   const phones = await Promise.all(ringTo.map(({ phone }) => sealing.unseal(companyId, phone)))
-  // Who cannot be called is not: their country costs nothing.
+  // A phone without a callable number never rings, so it gets the minute price.
   const countries = phones.map((phone) => parseForwardingNumber(phone ?? "")?.country ?? null)
   return runner.read(PRICES_STREAM, (book) => {
     const { unitPriceMicros: minuteMicros, priceVersion } = priceOfItem(book, "call_minute")
@@ -166,10 +163,10 @@ async function readCallPrices(
   })
 }
 
-/** A slot is looked into after this: whoever took it may have ended before the call was offered. */
+/** A slot is checked after this time, in case its process died before the call was offered. */
 const SLOT_CHECK_AFTER_MS = 15 * 60_000
 
-/** Frees the slot of a call that is over, or that was never offered. */
+/** Releases the slot of a call that ended or was never offered. */
 export const releaseCallSlot = reaction({
   kind: "free-call-slot",
   payload: z.object({ callId: idSchema(parseCallId) }),

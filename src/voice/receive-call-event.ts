@@ -1,6 +1,5 @@
 /**
- * What the carrier says of calls, as commands. It may say it twice, late and in another order: ids derive from
- * the carrier's own names, and the call's table takes what fits.
+ * Events may come twice, late or out of order: ids derive from the carrier's, and the call accepts what fits.
  */
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { providerResultOrNull } from "../../adapters/providers/provider-errors.ts"
@@ -20,56 +19,54 @@ import { offerCall, readCallSettings } from "./offer-call.ts"
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** What a carrier said of calls to numbers that nobody here holds. */
-    readonly calls_to_nobody: never
+    /** Carrier events about calls to numbers that no company holds. */
+    readonly calls_to_unknown_numbers: never
   }
 }
 
-/** A number that was bought a moment ago is waited for so long. */
+/** How long a call waits for a number that was bought a moment ago. */
 const READ_MODEL_WAIT_MS = 1_500
 
-/** The id of a call, by what the carrier calls the caller's leg. */
+/** The id of a call, derived from the carrier's id of the caller's leg. */
 export const callIdOf = (ref: string): CallId => derivedId("call", "voice", ref)
 
-/**
- * Who holds a number, by everything that is stored; null where nobody here does.
- *
- * @throws Unavailable where that is not known in time
- */
+/** Finds a number's holder once the read model has caught up. @throws Unavailable if it does not in time */
 export async function findCurrentNumberHolder(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   number: string,
 ): Promise<{ readonly companyId: CompanyId; readonly numberId: NumberId } | null> {
   let found = await findHolderOfCalledNumber(ports.readAll, number)
   if (found === null) {
-    const isThere = await ports.projector.waitUntilWritten(
+    const isCaughtUp = await ports.projector.waitUntilWritten(
       await ports.store.head(),
       READ_MODEL_WAIT_MS,
       ["calls"],
     )
-    // Nobody's number would be turned away: who does not know yet says so.
-    if (!isThere) throw new Unavailable("the read model of calls does not catch up")
+    // A null would reject a call to a number that may just have been bought.
+    if (!isCaughtUp) throw new Unavailable("the read model of calls does not catch up")
     found = await findHolderOfCalledNumber(ports.readAll, number)
   }
   return found === null ? null : { companyId: found.company_id, numberId: found.number_id }
 }
 
-/** Which leg is meant; null where nobody here holds the number that was called. */
+/** Finds the leg of an event; null if no company holds the called number. */
 async function findLeg(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
-  named: LegIdentity,
+  identity: LegIdentity,
 ): Promise<(CallReference & { readonly leg: number; readonly ref: string | null }) | null> {
-  if (named.kind === "leg") return named
-  const { ref, to } = named
+  if (identity.kind === "leg") return identity
+  const { ref, to } = identity
   const known = await findStoredCall(ports, ref)
   if (known !== null) return { ...known, leg: 0, ref }
   const holder = await findCurrentNumberHolder(ports, to)
-  // Whoever holds the number now may have bought it while the call went on: what is stored of it is seen by now.
-  const place = (await findStoredCall(ports, ref)) ?? holder
-  return place === null ? null : { companyId: place.companyId, callId: callIdOf(ref), leg: 0, ref }
+  // The number may have been bought during the call; the read model has caught up, so look again.
+  const reference = (await findStoredCall(ports, ref)) ?? holder
+  return reference === null
+    ? null
+    : { companyId: reference.companyId, callId: callIdOf(ref), leg: 0, ref }
 }
 
-/** Whose call it is, by what is known of it: its number may have been released, and be another company's. */
+/** Finds a call's company: its number may since have been bought by another company. */
 async function findStoredCall(
   { readAll }: Pick<Ports, "readAll">,
   ref: string,
@@ -80,9 +77,8 @@ async function findStoredCall(
 }
 
 /**
- * Takes in what the carrier says; the call that it is about, null where it is nobody's of this installation.
- *
- * @throws Unavailable, and what the writer throws where it is not known to be stored: the carrier says it again
+ * Records an event; null if the call is not ours. @throws Unavailable and the writer's errors if it may not be
+ * stored
  */
 export async function receiveCallEvent(
   ports: Ports,
@@ -91,34 +87,38 @@ export async function receiveCallEvent(
 ): Promise<CallReference | null> {
   if (event.type === "call_came") {
     const holder = await findCurrentNumberHolder(ports, event.to)
-    // Said once more of a call that is known, it calls nobody else who holds its number now.
+    // A repeated event of a known call must not ring the number's new holder.
     const known = await findStoredCall(ports, event.ref)
     if (known !== null) return known
     if (holder === null) return countUnknownCall(ports)
-    const place = { companyId: holder.companyId, callId: callIdOf(event.ref) }
+    const reference = { companyId: holder.companyId, callId: callIdOf(event.ref) }
     const settings = await readCallSettings(ports, holder.companyId, holder.numberId)
-    await offerCall(ports, place, { ...event, numberId: holder.numberId }, settings, cause)
-    return place
+    await offerCall(ports, reference, { ...event, numberId: holder.numberId }, settings, cause)
+    return reference
   }
   const found = await findLeg(ports, event.leg)
   if (found === null) return countUnknownCall(ports)
   const { companyId, callId, leg, ref } = found
-  const whole = leg === 0 ? await withAnswerTime(ports, event, ref) : event
-  await executeCallCommand(ports, { companyId, callId }, commandOf(whole, callId, leg, ref), cause)
+  const complete = leg === 0 ? await withAnswerTime(ports, event, ref) : event
+  await executeCallCommand(
+    ports,
+    { companyId, callId },
+    commandOf(complete, callId, leg, ref),
+    cause,
+  )
   return { companyId, callId }
 }
 
-/** It is no call of this installation. */
 function countUnknownCall({ counters }: Pick<Ports, "counters">): null {
-  counters.increment("calls_to_nobody", {})
+  counters.increment("calls_to_unknown_numbers", {})
   return null
 }
 
 type LegEvent = Exclude<VoiceEvent, { readonly type: "call_came" }>
 
 /**
- * The end of a caller's leg with when it was opened, for its minutes are counted from there: a carrier that does
- * not say so by itself is asked, and one that does not answer has never opened it.
+ * Adds the answer time, from which minutes count, to the end of a caller's leg; asks the carrier if it is
+ * missing.
  */
 async function withAnswerTime(
   { voice, pacer }: Pick<Ports, "pacer" | "voice">,

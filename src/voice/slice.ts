@@ -1,4 +1,3 @@
-/** Incoming calls: who is rung, what is recorded, and each started minute paid. */
 import { CALL_AGGREGATE, CALL_SLOTS_AGGREGATE } from "../../domain/voice/aggregates.ts"
 import { callsReadModel, countCalls } from "../../projections/voice/calls.ts"
 import type { Metric } from "../frame/http/metrics.ts"
@@ -15,7 +14,7 @@ import { telnyxCallWebhook } from "./webhooks/telnyx-calls.ts"
 
 const callMetric: Metric = {
   name: "ledger_phone_calls",
-  help: "Incoming calls by how far they have come.",
+  help: "Incoming calls by status.",
   labels: ["status"],
   read: async ({ readAll }) =>
     (await countCalls(readAll)).map(({ status, count }) => ({ labels: { status }, value: count })),
@@ -23,12 +22,12 @@ const callMetric: Metric = {
 
 const unknownNumberMetric: Metric = {
   name: "ledger_phone_calls_to_nobody_total",
-  help: "What a carrier said of calls to numbers that nobody here holds.",
+  help: "Carrier events about calls to numbers that no company holds.",
   isCounter: true,
-  read: async ({ counters }) => counters.read("calls_to_nobody"),
+  read: async ({ counters }) => counters.read("calls_to_unknown_numbers"),
 }
 
-/** Calls that come to companies' numbers. */
+/** Incoming calls: ringing, recording, and charging each started minute. */
 export const voiceSlice: Slice = {
   name: "voice",
   streams: { perCompany: [CALL_AGGREGATE, CALL_SLOTS_AGGREGATE] },

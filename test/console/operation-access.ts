@@ -108,7 +108,7 @@ export const OPERATION_ACCESS: Readonly<Record<string, OperationAccess>> = {
   "email-list": accessRow("Send email", { company }),
   "suppression-list": accessRow("Send email", { company }),
   "suppression-lift": accessRow(OWNER_ADMIN, { company, email: "ada@example.com" }),
-  "suppression-offer": accessRow(OWNER_ADMIN, { company, domain: "acme.example", turn: "off" }),
+  "suppression-offer": accessRow(OWNER_ADMIN, { company, domain: "acme.example", enabled: "no" }),
   "domain-list": accessRow("Manage domains", { company }),
   "domain-remove": accessRow(OWNER_ADMIN, { company, domain: "acme.example" }),
   "form-list": accessRow("Read leads", { company }),

@@ -127,7 +127,7 @@ describe("a charge whose text was never queued", () => {
     expect((await queueText("msg_erased")).accepted).toBe(true)
     expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([
       { kind: "charge", state: "given_back" },
-      { kind: "give_back", note: "the carrier refused the text" },
+      { kind: "give_back", note: "the carrier rejected the text" },
     ])
     expect(await recipientFactTypes(world, company.companyId)).toEqual([
       "TextQueued",
@@ -260,7 +260,7 @@ describe("work that fails", () => {
     await world.operate("wait")
     const work = await jobOf(world, "ask-text", id)
     const stray = { ...work, payload: { ...(work.payload as object), messageId: "msg_stray" } }
-    const park = { result: "park", reason: "its recipient does not know this text" }
+    const park = { result: "park", reason: "the recipient's stream has no such text" }
     expect(await askText.perform(world.ports, stray)).toEqual(park)
     expect(await sendText.perform(world.ports, stray)).toEqual(park)
   })

@@ -110,7 +110,7 @@ describe("a report that a mail failed for good", () => {
   it("has its recipient not written to again, without a connection", async () => {
     expect(await bring(await sent(), report())).toBe(250)
     expect(await suppressed()).toMatchObject([
-      { email: ADA, why: "bounced", sendingDomainId: null },
+      { email: ADA, reason: "bounced", sendingDomainId: null },
     ])
     const { connections } = stand.asked
     const { body } = await postMail(world, company)
@@ -166,7 +166,7 @@ describe("a report that comes early", () => {
     })
     expect(await suppressed()).toEqual([])
     expect(await bring(to, report())).toBe(250)
-    expect(await suppressed()).toMatchObject([{ email: ADA, why: "bounced" }])
+    expect(await suppressed()).toMatchObject([{ email: ADA, reason: "bounced" }])
   })
 
   it("is not taken where the fact cannot be stored", async () => {
@@ -196,7 +196,7 @@ describe("a report that comes early", () => {
     expect(code).toBe(451)
     expect(await suppressed()).toEqual([])
     expect(await bring(to, report())).toBe(250)
-    expect(await suppressed()).toMatchObject([{ email: ADA, why: "bounced" }])
+    expect(await suppressed()).toMatchObject([{ email: ADA, reason: "bounced" }])
   })
 
   it("ends the trying of a mail of which nobody knew whether it was taken", async () => {

@@ -95,7 +95,7 @@ describe("a relay", () => {
       await world.operate("wait")
       const named = { company: company.companyId }
       const { suppressions } = await world.operate("suppression list", named)
-      const dead = { email: "gone@example.com", why: "bounced", sendingDomainId: null }
+      const dead = { email: "gone@example.com", reason: "bounced", sendingDomainId: null }
       expect(suppressions).toMatchObject(isDead ? [dead] : [])
       expect(suppressions).toHaveLength(isDead ? 1 : 0)
     },

@@ -153,7 +153,7 @@ describe("what is not delivered at once", () => {
     expect(await parked()).toMatchObject([{ kind: "hand-mail", stuck: null }])
     await advance("1m")
     expect(await parked()).toMatchObject([
-      { kind: "hand-mail", stuck: expect.stringContaining("silent twice about it") },
+      { kind: "hand-mail", stuck: expect.stringContaining("did not answer twice") },
     ])
     expect(await chargeAmountsOf(world, own)).toEqual([
       { micros: RECIPIENT_MICROS, state: "final" },
@@ -164,7 +164,7 @@ describe("what is not delivered at once", () => {
 describe("an offer to unsubscribe", () => {
   it("is made where it is on, taken by POST alone, and stops that sending domain", async () => {
     const own = await makeMailingCompany(world)
-    const turned = { company: own.companyId, domain: own.domain, turn: "on" }
+    const turned = { company: own.companyId, domain: own.domain, enabled: "yes" }
     await world.operate("suppression offer", turned)
     await postMail(world, own)
     await world.operate("wait")
@@ -179,7 +179,7 @@ describe("an offer to unsubscribe", () => {
     expect((await world.app.inject({ method: "POST", url, headers, payload })).statusCode).toBe(200)
     expect((await postMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
     const { suppressions } = await world.operate("suppression list", { company: own.companyId })
-    expect(suppressions).toMatchObject([{ email: ADA, why: "unsubscribed" }])
+    expect(suppressions).toMatchObject([{ email: ADA, reason: "unsubscribed" }])
     await world.operate("suppression lift", { company: own.companyId, email: "ADA@example.com" })
     expect((await postMail(world, own)).body.delivered).toEqual([ADA])
     const forged = await world.app.inject({ method: "POST", url: `${url.slice(0, -1)}x`, headers })
@@ -202,7 +202,7 @@ describe("an offer to unsubscribe", () => {
 it("takes a test mail of an operator's for nothing", async () => {
   const own = await makeMailingCompany(world)
   const sent = await world.operate("email test", { company: own.companyId, to: ADA })
-  expect(sent).toMatchObject({ from: `test@${own.domain}`, to: ADA, answer: "accepted" })
+  expect(sent).toMatchObject({ from: `test@${own.domain}`, to: ADA, result: "accepted" })
   expect(await mailsOf(world, own)).toMatchObject([{ subject: "A test mail", to: ADA }])
   expect(await chargeAmountsOf(world, own)).toEqual([])
 })

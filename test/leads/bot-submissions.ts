@@ -1,11 +1,11 @@
 /** Robots as the metrics count them. */
 import type { World } from "../support/world.ts"
 
-/** How many sent a form so far, by what gave them away. */
+/** How many sent a form so far, by reason. */
 export async function countBotSubmissions({
   app,
 }: World): Promise<Readonly<Record<string, number>>> {
   const { body } = await app.inject({ method: "GET", url: "/metrics" })
-  const lines = body.matchAll(/^ledger_form_robots_total\{by="(\w+)"\} (\d+)$/gm)
-  return Object.fromEntries([...lines].map(([, by = "", count]) => [by, Number(count)]))
+  const lines = body.matchAll(/^ledger_form_robots_total\{reason="(\w+)"\} (\d+)$/gm)
+  return Object.fromEntries([...lines].map(([, reason = "", count]) => [reason, Number(count)]))
 }

@@ -139,7 +139,7 @@ describe("one lead", () => {
 
   it("is there, or is told of", async () => {
     for (const leadId of ["lead_0", "x", ""]) {
-      await expect(world.operate("lead erase", { leadId })).rejects.toThrow(/There is no lead/)
+      await expect(world.operate("lead erase", { leadId })).rejects.toThrow(/No lead has the id/)
     }
   })
 })

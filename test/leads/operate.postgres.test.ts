@@ -66,7 +66,7 @@ describe("form close", () => {
     }
     const { forms } = await world.operate("form list", { company: company.companyId })
     expect(forms).toMatchObject([{ status: "closed" }])
-    await expect(world.operate("form close", { formId: "form_x" })).rejects.toThrow(/no form/)
+    await expect(world.operate("form close", { formId: "form_x" })).rejects.toThrow(/No form has the id/)
   })
 })
 
@@ -84,7 +84,7 @@ describe("lead add", () => {
     ])
     expect((await world.operate("lead add", { ...given, fields })).leadId).toBe(leadId)
     await expect(world.operate("lead add", { company: company.companyId, form })).rejects.toThrow(
-      "Give an email or a phone number",
+      "Enter an email address or a phone number",
     )
     for (const odd of [["a=1", "a=2"], ["firstName=Eve"], ["website_url=x"]]) {
       await expect(world.operate("lead add", { ...given, fields: odd })).rejects.toThrow(/--field/)
@@ -109,7 +109,7 @@ describe("lead list", () => {
     expect(text.replaceAll("\n", "")).not.toMatch(/\p{Cc}|\u202e/u)
     expect(text).toContain("\\u{1b}[2J=1+1\\u{202e}abc")
     expect(text).toContain("a\\nb")
-    expect(text).toContain(`There are more: --since ${page.next}`)
+    expect(text).toContain(`There are more; continue with --since ${page.next}`)
     expect(page.leads).toMatchObject([{ ...odd, lastName: html.replaceAll("\0", "\ufffd") }])
     const rest = await world.operate("lead list", { company: company.companyId, since: page.next })
     expect([rest.leads.length, rest.next]).toEqual([1, null])

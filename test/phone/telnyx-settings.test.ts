@@ -43,13 +43,13 @@ describe("doctor", () => {
     const server = await startTelnyx()
     const given = { TELNYX_KEY: server.key, TELNYX_URL: server.url }
     expect(await found({})).toEqual([])
-    expect(await found(given)).toMatchObject([{ state: "ok", says: "Telnyx takes the key" }])
+    expect(await found(given)).toMatchObject([{ state: "ok", says: "Telnyx accepts the key" }])
     expect(await found({ ...given, TELNYX_KEY: "KEYnobodysKey" })).toMatchObject([
-      { state: "wrong", says: "Telnyx answers 401 to the key" },
+      { state: "wrong", says: "Telnyx answered the key with status 401" },
     ])
     await server.close()
     expect(await found(given)).toMatchObject([
-      { state: "wrong", fix: "check TELNYX_URL, and that this machine reaches it" },
+      { state: "wrong", fix: "check TELNYX_URL, and that this machine can reach it" },
     ])
   })
 })

@@ -42,11 +42,11 @@ describe("the sweep", () => {
     const stop = textIn(texting, "stop.")
     const before = await texting.facts()
     const swept = await by.world.operate("carrier sweep")
-    expect(swept).toMatchObject({ taken: 1, lost: 0 })
+    expect(swept).toMatchObject({ received: 1, missing: 0 })
     const facts = await texting.facts()
     expect(facts.slice(before.length)).toEqual(["TextReceived", "OptedOutByText"])
     expect((await text(texting)).body.error).toBe("opted_out")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0 })
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0 })
     // Told of it after all, it is known.
     await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(stop))
     expect(await texting.facts()).toEqual(facts)
@@ -68,9 +68,9 @@ describe("the sweep", () => {
     const texting = await by.makeTexting()
     const came = textIn(texting, "STOP")
     came.isDeleted = true
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 1 })
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 1 })
     came.isDeleted = false
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 1, lost: 0 })
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 1, missing: 0 })
   })
 })
 
@@ -107,7 +107,7 @@ describe("a group text", () => {
     }
     await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))
     await by.world.operate("wait")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 0 })
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 0 })
     for (const { companyId, phone } of [texting, of]) {
       const facts = await recipientFactTypes(by.world, companyId, phone)
       expect(facts.slice(0, 2)).toEqual(["TextReceived", "OptedOutByText"])
@@ -146,9 +146,9 @@ describe("a group text", () => {
     expect((await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(late))).status).toBe(503)
     away.mockRestore()
     await by.world.operate("wait")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 1, lost: 0 })
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 1, missing: 0 })
     for (const each of [texting, of]) expect((await text(each)).body.error).toBe("opted_out")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 0 })
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 0 })
     await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))
     const received = (await texting.facts()).filter((type) => type === "TextReceived")
     expect(received).toHaveLength(2)

@@ -288,7 +288,7 @@ describe("the settings of address look-ups", () => {
     const both = { PLACES_GOOGLE_KEY: SET_KEY, PLACES_PHOTON_URL: "https://photon.example.com" }
     expect(read(both).success).toBe(true)
     expect(placesSettings.faults?.(both)).toEqual([
-      "PLACES_GOOGLE_KEY and PLACES_PHOTON_URL name two providers of addresses: set one.",
+      "PLACES_GOOGLE_KEY and PLACES_PHOTON_URL choose two providers. Set only one of them.",
     ])
     expect(placesSettings.faults?.({ PLACES_GOOGLE_KEY: SET_KEY })).toEqual([])
   })

@@ -146,7 +146,9 @@ describe("another provider", () => {
       photon.nextReply = { status: 403, body: "" }
       expect((await requestSuggestions(other, made)).status).toBe(503)
       expect(other.warnings).toEqual([
-        expect.stringMatching(/^addresses cannot be looked up: .*check PLACES_PHOTON_URL$/),
+        expect.stringMatching(
+          /^the address provider rejects our settings, so addresses cannot be looked up: .*check PLACES_PHOTON_URL$/,
+        ),
       ])
     } finally {
       await other.close()

@@ -139,7 +139,7 @@ describe("a recording that the carrier has", () => {
       "store-recording",
     )
     expect(warn.mock.calls.map(([said]) => said)).toEqual([
-      `the carrier lost the audio of ${callId}:voicemail, which nobody can hear now`,
+      `the carrier no longer has the audio of ${callId}:voicemail, so it cannot be stored`,
     ])
     expect(await listRecordingsOf(world, company)).toEqual([])
   })

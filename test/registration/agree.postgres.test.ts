@@ -134,7 +134,7 @@ describe("a form that is filled in", () => {
     const hundredth = filled()
     expect(await submitOptIn(world, host, hundredth)).toMatchObject(THANKED)
     const refused = await submitOptIn(world, host, filled())
-    expect([refused.status, refused.body.includes("no more for today")]).toEqual([429, true])
+    expect([refused.status, refused.body.includes("its limit for today")]).toEqual([429, true])
     // Who agreed today is thanked again, and another company takes its own.
     expect(await submitOptIn(world, host, hundredth)).toMatchObject(THANKED)
     expect(await optInsOf(world, company)).toHaveLength(1)

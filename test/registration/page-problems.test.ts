@@ -146,7 +146,7 @@ describe("a page that a reviewer refuses", () => {
     ["no_rates", "terms", /Message and data/g, "Some"],
     ["no_contact", "terms", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
     ["no_sharing_sentence", "privacy", /are not sold to or shared with/g, "stay with"],
-    ["says_it_shares", "privacy", "What we keep", "We may share it with our partners."],
+    ["says_it_shares", "privacy", "What we store", "We may share it with our partners."],
     ["no_contact", "privacy", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
   ])("%s: %s", ([problem, name, from, to]) => {
     expect(findPageProblems(name, changed(name, from, to), BRAND)).toContain(problem)
@@ -188,7 +188,7 @@ describe("a page that a reviewer refuses", () => {
     ["wrong_brand", "terms", /Acme/g, "MegAcme"],
     ["login_needed", "texts", 'type="tel"', "type=PassWord"],
     ["placeholder_text", "terms", "The program", "[Your business name here]"],
-    ["placeholder_text", "privacy", "What we keep", "&#91;insert date&#93;"],
+    ["placeholder_text", "privacy", "What we store", "&#91;insert date&#93;"],
     [
       "no_contact",
       "terms",
@@ -223,7 +223,7 @@ describe("a page that a reviewer refuses", () => {
     "We sell your data.",
     "Your mobile number may be sold.",
   ])("says that it shares: %s", (sentence) => {
-    const html = changed("privacy", "What we keep", sentence)
+    const html = changed("privacy", "What we store", sentence)
     expect(findPageProblems("privacy", html, BRAND)).toContain("says_it_shares")
   })
 
@@ -244,7 +244,7 @@ describe("a page that a reviewer refuses", () => {
     "When you share your mobile number with us, we text you.",
     "By providing your number you agree to texts.",
   ])("says nothing of the kind: %s", (sentence) => {
-    const html = changed("privacy", "What we keep", sentence)
+    const html = changed("privacy", "What we store", sentence)
     expect(findPageProblems("privacy", html, BRAND)).toEqual([])
   })
 

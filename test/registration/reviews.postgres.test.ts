@@ -278,9 +278,9 @@ describe("what carriers say", () => {
   it("is no answer to what they do not have", async () => {
     const made = await company()
     for (const part of ["business", "campaign"]) {
-      await expect(setReviewOutcome(world, made, part)).rejects.toThrow("nothing of this part")
+      await expect(setReviewOutcome(world, made, part)).rejects.toThrow("This part is not waiting")
     }
-    await expect(setReviewOutcome(world, made, "number:num_1")).rejects.toThrow("No number")
+    await expect(setReviewOutcome(world, made, "number:num_1")).rejects.toThrow("has no number")
   })
 
   it("has the numbers of an approved campaign registered, also those that are bought later", async () => {
@@ -335,13 +335,13 @@ describe("a code of a sole proprietor", () => {
     const made = await company()
     const give = (pin: string) =>
       world.operate("registration code", { company: made.companyId, pin })
-    await expect(give("123456")).rejects.toThrow("nothing of this part")
+    await expect(give("123456")).rejects.toThrow("This part is not waiting")
     const sole = { entityType: "sole_proprietor", brandName: "Ada Lane Bakes" }
     await callPhoneRoute(world, made, "PUT business", { ...BUSINESS_INPUT, ...sole })
     await requestBusinessReview(world, made, { live: true, brandType: "sole_proprietor" })
     const [business] = (await registrationStatusOf(world, made)).parts
     expect(business).toMatchObject({ status: "action_needed" })
-    await expect(give("1234")).rejects.toThrow("does not take")
+    await expect(give("1234")).rejects.toThrow("rejected this code")
     expect((await give("123456")).status).toBe("approved")
   })
 })

@@ -34,7 +34,7 @@ describe("business details", () => {
     expect([status, body.error]).toEqual([400, "validation"])
     expect(body.fields).toEqual({
       ein: "Must be nine digits.",
-      region: "Must be the two letters of a state.",
+      region: "Must be a state's two letters, for example TX.",
       repEmail: "Must be an email address.",
     })
   })

@@ -123,7 +123,7 @@ describe("callers", () => {
     const released = await world.call(company.key, "POST", "/api/v1/phone/release", { body })
     expect(released.status).toBe(200)
     await world.operate("wait")
-    await expect(startIncomingCall(world, company)).rejects.toThrow(/No company here holds/)
+    await expect(startIncomingCall(world, company)).rejects.toThrow(/No company holds/)
     expect(await liveCallOf(world, company, callId)).toMatchObject({ phase: "talking" })
     await performCallAction(world, "hang-up", callId)
     expect(await liveCallOf(world, company, callId)).toMatchObject({ outcome: "answered" })

@@ -224,7 +224,7 @@ describe("an operator", () => {
     await expect(
       performCallAction(world, "press", callId, { leg: 2, digits: "1" }),
     ).rejects.toThrow(
-      "Nobody can do so on this call now: it is ringing, and leg 1 is asked, leg 2 is ringing.",
+      "This action is not possible now: the call is ringing, and leg 1 is asked, leg 2 is ringing.",
     )
     const pressed = await world.operate("call press", { callId, digits: "1" })
     expect(pressed.legs).toEqual([
@@ -240,7 +240,7 @@ describe("an operator", () => {
     const company = await makeCallableCompany(world)
     const callId = await startIncomingCall(world, company)
     await expect(performCallAction(world, "answer", callId)).rejects.toThrow(
-      "Nobody can do so on this call now: it is greeting, and no phone was called.",
+      "This action is not possible now: the call is greeting, and no phone was called.",
     )
   })
 

@@ -30,8 +30,8 @@ export function SendTestMail() {
         />
       )}
       submitLabel="Send"
-      successMessage={({ from, to, answer, code }) =>
-        `From ${from} to ${to}: ${answer}${code === null ? "" : ` (${code})`}.`
+      successMessage={({ from, to, result, code }) =>
+        `From ${from} to ${to}: ${result}${code === null ? "" : ` (${code})`}.`
       }
     />
   )

@@ -155,7 +155,7 @@ function AddSender() {
   )
 }
 
-type OfferValues = { readonly domain: string; readonly turn: string }
+type OfferValues = { readonly domain: string; readonly enabled: string }
 
 /** Whether mails from a sending domain offer to unsubscribe. */
 function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomain[] }) {
@@ -167,7 +167,7 @@ function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomai
       operation="suppression-offer"
       label="Offer to unsubscribe"
       description="Programs of mail show it as a button; whoever takes it is not written to from that domain again. Leave it off for receipts and codes, which people must get."
-      initialValues={{ domain: first.domain, turn: "on" }}
+      initialValues={{ domain: first.domain, enabled: "yes" }}
       inputOf={(values) => values}
       fields={(form) => (
         <>
@@ -181,10 +181,10 @@ function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomai
             label="They offer it"
             allowDeselect={false}
             data={[
-              { value: "on", label: "Yes" },
-              { value: "off", label: "No" },
+              { value: "yes", label: "Yes" },
+              { value: "no", label: "No" },
             ]}
-            {...form.getInputProps("turn")}
+            {...form.getInputProps("enabled")}
           />
         </>
       )}

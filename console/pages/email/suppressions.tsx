@@ -38,7 +38,7 @@ export function SuppressionSection() {
         />
         <QueryView query={found}>
           {({ suppressions }) => (
-            <List rows={suppressions.filter((one) => why === undefined || one.why === why)} />
+            <List rows={suppressions.filter((one) => why === undefined || one.reason === why)} />
           )}
         </QueryView>
       </Stack>
@@ -56,7 +56,7 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
       cell: ({ email }) => <TruncatedText text={email ?? "Erased"} width={280} />,
       sortBy: ({ email }) => email ?? "",
     },
-    { title: "Why", cell: ({ why }) => REASON_LABELS[why], sortBy: ({ why }) => why },
+    { title: "Why", cell: ({ reason }) => REASON_LABELS[reason], sortBy: ({ reason }) => reason },
     {
       title: "From which domain",
       isHiddenOnNarrow: true,

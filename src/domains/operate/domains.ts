@@ -1,4 +1,3 @@
-/** Connected domains, as an operator sees and removes them. */
 import { z } from "zod"
 import { DOMAIN_RESERVATIONS_STREAM } from "../../../domain/domains/aggregates.ts"
 import { reservationCovering } from "../../../domain/domains/domain-reservations.ts"
@@ -11,9 +10,9 @@ import { removeDomain } from "../remove-domain.ts"
 
 const list = operation({
   name: "domain list",
-  summary: "list a company's connected domains, the first one first",
+  summary: "list a company's connected domains, in order of connection",
   notes: [
-    "waiting: its registrar does not name our name servers yet; moved: it does not any more.",
+    "waiting: its registrar does not name our name servers yet; moved: it no longer names them.",
   ],
   example: "domain list --company acme",
   input: z.object({ company: companyInput }),
@@ -28,7 +27,7 @@ const list = operation({
         domain: row.name,
         status: row.status,
         nameServers: row.name_servers,
-        seen: row.seen,
+        seenNameServers: row.seen,
         connectedAt: row.connected_at.toISOString(),
       })),
     }
@@ -37,10 +36,8 @@ const list = operation({
 
 const remove = operation({
   name: "domain remove",
-  summary: "remove a connected domain: nothing of it is served any more",
-  notes: [
-    "Its registrar still names our name servers until its owner changes that; until then nobody else can connect it.",
-  ],
+  summary: "remove a connected domain and stop serving its records",
+  notes: ["While its registrar still names our name servers, no other company can connect it."],
   example: "domain remove --company acme --domain acme.com",
   changes: true,
   irreversible: { field: "domain", says: "its records, senders and web addresses are gone" },
@@ -52,18 +49,18 @@ const remove = operation({
   run: async ({ ports, cause }, { company: named, domain }) => {
     const companyId = await findCompany(ports, named)
     const name = parseHostname(domain) ?? domain.toLowerCase()
-    const claim = await ports.runner.readLatest(
+    const reservation = await ports.runner.readLatest(
       DOMAIN_RESERVATIONS_STREAM,
       reservationCovering(name),
     )
-    if (claim === null || claim.companyId !== companyId || claim.name !== name) {
-      throw new OperatorRefused("not_found", `This company has no domain ${domain}.`)
+    if (reservation === null || reservation.companyId !== companyId || reservation.name !== name) {
+      throw new OperatorRefused("not_found", `${named} has no connected domain ${domain}.`)
     }
-    await removeDomain(ports, claim, "removed", cause)
+    await removeDomain(ports, reservation, "removed", cause)
     await waitForOwnWrites(ports)
-    return { companyId, id: claim.domainId, domain: name, status: "removed" }
+    return { companyId, id: reservation.domainId, domain: name, status: "removed" }
   },
 })
 
-/** Operations on connected domains. */
+/** The operations on connected domains. */
 export const domainOperations: readonly AdminOperation[] = [list, remove]

@@ -1,4 +1,3 @@
-/** Who is asked about the world's names, and who answers the world for those of connected domains. */
 import {
   DNS_SIMULATOR,
   simulatedRegistrarLookup,
@@ -17,14 +16,14 @@ declare module "../../frame/ports.ts" {
   interface ProviderPorts {
     readonly resolver: Resolver
     readonly registrar: RegistrarLookup
-    /** Told what is served: our own name server, or PowerDNS. */
+    /** Publishes zones: our own name server, or PowerDNS. */
     readonly nameServer: NameServer
-    /** What our own name server answers from; it is asked by nobody where PowerDNS answers. */
+    /** The zones that our own name server answers from; unused with PowerDNS. */
     readonly servedZones: ServedZones
   }
 }
 
-/** Looks at the world's names, and asks who registered them. */
+/** Provides the resolver and the registrar lookup. */
 export const dnsProvider: Provider = {
   from: import.meta.url,
   name: "dns",
@@ -46,7 +45,7 @@ export const dnsProvider: Provider = {
   },
 }
 
-/** Answers for connected domains: the built-in name server, or PowerDNS as the settings choose. */
+/** Provides the name server for connected domains: the built-in one, or PowerDNS if it is configured. */
 export const nameServerProvider: Provider = {
   from: import.meta.url,
   name: "name-server",
@@ -54,13 +53,13 @@ export const nameServerProvider: Provider = {
   isLocal: true,
   open: async (outside, ports) => {
     const { POWERDNS_URL: url, POWERDNS_KEY: key } = outside.settings(dnsSettings)
-    const read = outside.settings(domainsSettings)
-    const { ipv4, ipv6 } = edgeAddresses(read)
+    const settings = outside.settings(domainsSettings)
+    const { ipv4, ipv6 } = edgeAddresses(settings)
     const servedZones = openServedZones({
       pacer: outside.pacer,
       load: (apexes) => loadZones(ports().readAll, apexes),
-      fixed: [nameServerZone(read.NS_DOMAIN, [...ipv4, ...ipv6])],
-      onError: (error) => ports().log.warn("zones could not be looked up", error),
+      fixed: [nameServerZone(settings.NS_DOMAIN, [...ipv4, ...ipv6])],
+      onError: (error) => ports().log.warn("zones could not be read", error),
     })
     if (url === undefined || key === undefined) return { servedZones, nameServer: servedZones }
     const { openPowerDns } = await import("../../../adapters/providers/dns/powerdns.ts")

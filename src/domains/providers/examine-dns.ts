@@ -1,4 +1,3 @@
-/** What `doctor` says of whom we ask about names, and of who answers for ours. */
 import { isProviderError } from "../../../adapters/providers/provider-errors.ts"
 import { openPowerDns } from "../../../adapters/providers/dns/powerdns.ts"
 import { openResolver } from "../../../adapters/providers/dns/resolver.ts"
@@ -7,10 +6,10 @@ import { okFinding } from "../../frame/operator/cli/doctor-finding.ts"
 import { dnsSettings } from "./dns-settings.ts"
 
 const CHECK = "names"
-/** A name that every resolver of the world has an answer for. */
+/** A name that every public resolver can answer. */
 const PROBE_NAME = "com"
 
-/** Whether the resolver and PowerDNS answer; nothing of those that are not set. */
+/** Checks that the configured resolver and PowerDNS answer. */
 export async function examineDns({
   settings,
   pacer,
@@ -25,7 +24,7 @@ export async function examineDns({
     )
   }
   if (url !== undefined && key !== undefined) {
-    const fix = "check POWERDNS_URL, POWERDNS_KEY and that its API is on"
+    const fix = "check POWERDNS_URL and POWERDNS_KEY, and that its API is enabled"
     const who = `PowerDNS at ${new URL(url).host}`
     const powerDns = openPowerDns({ url, key })
     findings.push(await findingFor(who, fix, () => powerDns.checkConnection()))
@@ -36,10 +35,10 @@ export async function examineDns({
 async function findingFor(
   who: string,
   fix: string,
-  look: () => Promise<unknown>,
+  query: () => Promise<unknown>,
 ): Promise<DoctorFinding> {
   try {
-    await look()
+    await query()
     return okFinding(CHECK, `${who} answers`)
   } catch (error) {
     if (!isProviderError(error)) throw error

@@ -1,4 +1,3 @@
-/** What companies send by mail, whether that would go, and what the simulated mailer sent. */
 import { z } from "zod"
 import { normalizedAddress } from "../../../domain/email/mailbox.ts"
 import { listMails } from "../../../projections/email/mails.ts"
@@ -19,10 +18,10 @@ import { findFirstVerifiedSender } from "../verified-sender.ts"
 
 const list = operation({
   name: "email list",
-  summary: "list what a company sent by mail and what became of it, the newest first",
+  summary: "list a company's emails and their status, newest first",
   notes: [
-    "A row for each recipient. Times are UTC.",
-    "relayed: a relay has it. unknown: it may have been taken. returned: it came back later.",
+    "One row for each recipient. Times are UTC.",
+    "relayed: a relay accepted it. unknown: it may have been accepted. returned: it came back later.",
   ],
   example: "email list --company acme",
   input: z.object({ company: companyInput, limit: listLimitInput }),
@@ -35,7 +34,7 @@ const list = operation({
       emails: rows.map(({ mail_id: mailId, n, sender, recipient, status, code, ...row }) => ({
         sentAt: row.sent_at.toISOString(),
         mailId,
-        n,
+        recipientIndex: n,
         from: sender,
         to: recipient,
         status,
@@ -55,12 +54,12 @@ const list = operation({
 
 const test = operation({
   name: "email test",
-  summary: "send a test mail from a company's first verified sending domain, for nothing",
+  summary: "send a free test email from a company's first verified sending domain",
   example: "email test --company acme --to ada@example.com",
   changes: true,
   input: z.object({
     company: companyInput,
-    to: mailboxSchema.meta({ description: "whom it goes to", takes: "email" }),
+    to: mailboxSchema.meta({ description: "the recipient", takes: "email" }),
   }),
   consoleAccess: { permission: "Send email" },
   run: async ({ ports }, { company: named, to }) => {
@@ -68,7 +67,10 @@ const test = operation({
     const sender = await findFirstVerifiedSender(ports, companyId)
     const key = sender === null ? null : await ports.dkimKeys.find({ companyId, ...sender })
     if (sender === null || key === null) {
-      throw new OperatorRefused("not_sent", `${named} has no verified sending domain.`)
+      throw new OperatorRefused(
+        "not_sent",
+        `${named} has no verified sending domain. Add one, or check its records.`,
+      )
     }
     const mailId = newId("mail")
     const from = { name: "", address: `test@${sender.name}` }
@@ -91,29 +93,29 @@ const test = operation({
     const tag = await ports.sealing.tag(companyId, normalizedAddress(to))
     const returnPath = returnPathOf(ports.sealing, { mailId, recipientIndex: 0 }, sender.name)
     const envelope = { companyId, mailId, addressTag: tag, from: returnPath, to: to.address }
-    const came = await ports.mailer.deliver(envelope, bytes)
-    const code = "code" in came ? came.code : null
-    return { from: from.address, to: to.address, mailId, answer: came.answer, code }
+    const result = await ports.mailer.deliver(envelope, bytes)
+    const code = "code" in result ? result.code : null
+    return { from: from.address, to: to.address, mailId, result: result.answer, code }
   },
 })
 
-/** Operations on what companies send by mail. */
+/** The operations on companies' emails. */
 export const emailOperations: readonly AdminOperation[] = [test, list]
 
 const MAX_LISTED = 1_000
 
 const listSimulated = operation({
   name: "mail list",
-  summary: "list what the built-in mailer sent, the newest last",
+  summary: "list the mails of the mail simulator, newest last",
   notes: [
-    "Nothing leaves this machine: the mailer only remembers. Times are UTC, by the ledger's clock.",
-    "With --json each mail's text is shown as well.",
+    "Simulated mails never leave this machine. Times are UTC, by the ledger's clock.",
+    "--json also shows the text of each mail.",
   ],
   example: "mail list --company acme",
   input: z.object({
     company: companyInput
       .optional()
-      .meta({ description: "one company, by id or name; default all" }),
+      .meta({ description: "the company, by id or name; default: all" }),
   }),
   run: async ({ ports }, { company: named }) => {
     const companyId = named === undefined ? null : await findCompany(ports, named)
@@ -130,12 +132,12 @@ const listSimulated = operation({
       })),
     }
   },
-  // One line a mail; a text of many lines has no place in a table.
+  // The text has many lines, so the table leaves it out.
   render: ({ mails }, page) => {
     const rows = mails.map(({ at, to, subject, status }) => ({ at, to, subject, status }))
     return renderTable(rows, page, "mails")
   },
 })
 
-/** Operations on the simulated mailer. */
+/** The operations on the mail simulator. */
 export const simulatedMailOperations: readonly AdminOperation[] = [listSimulated]

@@ -1,4 +1,3 @@
-/** Whom a company must not write to. */
 import { z } from "zod"
 import { suppressionsStreamOf } from "../../../domain/email/aggregates.ts"
 import { normalizedAddress } from "../../../domain/email/mailbox.ts"
@@ -18,9 +17,9 @@ import { findVerifiedSender } from "../verified-sender.ts"
 
 const list = operation({
   name: "suppression list",
-  summary: "list whom a company must not write to, the newest first",
+  summary: "list the addresses that a company must not email, newest first",
   notes: [
-    "Times are UTC. Without a sending domain nobody is written to from any of the company's.",
+    "Times are UTC. Without a sending domain, the suppression applies to all of the company's domains.",
   ],
   example: "suppression list --company acme",
   input: z.object({ company: companyInput, limit: listLimitInput }),
@@ -32,7 +31,7 @@ const list = operation({
     return {
       suppressions: rows.map(({ recipient, why, since, sending_domain_id: from }) => ({
         email: recipient,
-        why,
+        reason: why,
         since: since.toISOString(),
         sendingDomainId: from === "" ? null : from,
       })),
@@ -43,14 +42,14 @@ const list = operation({
 
 const lift = operation({
   name: "suppression lift",
-  summary: "let a company write to somebody again",
-  notes: ["Mails that were answered for meanwhile are not sent."],
+  summary: "let a company email an address again",
+  notes: ["Emails that were suppressed in the meantime are not sent."],
   example:
-    'suppression lift --company acme --email ada@example.com --reason "their server is mended"',
+    'suppression lift --company acme --email ada@example.com --reason "their server works again"',
   changes: true,
   input: z.object({
     company: companyInput,
-    email: mailboxSchema.meta({ description: "whom, by address", takes: "email" }),
+    email: mailboxSchema.meta({ description: "the address", takes: "email" }),
   }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, email }) => {
@@ -61,7 +60,7 @@ const lift = operation({
       await ports.runner.execute(suppressionsStreamOf(companyId), command, cause),
     )
     if (done.facts.length === 0) {
-      throw new OperatorRefused("not_found", `${email.address} may be written to already.`)
+      throw new OperatorRefused("not_found", `${email.address} is not suppressed.`)
     }
     return { companyId, email: email.address }
   },
@@ -69,30 +68,34 @@ const lift = operation({
 
 const offerUnsubscribe = operation({
   name: "suppression offer",
-  summary: "have mails from a sending domain offer to unsubscribe, or not",
+  summary: "add an unsubscribe link to emails from a sending domain, or remove it",
   notes: [
-    "Programs of mail show the offer as a button. Whoever takes it is not written to from that domain again.",
-    "Leave it off for receipts and codes, which people must get.",
+    "Mail programs show it as a button. People who use it get no more email from that domain.",
+    "Leave it out for receipts and codes, which people must receive.",
   ],
-  example: "suppression offer --company acme --domain news.acme.com --turn on",
+  example: "suppression offer --company acme --domain news.acme.com --enabled yes",
   changes: true,
   input: z.object({
     company: companyInput,
     domain: z.string().meta({ description: "a verified sending domain", takes: "domain" }),
-    turn: z.enum(["on", "off"]).meta({ description: "whether it is offered" }),
+    enabled: z.enum(["yes", "no"]).meta({ description: "whether emails have the link" }),
   }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
-  run: async ({ ports, cause }, { company: named, domain, turn: to }) => {
+  run: async ({ ports, cause }, { company: named, domain, enabled }) => {
     const companyId = await findCompany(ports, named)
     const sendingDomainId = await findVerifiedSender(ports, companyId, domain.toLowerCase())
     if (sendingDomainId === null) {
-      throw new OperatorRefused("not_found", `${domain} is no verified sending domain of ${named}.`)
+      throw new OperatorRefused(
+        "not_found",
+        `${domain} is not a verified sending domain of ${named}. Add it, or check its records.`,
+      )
     }
-    const command = { type: "SwitchUnsubscribe", sendingDomainId, isOn: to === "on" } as const
+    const isEnabled = enabled === "yes"
+    const command = { type: "SwitchUnsubscribe", sendingDomainId, isOn: isEnabled } as const
     requireAccepted(await ports.runner.execute(suppressionsStreamOf(companyId), command, cause))
-    return { companyId, sendingDomainId, offersUnsubscribe: to === "on" }
+    return { companyId, sendingDomainId, offersUnsubscribe: isEnabled }
   },
 })
 
-/** Operations on whom a company must not write to. */
+/** The operations on suppressions. */
 export const suppressionOperations: readonly AdminOperation[] = [list, lift, offerUnsubscribe]

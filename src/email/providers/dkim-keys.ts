@@ -1,11 +1,10 @@
-/** The keys by which sending domains sign, in the program's database. */
 import type { DkimKeys } from "../../../adapters/postgres/dkim-keys/port.ts"
 import { openPostgresDkimKeys } from "../../../adapters/postgres/dkim-keys/dkim-keys.ts"
 import type { Provider } from "../../frame/provider.ts"
 import { sql } from "kysely"
 import type { Slice } from "../../frame/slice.ts"
 
-/** The table of the keys: no read model can make it again, so backups have it. */
+/** Creates the table of the keys. No read model can rebuild it, so backups include it. */
 export const dkimMigrations: NonNullable<Slice["migrations"]> = {
   "email-0001-dkim-keys": {
     up: async (db) => {
@@ -22,7 +21,7 @@ export const dkimMigrations: NonNullable<Slice["migrations"]> = {
   },
 }
 
-/** What backups and erasure do with its rows. */
+/** How backups and erasure treat the table. */
 export const dkimTables: NonNullable<Slice["tables"]> = [
   {
     table: "dkim_keys",
@@ -37,7 +36,7 @@ declare module "../../frame/ports.ts" {
   }
 }
 
-/** Keeps the keys by which sending domains sign. */
+/** Provides the keys with which sending domains sign. */
 export const dkimKeysProvider: Provider = {
   from: import.meta.url,
   name: "DKIM keys",

@@ -1,4 +1,4 @@
-/** Who takes mails: a relay or the recipients' own servers as the settings choose, else the built-in mailer. */
+/** The mailer: a relay or direct delivery if `MAIL_URL` is set, otherwise the simulator. */
 import { domainToASCII } from "node:url"
 import { openBounceListener } from "../../../adapters/providers/mailer/bounce-listener.ts"
 import {
@@ -27,12 +27,12 @@ declare module "../../frame/ports.ts" {
     readonly mailer: Mailer
     readonly composer: MessageComposer
     readonly bounces: BounceListener
-    /** What the built-in mailer took. */
+    /** The mails that the simulator accepted. */
     readonly simulatedMails: SimulatedMails
   }
 }
 
-/** Sends mails. */
+/** Provides the mailer. */
 export const mailerProvider: Provider = {
   from: import.meta.url,
   name: "mailer",
@@ -41,14 +41,14 @@ export const mailerProvider: Provider = {
   open: async (outside, ports) => {
     const { MAIL_URL, BOUNCE_LISTEN = null } = outside.settings(mailSettings)
     const warn = (message: string, error: unknown) => ports().log.warn(message, error)
-    const builtIn = openSimulatedMailer(outside)
+    const simulator = openSimulatedMailer(outside)
     const chosen =
-      MAIL_URL === undefined ? builtIn : await openRealMailer(MAIL_URL, outside, ports, warn)
+      MAIL_URL === undefined ? simulator : await openRealMailer(MAIL_URL, outside, ports, warn)
     return {
       mailer: outside.withFailurePoints(chosen, "deliver"),
       composer: messageComposer,
       bounces: openBounceListener(BOUNCE_LISTEN, warn),
-      simulatedMails: builtIn,
+      simulatedMails: simulator,
     }
   },
 }
@@ -61,7 +61,7 @@ async function openRealMailer(
 ): Promise<Mailer> {
   const { simulatorMemory, clock, onShutdown } = outside
   const opened = url === DIRECT_DELIVERY ? await openToServers(ports) : await openToRelay(url, warn)
-  onShutdown("connections to servers of mail", opened.close)
+  onShutdown("connections to mail servers", opened.close)
   const { createSystemMailSender } =
     await import("../../../adapters/providers/mailer/system-mail.ts")
   const { deliver } = opened
@@ -88,14 +88,14 @@ async function openToServers(ports: () => Pick<Ports, "baseUrl" | "resolver">) {
   const { openDirectDelivery } =
     await import("../../../adapters/providers/mailer/direct-delivery.ts")
   const opened = openDirectDelivery({
-    // It is another slice's, and may be opened behind this one.
+    // The resolver belongs to another slice, which may open later.
     resolver: { query: (...question) => ports().resolver.query(...question) },
     hostName: () => hostOf(ports().baseUrl()),
   })
   return { ...opened, close: async () => undefined }
 }
 
-/** Whom the program's own mails are from, where nobody says: nobody at its host name. */
+/** The sender of the program's own mails; by default no-reply at its host name. */
 function ownMailbox(given: string | undefined, baseUrl: string): MailboxAddress {
   const found = given === undefined ? null : parseMailbox(given, domainToASCII)
   if (found === null) return { name: "", address: `no-reply@${hostOf(baseUrl)}` }
@@ -104,7 +104,7 @@ function ownMailbox(given: string | undefined, baseUrl: string): MailboxAddress 
 
 const hostOf = (baseUrl: string): string => new URL(baseUrl).hostname
 
-/** Whether the relay takes us; nothing where there is none. */
+/** Checks that the relay accepts our mail; no finding without a relay. */
 export async function examineMailer({
   settings,
 }: DoctorContext): Promise<readonly DoctorFinding[]> {
@@ -114,8 +114,8 @@ export async function examineMailer({
   const relay = openMailRelay({ url, warn: () => undefined })
   try {
     const fault = await relay.checkConnection()
-    if (fault === null) return [okFinding(CHECK, `the relay at ${new URL(url).host} takes mail`)]
-    const says = `the relay at ${new URL(url).host} takes no mail: ${fault}`
+    if (fault === null) return [okFinding(CHECK, `the relay at ${new URL(url).host} accepts mail`)]
+    const says = `the relay at ${new URL(url).host} rejects mail: ${fault}`
     return [{ check: CHECK, state: "wrong", says, fix: "check MAIL_URL" }]
   } finally {
     await relay.close()

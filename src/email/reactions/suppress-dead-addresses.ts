@@ -1,7 +1,4 @@
-/**
- * Suppresses dead addresses for all of a company's sending domains, whether the server rejected the
- * recipient while the mail was sent or reported it later.
- */
+/** Suppresses addresses that a server rejected, immediately or later, for all sending domains of a company. */
 import { z } from "zod"
 import { mailStreamOf, suppressionsStreamOf } from "../../../domain/email/aggregates.ts"
 import { isDeadAddressCode } from "../../../domain/email/suppressions.ts"
@@ -37,7 +34,7 @@ export const suppressDeadAddresses = reaction({
   perform: async ({ runner }, { companyId, name, payload: { mailId, n } }) => {
     const view = await runner.readLatest(mailStreamOf(companyId, mailId), viewOfMail)
     const copy = view?.copies.find((one) => one.recipientIndex === n)
-    if (copy === undefined) return { result: "park", reason: "its stream does not know this mail" }
+    if (copy === undefined) return { result: "park", reason: "the stream has no such mail" }
     const { tag, to } = copy
     const command = { type: "SuppressRecipient", tag, to, reason: "bounced" } as const
     const cause = causedBy(`${KIND} ${name}`)

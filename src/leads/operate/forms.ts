@@ -1,4 +1,3 @@
-/** Forms of a company, as an operator opens and closes them. */
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -25,17 +24,17 @@ const hostname = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i, {
     error:
-      "must be a host name such as www.example.com (xn--… for other letters), without https:// and without a path",
+      "must be a host name, for example www.example.com (xn--… for other letters), without https:// and path",
   })
   .max(253)
 
 const add = operation({
   name: "form add",
-  summary: "open a form by which a company gets leads",
+  summary: "open a lead form for a company",
   notes: [
-    "Its page is hosted here; the HTML that is shown can stand on a page of one's own.",
-    "--hostname: whose pages may send it beside this service's own.",
-    "--refuse-links: three links and no email to answer to are taken for a robot's.",
+    "The form's page is hosted here. You can also put the HTML that is shown on your own page.",
+    "--hostname: host name of a page that may send the form, in addition to this service's own.",
+    "--refuse-links: treat a form with three links and no email address as sent by a robot.",
   ],
   example: 'form add --company acme --name "Contact us" --hostname www.acme.example',
   changes: true,
@@ -43,22 +42,25 @@ const add = operation({
     company: companyInput,
     name: textInput
       .refine((text) => text.trim() !== "" && text.length <= 200, "must have 1 to 200 characters")
-      .meta({ description: "what stands above it" }),
+      .meta({ description: "the title of the form" }),
     hostnames: z
       .array(hostname)
       .default([])
-      .meta({ description: "host names of the company's pages", flag: "hostname" }),
-    refuseLinks: z.boolean().default(false).meta({ description: "take many links for a robot's" }),
+      .meta({ description: "host name of the company's page", flag: "hostname" }),
+    refuseLinks: z
+      .boolean()
+      .default(false)
+      .meta({ description: "treat forms with many links as sent by robots" }),
   }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, name, hostnames, refuseLinks }) => {
     const companyId = await findUnerasedCompany(ports, named)
     const seal = (text: string) => ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
     const formId = newId("form")
-    const own = [...new Set(hostnames.map((one) => one.toLowerCase()))]
+    const names = [...new Set(hostnames.map((one) => one.toLowerCase()))]
     const form = { formId, refuseLinks, name: await seal(name.trim()) }
     const command = { type: "OpenLeadForm" as const, ...form }
-    const sealed = await Promise.all(own.map(seal))
+    const sealed = await Promise.all(names.map(seal))
     requireAccepted(
       await ports.runner.execute(
         leadsStreamOf(companyId),
@@ -71,13 +73,13 @@ const add = operation({
     return { formId, companyId, url, html: snippetOf(ports.baseUrl(), formId) }
   },
   render: ({ html, ...rest }) =>
-    `${renderFields(Object.entries(rest))}\nFor a page of one's own:\n${html}\n`,
+    `${renderFields(Object.entries(rest))}\nHTML for your own page:\n${html}\n`,
 })
 
 const list = operation({
   name: "form list",
   summary: "list a company's forms",
-  notes: ["With --json the HTML of each is shown as well."],
+  notes: ["--json also shows the HTML of each form."],
   example: "form list --company acme",
   input: z.object({ company: companyInput }),
   consoleAccess: { permission: "Read leads" },
@@ -87,7 +89,7 @@ const list = operation({
     const rows = await listForms(ports.readAll, companyId)
     return { forms: rows.map((row) => formSummary(ports, row)) }
   },
-  // One line a form, whose HTML has many.
+  // The HTML has many lines, so the table leaves it out.
   render: ({ forms }, page) =>
     renderTable(
       forms.map(({ html: _html, hostnames, ...form }) => ({
@@ -114,7 +116,7 @@ function formSummary(ports: Pick<AdminPorts, "baseUrl">, row: FormRow) {
 
 const close = operation({
   name: "form close",
-  summary: "close a form: it takes no more leads",
+  summary: "close a form, so that it accepts no more leads",
   example: "form close form_4Zb0x7",
   changes: true,
   input: z.object({
@@ -135,7 +137,7 @@ const close = operation({
   },
 })
 
-/** A form by its id, and its company. @throws OperatorRefused where there is none */
+/** Finds a form and its company. @throws OperatorRefused if it does not exist */
 export async function findFormById(
   ports: Pick<AdminPorts, "projector" | "readAll" | "store">,
   text: string,
@@ -144,8 +146,8 @@ export async function findFormById(
   const formId = parseFormId(text)
   const form = formId === null ? null : await findForm(ports.readAll, formId)
   if (form !== null) return { companyId: form.company_id, formId: form.form_id }
-  throw new OperatorRefused("not_found", `There is no form ${text}.`)
+  throw new OperatorRefused("not_found", `No form has the id ${text}.`)
 }
 
-/** Operations on forms. */
+/** The operations on forms. */
 export const formOperations: readonly AdminOperation[] = [add, list, close]

@@ -1,4 +1,3 @@
-/** Leads of a company: put in by hand, listed, and erased. */
 import { z } from "zod"
 import { leadsStreamOf } from "../../../domain/leads/aggregates.ts"
 import { parseLeadId } from "../../../domain/leads/lead-events.ts"
@@ -21,7 +20,7 @@ import { parseLeadContent, leadReply } from "../lead-content.ts"
 import { receiveLead } from "../receive-lead.ts"
 import { findFormById } from "./forms.ts"
 
-/** Where those come from that an operator writes down. */
+/** The source of leads that operators add, in place of an address. */
 const OPERATOR_SOURCE = "operator"
 
 const pair = z
@@ -34,27 +33,28 @@ const pair = z
 
 const add = operation({
   name: "lead add",
-  summary: "put a lead in by hand, as if its form had been sent",
+  summary: "add a lead, as if its form had been sent",
   notes: ["Give --email, --phone or both."],
   example: "lead add --company acme --form form_4Zb0x7 --first-name Ada --email ada@example.com",
   changes: true,
   input: z.object({
     company: companyInput,
     form: z.string().meta({ description: "the form, by id", takes: "form-id" }),
-    firstName: textInput.optional().meta({ description: "their first name", takes: "name" }),
-    lastName: textInput.optional().meta({ description: "their last name", takes: "name" }),
-    email: textInput.optional().meta({ description: "their email, as they write it" }),
-    phone: textInput.optional().meta({ description: "their phone number, as they write it" }),
-    message: textInput.optional().meta({ description: "what they want", takes: "text" }),
+    firstName: textInput.optional().meta({ description: "first name", takes: "name" }),
+    lastName: textInput.optional().meta({ description: "last name", takes: "name" }),
+    email: textInput.optional().meta({ description: "email address as written" }),
+    phone: textInput.optional().meta({ description: "phone number as written" }),
+    message: textInput.optional().meta({ description: "the message", takes: "text" }),
     fields: z
       .array(pair)
       .default([])
-      .meta({ description: "a field of the form's own", flag: "field", takes: "name=value" }),
+      .meta({ description: "a custom field of the form", flag: "field", takes: "name=value" }),
   }),
   run: async ({ ports, cause }, { company: named, form, fields, ...known }) => {
     const companyId = await findUnerasedCompany(ports, named)
     const { formId, companyId: owner } = await findFormById(ports, form)
-    if (owner !== companyId) throw new OperatorRefused("not_found", `${named} has no form ${form}.`)
+    if (owner !== companyId)
+      throw new OperatorRefused("not_found", `${named} has no form with the id ${form}.`)
     const given = Object.entries(known).filter((one): one is [string, string] => !!one[1])
     rejectReservedFields([...given, ...fields].map(([name]) => name))
     const content = parseLeadContent(new Map([...given, ...fields]))
@@ -74,12 +74,14 @@ const add = operation({
 
 const RESERVED_FIELDS: ReadonlySet<string> = new Set([HONEYPOT_FIELD, PAGE_TIME_FIELD])
 
-/** What a form takes in silence, somebody at a command line is told of. */
+/** Rejects fields that a form would silently ignore. */
 function rejectReservedFields(names: readonly string[]): void {
-  const odd = names.find((name, i) => RESERVED_FIELDS.has(name) || names.indexOf(name) !== i)
-  if (odd === undefined) return
-  const why = RESERVED_FIELDS.has(odd) ? "is for robots alone" : "is given twice"
-  throw new OperatorRefused("validation", `--field ${odd}: the name ${why}.`)
+  const invalidName = names.find(
+    (name, i) => RESERVED_FIELDS.has(name) || names.indexOf(name) !== i,
+  )
+  if (invalidName === undefined) return
+  const why = RESERVED_FIELDS.has(invalidName) ? "is reserved" : "is given twice"
+  throw new OperatorRefused("validation", `--field ${invalidName}: the name ${why}.`)
 }
 
 const operatorErrorFrom = ({ error, message }: { error: string; message: string }) =>
@@ -87,8 +89,8 @@ const operatorErrorFrom = ({ error, message }: { error: string; message: string 
 
 const list = operation({
   name: "lead list",
-  summary: "list a company's leads, the oldest first",
-  notes: ["Times are UTC. With --json all that was written is shown."],
+  summary: "list a company's leads, oldest first",
+  notes: ["Times are UTC. --json shows the complete content."],
   example: "lead list --company acme --since 2026-11-21T12:00:00Z",
   input: z.object({
     company: companyInput,
@@ -99,7 +101,7 @@ const list = operation({
     const companyId = await findCompany(ports, named)
     await waitForOwnWrites(ports)
     const after = since === undefined ? null : new Date(since)
-    // One more than is shown says whether there are more.
+    // One extra row tells whether more exist.
     const rows = await listLeads(ports.readAll, companyId, after, limit + 1)
     const leads = rows.slice(0, limit).map(leadReply)
     return { leads, next: rows.length > limit ? (leads.at(-1)?.createdAt ?? null) : null }
@@ -108,18 +110,18 @@ const list = operation({
     const rows = leads.map(({ createdAt, id, firstName, lastName, email, phone, collectedAt }) => {
       return { createdAt, id, firstName, lastName, email, phone, collectedAt }
     })
-    const more = next === null ? "" : `There are more: --since ${next}\n`
+    const more = next === null ? "" : `There are more; continue with --since ${next}\n`
     return renderTable(rows, page, "leads") + more
   },
 })
 
 const erase = operation({
   name: "lead erase",
-  summary: "erase what a lead says, for ever",
-  notes: ["Its id, its form and its time stay, so that nobody's list loses its place."],
+  summary: "erase the content of a lead for good",
+  notes: ["Its id, form and time stay, so that lists keep their order."],
   example: 'lead erase lead_4Zb0x7 --reason "asked for by the person"',
   changes: true,
-  irreversible: { field: "leadId", says: "what the lead says is erased, for ever" },
+  irreversible: { field: "leadId", says: "the content of the lead is erased for good" },
   input: z.object({
     leadId: z.string().meta({ description: "the lead, by id", argument: "LEAD_ID" }),
   }),
@@ -129,7 +131,7 @@ const erase = operation({
     const leadId = parseLeadId(named)
     const companyId = leadId === null ? null : await companyOfLead(ports.readAll, leadId)
     if (leadId === null || companyId === null) {
-      throw new OperatorRefused("not_found", `There is no lead ${named}.`)
+      throw new OperatorRefused("not_found", `No lead has the id ${named}.`)
     }
     requireAccepted(
       await ports.runner.execute(leadsStreamOf(companyId), { type: "EraseLead", leadId }, cause),
@@ -139,5 +141,5 @@ const erase = operation({
   },
 })
 
-/** Operations on leads. */
+/** The operations on leads. */
 export const leadOperations: readonly AdminOperation[] = [add, list, erase]

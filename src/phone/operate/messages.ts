@@ -1,4 +1,3 @@
-/** Texts of a company, as an operator lists them. */
 import { z } from "zod"
 import { listMessages } from "../../../projections/phone/messages.ts"
 import {
@@ -14,10 +13,10 @@ import { operation } from "../../frame/operator/operation.ts"
 
 const list = operation({
   name: "message list",
-  summary: "list a company's texts in both directions, the newest last",
+  summary: "list a company's texts in both directions, newest last",
   notes: [
-    "Times are UTC. Where there are more than are shown, they are the newest.",
-    "With --json each text's body is shown as well.",
+    "Times are UTC. If there are more than the limit, the newest are shown.",
+    "--json also shows the body of each text.",
   ],
   example: "message list --company acme --since 2026-11-21T12:00:00Z",
   input: z.object({
@@ -33,7 +32,7 @@ const list = operation({
       companyId,
       since: since === undefined ? null : new Date(since),
       before: before === undefined ? null : new Date(before),
-      // One more than is shown says whether there are more.
+      // One extra row tells whether more exist.
       limit: limit + 1,
     })
     const shown = rows.slice(-limit)
@@ -51,7 +50,7 @@ const list = operation({
     }))
     return { messages, next: rows.length > limit ? (messages[0]?.at ?? null) : null }
   },
-  // One line a text, whose body may have many.
+  // A body may have many lines, so the table leaves it out.
   render: ({ messages, next }, page) => {
     const rows = messages.map(({ at, messageId, direction, from, to, status, chargeId }) => {
       return { at, messageId, direction, from, to, status, chargeId }
@@ -60,5 +59,5 @@ const list = operation({
   },
 })
 
-/** Operations on texts. */
+/** The operations on texts. */
 export const messageOperations: readonly AdminOperation[] = [list]

@@ -1,4 +1,3 @@
-/** Numbers of a company and the countries that it can reach, as an operator sees and changes them. */
 import { z } from "zod"
 import { phoneStreamOf } from "../../../domain/phone/aggregates.ts"
 import { listHeldNumbers } from "../../../domain/phone/phone-views.ts"
@@ -10,8 +9,8 @@ import { phoneNumberReply } from "../number-reply.ts"
 
 const list = operation({
   name: "number list",
-  summary: "list the numbers of a company, with their rent",
-  notes: ["Times are UTC. One whose rent was refused is let go at releasedUnlessPaidBy."],
+  summary: "list a company's numbers with their rent",
+  notes: ["Times are UTC. A number with refused rent is released at releasedUnlessPaidBy."],
   example: "number list --company acme",
   input: z.object({ company: companyInput }),
   run: async ({ ports }, { company: named }) => {
@@ -28,12 +27,12 @@ const country = z
   .refine(isCountry, "must be the two letters of a country, such as JM")
   .meta({ description: "two letters, such as JM", takes: "country" })
 
-const switching = (on: boolean) =>
+const switchDestinationOperation = (on: boolean) =>
   operation({
     name: on ? "destination add" : "destination remove",
     summary: on
-      ? "let a company text and call a country, also one that it cannot switch on itself"
-      : "take a country from a company",
+      ? "enable a country for a company, including countries that it cannot enable itself"
+      : "disable a country for a company",
     example: `destination ${on ? "add" : "remove"} --company acme --country JM`,
     changes: true,
     input: z.object({ company: companyInput, country }),
@@ -49,11 +48,15 @@ const switching = (on: boolean) =>
       if (done.accepted) return { companyId, country: code, on, changed: done.facts.length > 0 }
       const message =
         done.refusal.code === "always_on"
-          ? "The US and Canada are always on."
-          : "This country is one that nobody can reach from here."
+          ? "The US and Canada are always enabled; they cannot be changed."
+          : "Texts and calls to this country are not supported."
       throw new OperatorRefused("conflict", message)
     },
   })
 
-/** Operations on numbers and countries. */
-export const numberOperations: readonly AdminOperation[] = [list, switching(true), switching(false)]
+/** The operations on numbers and countries. */
+export const numberOperations: readonly AdminOperation[] = [
+  list,
+  switchDestinationOperation(true),
+  switchDestinationOperation(false),
+]

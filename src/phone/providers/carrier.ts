@@ -1,7 +1,3 @@
-/**
- * The carrier: the built-in one, which reports by itself what it could not deliver, or Telnyx where a key
- * of it is set; then the built-in one still serves test numbers.
- */
 import {
   openSimulatedCarrier,
   CARRIER_SIMULATOR,
@@ -28,46 +24,45 @@ declare module "../../frame/ports.ts" {
   }
 }
 
-/** Hands text messages over. */
+/** Provides the carrier of texts: Telnyx if `TELNYX_KEY` is set, and the simulator for test numbers. */
 export const carrierProvider: Provider = {
   from: import.meta.url,
   name: "carrier",
   chosenBy: (given) => (given["TELNYX_KEY"] === undefined ? null : "TELNYX_KEY"),
   simulator: CARRIER_SIMULATOR,
   open: async (outside, ports) => {
-    const builtIn = openSimulatedCarrier(outside, async (text, errorCode) => {
+    const simulator = openSimulatedCarrier(outside, async (text, errorCode) => {
       const { companyId, to } = text
       const messageId = parseStored(parseMessageId, text.textId)
       const report = { carrierId: simulatedCarrierId(messageId), errorCode }
-      // What it needs is loaded for a report: to show settings this module is loaded alone.
+      // `config show` loads this module, so the reaction is imported only when a report comes.
       const { reportDelivery } = await import("../reactions/report-delivery.ts")
       await reportDelivery(ports(), { companyId, to, messageId }, report, causedBy(newId("cmd")))
     })
-    const chosen = await chooseCarrier(outside, ports, builtIn)
+    const chosen = await chooseCarrier(outside, ports, simulator)
     return {
       carrier: outside.withFailurePoints(outside.withFailurePoints(chosen, "send"), "buyNumber"),
     }
   },
 }
 
-/** The built-in carrier alone, or with Telnyx, which is loaded where it is chosen. */
 async function chooseCarrier(
   outside: ProviderContext,
   ports: () => Pick<Ports, "baseUrl" | "log">,
-  builtIn: Carrier,
+  simulator: Carrier,
 ): Promise<Carrier> {
   const account = telnyxAccount(outside, ports)
-  if (account === null) return builtIn
+  if (account === null) return simulator
   const { combineCarriers, openTelnyxCarrier } =
     await import("../../../adapters/providers/carrier/telnyx.ts")
   const real = openTelnyxCarrier({
     ...account,
     warn: (message, error) => ports().log.warn(message, error),
   })
-  return combineCarriers(builtIn, real)
+  return combineCarriers(simulator, real)
 }
 
-/** Whether Telnyx takes the key; nothing where texts go to the built-in carrier. */
+/** Checks that Telnyx accepts the key; no finding if the simulator is used. */
 export async function examineCarrier({
   settings,
 }: DoctorContext): Promise<readonly DoctorFinding[]> {
@@ -82,11 +77,16 @@ export async function examineCarrier({
   try {
     const query = { "page[size]": "1" }
     const call = { method: "GET", path: "/messaging_profiles", query } as const
-    const asked = await openTelnyxClient({ key, url }).request(call)
-    if (asked.outcome === "done") return [okFinding(CHECK, "Telnyx takes the key")]
-    return [wrong(`Telnyx answers ${asked.status} to the key`, "check TELNYX_KEY and TELNYX_URL")]
+    const response = await openTelnyxClient({ key, url }).request(call)
+    if (response.outcome === "done") return [okFinding(CHECK, "Telnyx accepts the key")]
+    return [
+      wrong(
+        `Telnyx answered the key with status ${response.status}`,
+        "check TELNYX_KEY and TELNYX_URL",
+      ),
+    ]
   } catch (error) {
     if (!isProviderError(error)) throw error
-    return [wrong(error.message, "check TELNYX_URL, and that this machine reaches it")]
+    return [wrong(error.message, "check TELNYX_URL, and that this machine can reach it")]
   }
 }

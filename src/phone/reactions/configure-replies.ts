@@ -1,4 +1,3 @@
-/** Has a carrier that answers keywords itself say what the company's replies say. */
 import { z } from "zod"
 import {
   withProviderTimeout,
@@ -11,7 +10,7 @@ import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { unsealTextingRules } from "../texting-rules.ts"
 
-/** Sets the carrier's own replies. */
+/** Sends the company's keyword replies to a carrier that answers keywords itself. */
 export const configureReplies = reaction({
   kind: "configure-replies",
   payload: z.object({ revision: z.number() }),
@@ -33,7 +32,7 @@ export const configureReplies = reaction({
   perform: async (ports, work) => {
     const { companyId } = work
     const stream = phoneStreamOf(companyId)
-    // Whatever was changed behind it is set with it.
+    // Later changes are sent with this one.
     const { texting, revision } = await ports.runner.readLatest(stream, (state) => ({
       ...textingSettingsOf(state),
       revision: phoneRevision(state),

@@ -1,4 +1,3 @@
-/** Has the carrier let a number go that its company no longer holds, until it says so. */
 import { z } from "zod"
 import {
   withProviderTimeout,
@@ -7,7 +6,7 @@ import {
 import { retryWithBackoff } from "../../frame/effects/effect-times.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 
-/** Lets numbers go at the carrier. To let one go that it does not have is nothing. */
+/** Releases a number at the carrier, which ignores numbers that it does not have. */
 export const releaseAtCarrier = reaction({
   kind: "release-number",
   payload: z.object({ carrierRef: z.string() }),

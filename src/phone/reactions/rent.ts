@@ -1,7 +1,4 @@
-/**
- * Rent: each month a number is held is charged on the day of buying (decisions.md §9). What is refused
- * is asked for again each day; after the days of grace the number is let go.
- */
+/** Rent: each month is charged on the day of buying (decisions.md §9); refused rent is charged again daily. */
 import { z } from "zod"
 import { phoneStreamOf } from "../../../domain/phone/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
@@ -27,7 +24,7 @@ const DAY_MS = 24 * 3_600_000
 const Payload = z.object({ numberId: idSchema(parseNumberId), dueAt: z.number() })
 type Payload = z.infer<typeof Payload>
 
-/** The month of a number from an instant on, by the name of its row and of its charge. */
+/** Names the job and the charge of a number's month. */
 const nameOf = ({ numberId, dueAt }: Payload) => `${numberId}:${formatMonth(dueAt)}`
 
 const rentJob = (payload: Payload) => ({ name: nameOf(payload), payload, dueAt: payload.dueAt })
@@ -42,14 +39,14 @@ export const collectRent = reaction({
     RentPaid: ({ numberId, through: dueAt }) => [rentJob({ numberId, dueAt })],
   },
   discard: "owed",
-  // What was refused when it was due may be asked for again at any time of its days of grace.
+  // An operator may retry refused rent at any time during the grace period.
   earliestRetryAt: ({ dueAt }) => dueAt,
   perform: async (ports, { companyId, payload }) => {
     const { dueAt } = payload
     if (ports.clock.now() < dueAt) return { result: "later", dueAt }
     const cause = causedBy(`rent ${nameOf(payload)}`)
     const held = await heldNumber(ports, companyId, payload.numberId)
-    // It was let go, or this month is paid.
+    // The number was released, or this month is paid.
     if (held?.paidThrough !== payload.dueAt) return { result: "done" }
     const refused = await chargeRent(ports, companyId, held, payload, cause)
     const stream = phoneStreamOf(companyId)
@@ -57,7 +54,7 @@ export const collectRent = reaction({
       await ports.runner.execute(stream, { type: "PayRent", ...payload }, cause)
       return { result: "done" }
     }
-    // Nothing is sold to a deleted company: its numbers end with it, or its rent is asked for again.
+    // A deleted company pays nothing: erasure releases its numbers; a restored one is charged again.
     if (refused === "ledger_closed") {
       const deletion = await ports.runner.readLatest(ledgerStreamOf(companyId), deletionOf)
       if (deletion?.isErasing === true) return { result: "done" }
@@ -79,7 +76,7 @@ async function heldNumber(
   return known?.status === "held" ? known.number : null
 }
 
-/** Lets a number go whose days of grace are over; else the rent is asked for again a day later. */
+/** Releases a number after its grace period; until then the rent is charged again a day later. */
 async function scheduleAfterRefusal(
   ports: Pick<Ports, "clock" | "runner">,
   companyId: CompanyId,
@@ -99,7 +96,7 @@ async function scheduleAfterRefusal(
   return { result: "done" }
 }
 
-/** Charges a month, once; null where it is charged, else why not. */
+/** Charges a month once; null if it is charged, else the refusal code. */
 async function chargeRent(
   ports: Pick<Ports, "clock" | "storeRefusal" | "projector" | "readAll" | "runner" | "store">,
   companyId: CompanyId,
@@ -118,7 +115,7 @@ async function chargeRent(
     servedFrom: now > dueAt ? dueAt : null,
   })
   const refused = await chargeOnce(ports, companyId, named, charge, cause)
-  // That a deleted company pays nothing is said by its deletion.
+  // The deletion itself already records why a deleted company pays nothing.
   if (refused !== null && refused.code !== "ledger_closed") ports.storeRefusal(companyId, refused)
   return refused?.code ?? null
 }

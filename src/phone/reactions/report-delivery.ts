@@ -1,4 +1,3 @@
-/** The carrier's later word on a text it took: only the status changes, unless it overtook the yes. */
 import { recipientStreamOf } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { MessageId } from "../../../domain/phone/ids.ts"
@@ -6,14 +5,14 @@ import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { paidText, textReference } from "../send-text.ts"
 
-/** What a carrier says of a text later on. */
+/** The carrier's final status of a text that it accepted. */
 export interface DeliveryReport {
   readonly carrierId: string
-  /** Null where it was delivered. */
+  /** Null if it was delivered. */
   readonly errorCode: string | null
 }
 
-/** Records that a text was delivered or was not, and ends its charge. */
+/** Records whether a text was delivered, and settles its charge. */
 export async function reportDelivery(
   ports: Ports,
   of: { readonly companyId: CompanyId; readonly to: string; readonly messageId: MessageId },

@@ -1,4 +1,3 @@
-/** Tells the owners that the rent of a number was refused: on the first, seventh and thirteenth day of grace. */
 import { z } from "zod"
 import { formatMoney } from "../../../domain/kernel/money.ts"
 import { phoneStreamOf } from "../../../domain/phone/aggregates.ts"
@@ -18,17 +17,16 @@ import { reaction } from "../../frame/effects/reaction.ts"
 import { idSchema } from "../../frame/kernel/schema.ts"
 
 const DAY_MS = 24 * 3_600_000
-/** So long after the refusal. */
+/** Days 1, 7 and 13 of the grace period, as milliseconds after the refusal. */
 const NOTICE_DELAYS_MS = [0, 6 * DAY_MS, 12 * DAY_MS]
 
-/** Why rent is refused, and what helps. */
 const REFUSAL_REASONS: Readonly<Record<string, string>> = {
-  payment_required: "the funds are used up: add funds",
-  spend_limit_reached: "a spending limit is used up: raise it, or wait until it starts anew",
-  account_locked: "the account is locked for a missed payment: pay it",
+  payment_required: "the funds are used up. Add funds",
+  spend_limit_reached: "a spending limit is used up. Raise it, or wait until it resets",
+  account_locked: "your account is locked because a payment failed. Pay it",
 }
 
-/** Sends the email of a number whose rent was refused. */
+/** Emails the owners of a number whose rent was refused. */
 export const sendRentNotice = reaction({
   kind: "send-rent-notice",
   payload: z.object({
@@ -55,11 +53,11 @@ export const sendRentNotice = reaction({
     const { companyId } = work
     const { numberId, since, at: dueAt, code } = work.payload
     if (ports.clock.now() < dueAt) return { result: "later", dueAt }
-    const behind = await waitForPeopleReadModels(ports, work)
-    if (behind !== null) return behind
+    const notReady = await waitForPeopleReadModels(ports, work)
+    if (notReady !== null) return notReady
     const view = (state: Parameters<typeof numberOrderOf>[0]) => numberOrderOf(state, numberId)
     const known = await ports.runner.readLatest(phoneStreamOf(companyId), view)
-    // It is paid by now, or gone.
+    // The rent was paid, or the number was released.
     if (known?.status !== "held" || known.number.refusedSince !== since) return { result: "done" }
     const number = await ports.sealing.unseal(companyId, known.number.number)
     if (number === null) return { result: "done" }
@@ -69,17 +67,17 @@ export const sendRentNotice = reaction({
     const company = await companyName(ports, companyId)
     const until = formatUtc(since + RENT_GRACE_MS)
     const lines = [
-      `The rent of ${number} could not be charged.`,
+      `We could not charge the rent of ${number}.`,
       "",
       `Company: ${company}`,
-      `Rent a month: ${formatMoney(unitPriceMicros)}`,
+      `Monthly rent: ${formatMoney(unitPriceMicros)}`,
       `Refused since: ${formatUtc(since)}, because ${REFUSAL_REASONS[code] ?? code}`,
       "",
-      "Until it is paid no text goes out from this number. Texts still come in; calls do as far as they can be paid.",
-      `It is asked for again each day. If it is not paid by ${until} the number is gone for good.`,
+      "Until the rent is paid, this number cannot send texts. It still receives texts, and calls that can be paid.",
+      `We try to charge it again each day. If it is not paid by ${until}, the number is released for good.`,
     ]
     const subject = toSingleLine(
-      `${company}: ${number} is let go on ${until} unless its rent is paid`,
+      `${company}: ${number} will be released on ${until} unless its rent is paid`,
     )
     const text = lines.map(toSingleLine).join("\n")
     return mailPeople(ports, work, owners, { subject, text, about: null })

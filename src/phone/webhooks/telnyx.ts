@@ -1,7 +1,4 @@
-/**
- * What Telnyx calls back. Nothing is kept before it is decided: an event becomes commands, and whatever
- * could not be stored is answered so that it is told again.
- */
+/** Telnyx webhooks: an event becomes commands before it is acknowledged; otherwise Telnyx sends it again. */
 import type { CarrierEvent } from "../../../adapters/providers/carrier/port.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -20,13 +17,11 @@ import type { Cause } from "../../frame/kernel/envelope.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
 import { paidText, textReference } from "../send-text.ts"
 
-/** News of a text. */
 type TextUpdate = Extract<CarrierEvent, { readonly type: "text_news" }>
 
-/** Whoever tells waits for two seconds. */
+/** Telnyx waits 2 s for an answer. */
 const READ_MODELS_WAIT_MS = 1_500
 
-/** What every address of it has in common. */
 const webhookHandlers: Omit<WebhookSpec<CarrierEvent>, "provider" | "url"> = {
   verify: async (ports, raw, sent) => {
     const call = { target: sent.target, header: (name: string) => headerValue(sent, name), raw }
@@ -61,7 +56,6 @@ const webhookHandlers: Omit<WebhookSpec<CarrierEvent>, "provider" | "url"> = {
   },
 }
 
-/** Whose an event is, by what the read models know now. */
 async function findCompanyOfEvent(
   ports: Pick<Ports, "readAll">,
   event: CarrierEvent,
@@ -76,29 +70,24 @@ async function findCompanyOfEvent(
   }
 }
 
-/**
- * Whose an event is. A number and a text may be a second old: what nobody knows is looked for again once
- * the read models have taken everything up to now.
- *
- * @throws Unavailable where they have not in time: whoever tells must come again
- */
+/** Looks a company up again once the read models have caught up. @throws Unavailable if they do not in time */
 async function findCompanyCaughtUp(
   ports: Pick<Ports, "projector" | "store">,
   event: CarrierEvent,
-  look: () => Promise<CompanyId | null>,
+  findCompanyId: () => Promise<CompanyId | null>,
 ): Promise<CompanyId | null> {
-  const known = await look()
+  const known = await findCompanyId()
   if (known !== null || event.type === "order_news") return known
   const head = await ports.store.head()
-  const isThere = await ports.projector.waitUntilWritten(head, READ_MODELS_WAIT_MS, [
+  const isCaughtUp = await ports.projector.waitUntilWritten(head, READ_MODELS_WAIT_MS, [
     "numbers",
     "messages",
   ])
-  if (!isThere) throw new Unavailable("the read models of texts are behind")
-  return look()
+  if (!isCaughtUp) throw new Unavailable("the read models of texts are behind")
+  return findCompanyId()
 }
 
-/** Texts that come in and whatever has no address of its own; and the news of each text that went out. */
+/** Webhooks for incoming texts and events without an own address, and for the status of each outgoing text. */
 export const telnyxTextWebhooks = [
   webhook<CarrierEvent>({ provider: "telnyx", url: "/carriers/telnyx/texts", ...webhookHandlers }),
   webhook<CarrierEvent>({
@@ -108,23 +97,23 @@ export const telnyxTextWebhooks = [
   }),
 ]
 
-/** Whose text it is; null where it is nobody's, or did not go from and to these numbers. */
+/** The company of an outgoing text; null if none has it, or its numbers differ from these. */
 async function findCompanyOfText(
   { readAll }: Pick<Ports, "readAll">,
   { textId, from, to }: TextUpdate,
 ): Promise<CompanyId | null> {
   const messageId = parseMessageId(textId)
   if (messageId === null) return null
-  // Its number is its company's, mostly still; a text of a number that was let go is looked for by its id.
+  // A text of a released number is found by its id instead.
   const holder = await findHolderOfNumber(readAll, from)
   const companyId = holder?.company_id ?? (await findMessage(readAll, messageId))?.company_id
   if (companyId === undefined) return null
   const sent = await findCompanyMessage(readAll, companyId, messageId)
-  const isIt = sent?.direction === "out" && sent.from_number === from && sent.to_number === to
-  return isIt ? companyId : null
+  const isSameText = sent?.direction === "out" && sent.from_number === from && sent.to_number === to
+  return isSameText ? companyId : null
 }
 
-/** Records the news, and ends the text's charge where they end it. */
+/** Records a status change, and settles the text's charge if the status is final. */
 async function applyTextUpdate(
   ports: Ports,
   companyId: CompanyId,
@@ -134,20 +123,20 @@ async function applyTextUpdate(
   const messageId = parseMessageId(textId)
   if (messageId === null) return
   const { carrierId } = status
-  const place = async () => {
+  const locate = async () => {
     const tag = await ports.sealing.tag(companyId, to)
     return { tag, at: textReference(recipientStreamOf(companyId, tag), messageId) }
   }
   if (status.answer === "accepted") {
-    const { at } = await place()
+    const { at } = await locate()
     const command = { type: "AcceptText" as const, messageId, carrierId }
     await paidText.conclude(ports, companyId, at, command, cause)
     return
   }
   const errorCode = status.answer === "undelivered" ? status.errorCode : null
   if (errorCode === "opted_out") {
-    // A text that the carrier had not accepted yet is refunded; one that it had ends by this news.
-    const { tag, at } = await place()
+    // A text that the carrier had not accepted is refunded; an accepted one is settled by this report.
+    const { tag, at } = await locate()
     const phone = await ports.sealing.seal(companyId, tag, to)
     const command = { type: "RecordCarrierOptOut" as const, messageId, phone }
     await paidText.conclude(ports, companyId, at, command, cause)

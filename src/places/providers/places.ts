@@ -1,4 +1,3 @@
-/** Who is asked for addresses: Google or Photon as the settings choose, else the built-in ones. */
 import {
   PLACES_SIMULATOR,
   openSimulatedPlaces,
@@ -15,21 +14,20 @@ declare module "../../frame/ports.ts" {
 
 const CHOOSING = ["PLACES_GOOGLE_KEY", "PLACES_PHOTON_URL"] as const
 
-/** Looks addresses up. */
+/** Provides addresses: Google or Photon if a setting chooses one, otherwise the simulator. */
 export const placesProvider: Provider = {
   from: import.meta.url,
   name: "places",
   chosenBy: (given) => CHOOSING.find((name) => given[name] !== undefined) ?? null,
   simulator: PLACES_SIMULATOR,
   open: async (outside) => {
-    const read = outside.settings(placesSettings)
-    const { PLACES_GOOGLE_KEY: key, PLACES_PHOTON_URL: url } = read
-    const found = await openChosenPlaces(outside, key, url)
-    return { places: outside.withFailurePoints(found, "findAddress") }
+    const settings = outside.settings(placesSettings)
+    const { PLACES_GOOGLE_KEY: key, PLACES_PHOTON_URL: url } = settings
+    const places = await openChosenPlaces(outside, key, url)
+    return { places: outside.withFailurePoints(places, "findAddress") }
   },
 }
 
-/** A provider's module is loaded where it is chosen. */
 async function openChosenPlaces(
   outside: ProviderContext,
   key: string | undefined,

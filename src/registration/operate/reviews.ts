@@ -1,4 +1,3 @@
-/** What an operator says of a registration in the carriers' place, or gives back for a company. */
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseNumberId } from "../../../domain/phone/ids.ts"
@@ -18,16 +17,15 @@ import { sealReasons } from "../review-reasons.ts"
 import { readRegistrationStatus } from "../registration-status.ts"
 import { checkPartStatus } from "../reactions/check-part.ts"
 
-const NOT_THERE =
-  "The carriers have nothing of this part that they could answer: it was not sent, or is on its way."
+const NOT_WAITING =
+  "This part is not waiting for the carriers: it was not sent, or has not reached them."
 
 const answer = operation({
   name: "registration answer",
-  summary:
-    "answer a registration in the carriers' place, or as they told you outside of this program",
+  summary: "record the carriers' answer to a registration",
   notes: [
-    "PART is business, campaign, or number: and a number's id.",
-    "What --reason says the company is told, unless it is approved.",
+    "PART is business, campaign, or number: followed by a number's id.",
+    "The company sees --reason unless the outcome is approved.",
   ],
   example: "registration answer business approved --company acme --reason verified",
   changes: true,
@@ -40,23 +38,23 @@ const answer = operation({
       .meta({ description: "business, campaign, or number:num_…", argument: "PART" }),
     outcome: z
       .enum(["approved", "rejected", "action-needed"])
-      .meta({ description: "what they say", argument: "OUTCOME" }),
+      .meta({ description: "the carriers' answer", argument: "OUTCOME" }),
   }),
   run: async ({ ports, cause }, { company: named, part, outcome }) => {
     const companyId = await findCompany(ports, named)
     const verdict: ReviewVerdict = outcome === "action-needed" ? "action_needed" : outcome
-    // An approval has nothing that anybody is to do.
-    const said = verdict === "approved" || cause.reason === null ? [] : [cause.reason]
-    const reasons = await sealReasons(ports, companyId, said)
+    // An approval needs no reasons.
+    const reviewReasons = verdict === "approved" || cause.reason === null ? [] : [cause.reason]
+    const reasons = await sealReasons(ports, companyId, reviewReasons)
     const command = await commandFor(ports, companyId, part, { verdict, reasons })
-    // What carriers said is sealed with the fact, and stands nowhere else.
-    const why = verdict === "approved" ? cause : { ...cause, reason: null }
-    const done = await ports.runner.execute(registrationStreamOf(companyId), command, why)
-    if (!done.accepted) throw new OperatorRefused("conflict", NOT_THERE)
+    // The reasons are sealed in the fact, so the cause must not repeat them in clear text.
+    const storedCause = verdict === "approved" ? cause : { ...cause, reason: null }
+    const done = await ports.runner.execute(registrationStreamOf(companyId), command, storedCause)
+    if (!done.accepted) throw new OperatorRefused("conflict", NOT_WAITING)
     const { overall, parts } = await readRegistrationStatus(ports, companyId)
-    const now = parts.find((one) => one.part === part)
-    if (now?.status !== verdict) throw new OperatorRefused("conflict", NOT_THERE)
-    return { companyId, part, status: now.status, overall, changed: done.facts.length > 0 }
+    const current = parts.find((one) => one.part === part)
+    if (current?.status !== verdict) throw new OperatorRefused("conflict", NOT_WAITING)
+    return { companyId, part, status: current.status, overall, changed: done.facts.length > 0 }
   },
 })
 
@@ -64,29 +62,29 @@ async function commandFor(
   ports: Pick<Ports, "carrier" | "runner" | "sealing">,
   companyId: CompanyId,
   part: string,
-  said: Pick<Extract<RegistrationCommand, { type: "ReviewPart" }>, "verdict" | "reasons">,
+  reviewReasons: Pick<Extract<RegistrationCommand, { type: "ReviewPart" }>, "verdict" | "reasons">,
 ): Promise<RegistrationCommand> {
   if (part === "business" || part === "campaign") {
     const { submissionId } = await ports.runner.readLatest(
       registrationStreamOf(companyId),
       (state) => partStateOf(state, part),
     )
-    if (submissionId === null) throw new OperatorRefused("conflict", NOT_THERE)
-    return { type: "ReviewPart", submissionId, ...said }
+    if (submissionId === null) throw new OperatorRefused("conflict", NOT_WAITING)
+    return { type: "ReviewPart", submissionId, ...reviewReasons }
   }
   const numberId = parseNumberId(part.slice("number:".length))
   const { parts } = await readRegistrationStatus(ports, companyId)
   if (numberId === null || parts.every((one) => one.part !== part)) {
-    const message = "No number of this id is part of the company's registration."
+    const message = "The company's registration has no number with this id."
     throw new OperatorRefused("not_found", message)
   }
-  return { type: "ReviewNumber", numberId, ...said }
+  return { type: "ReviewNumber", numberId, ...reviewReasons }
 }
 
 const code = operation({
   name: "registration code",
-  summary: "give back the code that the registry texted to a sole proprietor",
-  notes: ["It is of use for 24 hours from when the business was sent."],
+  summary: "confirm the code that the registry texted to a sole proprietor",
+  notes: ["The code is valid for 24 hours after the business was sent."],
   example: "registration code 123456 --company acme",
   changes: true,
   input: z.object({
@@ -103,10 +101,13 @@ const code = operation({
       (state) => partStateOf(state, "business"),
     )
     if (submissionId === null || carrierRef === null) {
-      throw new OperatorRefused("conflict", NOT_THERE)
+      throw new OperatorRefused("conflict", NOT_WAITING)
     }
-    if (!(await isRight(ports, carrierRef, pin))) {
-      throw new OperatorRefused("conflict", "The registry does not take this code.")
+    if (!(await verifyCode(ports, carrierRef, pin))) {
+      throw new OperatorRefused(
+        "conflict",
+        "The registry rejected this code. Check the digits of the text.",
+      )
     }
     await checkPartStatus(ports, { companyId, submissionId }, cause)
     const { parts } = await readRegistrationStatus(ports, companyId)
@@ -114,7 +115,7 @@ const code = operation({
   },
 })
 
-async function isRight(
+async function verifyCode(
   ports: Pick<Ports, "pacer" | "registry">,
   businessRef: string,
   pin: string,
@@ -127,9 +128,9 @@ async function isRight(
     )
   } catch (error) {
     if (!isProviderError(error)) throw error
-    throw new OperatorRefused("unavailable", `${error.message}; try it again.`)
+    throw new OperatorRefused("unavailable", `${error.message}. Try again.`)
   }
 }
 
-/** Operations on registrations. */
+/** The operations on registrations. */
 export const registrationOperations: readonly AdminOperation[] = [answer, code]

@@ -1,24 +1,19 @@
-/** At which host names companies' pages are served, as this process has them in its memory. */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { listSitesWithHostname } from "../../../projections/registration/page-sites.ts"
 import { periodicDaemon } from "../../frame/daemon.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
 
-/** A company's pages. */
+/** The company and slug of a site. */
 export interface HostedSite {
   readonly companyId: CompanyId
   readonly slug: string
 }
 
-/** Which pages are at a host name: strangers choose it with every request, so it is known from memory. */
+/** Finds pages by host name, from memory, because any visitor can send any host name. */
 export interface PageHosts {
-  /**
-   * The pages at a host name; null where there are none. It has to lead here by an app address of the same
-   * company: whoever but names a host of another's is served nothing at it.
-   */
+  /** The pages at a host name, which must be an app address of the same company; null if there are none. */
   readonly find: (host: string) => HostedSite | null
-  /** Reads all of them again. */
   readonly refresh: () => Promise<void>
 }
 
@@ -28,10 +23,10 @@ declare module "../../frame/ports.ts" {
   }
 }
 
-/** What was changed is known after so long, milliseconds, wherever it was. */
+/** Changes by any process take effect after this time. */
 const REFRESH_INTERVAL_MS = 1_000
 
-/** Keeps the list. */
+/** Provides the list of hosted pages. */
 export const pageHostsProvider: Provider = {
   from: import.meta.url,
   name: "pages of texting registration",
@@ -40,31 +35,31 @@ export const pageHostsProvider: Provider = {
 }
 
 function openPageHosts(ports: () => Pick<Ports, "readAll" | "hostnames">): PageHosts {
-  let known: ReadonlyMap<string, HostedSite> = new Map()
-  // Several companies may name one host: it is of that one to which it leads.
-  const nameOf = (host: string, companyId: CompanyId) => `${companyId} ${host}`
+  let sites: ReadonlyMap<string, HostedSite> = new Map()
+  // Multiple companies may save the same host; only the company to which it points gets it.
+  const keyOf = (host: string, companyId: CompanyId) => `${companyId} ${host}`
   return {
     find: (host) => {
-      if (known.size === 0) return null
-      const led = ports().hostnames.find(host)
-      return led === null ? null : (known.get(nameOf(host, led.companyId)) ?? null)
+      if (sites.size === 0) return null
+      const address = ports().hostnames.find(host)
+      return address === null ? null : (sites.get(keyOf(host, address.companyId)) ?? null)
     },
     refresh: async () => {
       const rows = await listSitesWithHostname(ports().readAll)
-      known = new Map(
+      sites = new Map(
         rows.flatMap(({ hostname, company_id: companyId, slug }) =>
-          hostname === null ? [] : [[nameOf(hostname, companyId), { companyId, slug }]],
+          hostname === null ? [] : [[keyOf(hostname, companyId), { companyId, slug }]],
         ),
       )
     },
   }
 }
 
-/** Keeps the list as the read model is. */
+/** Reloads the list from the read model. */
 export const pageHostsRefresher = periodicDaemon({
-  displayName: "the list of companies' pages",
+  displayName: "the list of hosted pages",
   intervalMs: REFRESH_INTERVAL_MS,
-  // What was known goes on being served.
-  failureMessage: "the list of companies' pages could not be read",
+  // The former list stays in use.
+  failureMessage: "the list of hosted pages could not be read",
   createTask: (ports) => () => ports.pageHosts.refresh(),
 })

@@ -1,7 +1,3 @@
-/**
- * The registry: the built-in one, or Telnyx where a key of it is set; then the built-in one still takes what
- * is sent in test mode.
- */
 import {
   openSimulatedRegistry,
   REGISTRATION_SIMULATOR,
@@ -17,7 +13,7 @@ declare module "../../frame/ports.ts" {
   }
 }
 
-/** Has businesses, campaigns and numbers reviewed. */
+/** Provides the registry: Telnyx if `TELNYX_KEY` is set, and the simulator for test mode. */
 export const registryProvider: Provider = {
   from: import.meta.url,
   name: "registry",
@@ -29,17 +25,16 @@ export const registryProvider: Provider = {
   },
 }
 
-/** The built-in registry alone, or with Telnyx, which is loaded where it is chosen. */
 async function chooseRegistry(
   outside: ProviderContext,
   ports: () => Pick<Ports, "baseUrl">,
-  builtIn: Registry,
+  simulator: Registry,
 ): Promise<Registry> {
   const account = telnyxAccount(outside, ports)
-  if (account === null) return builtIn
+  if (account === null) return simulator
   const [{ openTelnyxRegistry }, { combineRegistries }] = await Promise.all([
     import("../../../adapters/providers/registry/telnyx.ts"),
     import("../../../adapters/providers/registry/simulator.ts"),
   ])
-  return combineRegistries(builtIn, openTelnyxRegistry(account))
+  return combineRegistries(simulator, openTelnyxRegistry(account))
 }

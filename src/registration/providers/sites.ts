@@ -1,4 +1,3 @@
-/** Reads companies' own pages as carriers do: from public addresses alone, whatever a company names. */
 import type { SiteReader } from "../../../adapters/providers/sites/port.ts"
 import { openPublicSites } from "../../../adapters/providers/sites/public-sites.ts"
 import type { Provider } from "../../frame/provider.ts"
@@ -9,7 +8,7 @@ declare module "../../frame/ports.ts" {
   }
 }
 
-/** Reads pages. What is served from here is looked at in this process, and never by way of the network. */
+/** Reads companies' own pages from public addresses only; pages that we host are read in this process. */
 export const siteReaderProvider: Provider = {
   from: import.meta.url,
   name: "sites",

@@ -1,7 +1,3 @@
-/**
- * Asking how something stands that carriers review: more and more seldom while it waits, and once a day from
- * then on, for they may take an approval back months later. What they call back makes it be asked at once.
- */
 import { z } from "zod"
 import {
   withProviderTimeout,
@@ -24,10 +20,10 @@ import { nextReviewCheckAt } from "./next-review-check.ts"
 import { recordReview } from "./record-review.ts"
 
 const FIRST_CHECK_AFTER_MS = 60_000
-/** Whoever tells that something is new waits for two seconds. */
+/** Telnyx waits 2 s for an answer to its webhook. */
 const NOTIFIED_CHECK_TIMEOUT_MS = 1_500
 
-/** Follows what was sent. */
+/** Checks a submission's review: ever less often, then daily, because carriers may withdraw an approval. */
 export const checkPart = reaction({
   kind: "check-part",
   payload: z.object({ submissionId: idSchema(parseSubmissionId), reachedAt: z.number() }),
@@ -46,14 +42,14 @@ export const checkPart = reaction({
   perform: async (ports, work) => {
     const { companyId, payload } = work
     const { submissionId, reachedAt } = payload
-    const asked = await findSubmissionToCheck(ports, companyId, submissionId)
-    // Something else was sent since, or nobody is left to ask for.
-    if (asked === null) return { result: "done" }
+    const reference = await findSubmissionToCheck(ports, companyId, submissionId)
+    // The submission was superseded, or the company was erased.
+    if (reference === null) return { result: "done" }
     try {
       const answer = await withProviderTimeout(
         ports.pacer,
         "the registry",
-        ports.registry.checkStatus(asked),
+        ports.registry.checkStatus(reference),
       )
       if (answer.answer === "taken") {
         const cause = causedBy(`check-part ${submissionId}`)
@@ -69,9 +65,9 @@ export const checkPart = reaction({
       if (!isProviderError(error)) throw error
       return retryWithBackoff(work, error.message)
     }
-    // What is tested nobody takes back.
+    // Test approvals are never withdrawn.
     const isOver =
-      asked.isTest && (await readPartStatus(ports, companyId, submissionId)) !== "waiting"
+      reference.isTest && (await readPartStatus(ports, companyId, submissionId)) !== "waiting"
     if (isOver) return { result: "done" }
     return { result: "later", dueAt: nextReviewCheckAt(ports.clock, reachedAt) }
   },
@@ -88,16 +84,16 @@ async function readPartStatus(
   )
 }
 
-/** Asks now how something stands, because the registry says that it is new; else it is followed as before. */
+/** Checks a submission immediately, after the registry reported a change; otherwise the scheduled checks do. */
 export async function checkPartStatus(
   ports: Pick<Ports, "pacer" | "registry" | "runner" | "sealing">,
   { companyId, submissionId }: { readonly companyId: CompanyId; readonly submissionId: string },
   cause: Cause,
 ): Promise<void> {
   const id = parseSubmissionId(submissionId)
-  const asked = id === null ? null : await findSubmissionToCheck(ports, companyId, id)
-  if (id === null || asked === null) return
-  const answer = ports.registry.checkStatus(asked)
+  const reference = id === null ? null : await findSubmissionToCheck(ports, companyId, id)
+  if (id === null || reference === null) return
+  const answer = ports.registry.checkStatus(reference)
   const known = await providerResultOrNull(
     ports.pacer,
     "the registry",

@@ -1,4 +1,3 @@
-/** Recording what carriers say of something that they have. */
 import type { Review } from "../../../adapters/providers/registry/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { registrationStreamOf } from "../../../domain/registration/aggregates.ts"
@@ -10,20 +9,19 @@ import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { sealReasons } from "../review-reasons.ts"
 
-/** What it is about: something that was sent, or a number. */
 type ReviewSubject =
   Pick<ReviewPart, "type" | "submissionId"> | Pick<ReviewNumber, "type" | "numberId">
 
-/** Records a review; of one that waits there is nothing to record. */
+/** Records the answer of a review; a review that is still waiting records nothing. */
 export async function recordReview(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
-  reviewed: ReviewSubject,
+  subject: ReviewSubject,
   review: Review,
   cause: Cause,
 ): Promise<void> {
   if (review.answer === "waiting") return
   const reasons = await sealReasons(ports, companyId, review.reasons)
-  const answer = { ...reviewed, verdict: review.answer, reasons }
+  const answer = { ...subject, verdict: review.answer, reasons }
   await ports.runner.execute(registrationStreamOf(companyId), answer, cause)
 }

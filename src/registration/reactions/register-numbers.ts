@@ -1,7 +1,3 @@
-/**
- * Having the numbers of a campaign registered: local ones join it once it is approved, toll-free ones are
- * verified on their own, from when it was sent. They can text once it is approved and they are.
- */
 import { z } from "zod"
 import type { NumberRegistration } from "../../../adapters/providers/registry/port.ts"
 import {
@@ -34,14 +30,14 @@ import { reviewedBusiness, reviewedCampaign } from "../submissions.ts"
 import { nextReviewCheckAt } from "./next-review-check.ts"
 import { recordReview } from "./record-review.ts"
 
-/** Whoever tells that something is new waits for two seconds. */
+/** Telnyx waits 2 s for an answer to its webhook. */
 const NOTIFIED_CHECK_TIMEOUT_MS = 1_500
 
-/** Has numbers registered. */
+/** Registers numbers: local ones join the approved campaign, toll-free ones are verified once it is sent. */
 export const registerNumbers = reaction({
   kind: "register-numbers",
   payload: z.object({
-    /** Null for all that the company holds. */
+    /** Null for all of the company's numbers. */
     numberId: idSchema(parseNumberId).nullable(),
     begunAt: z.number(),
   }),
@@ -52,7 +48,7 @@ export const registerNumbers = reaction({
       part === "campaign" && verdict === "approved"
         ? [allNumbersJob(`${submissionId}:${at}`, at)]
         : [],
-    // Of a number that carriers refused this is the correction.
+    // A corrected campaign also corrects its rejected numbers.
     CampaignSaved: ({ at }, { companyId }) => [allNumbersJob(`${companyId}:${at}`, at)],
     NumberAdded: ({ numberId, sms, at }) =>
       sms ? [{ name: numberId, payload: { numberId, begunAt: at }, dueAt: at }] : [],
@@ -68,14 +64,14 @@ export const registerNumbers = reaction({
     let unknown: string | null = null
     for (const number of await findUnregisteredNumbers(ports, companyId, payload.numberId)) {
       try {
-        const asked = ports.registry.registerNumber(number)
-        const review = await withProviderTimeout(ports.pacer, "the registry", asked)
+        const registration = ports.registry.registerNumber(number)
+        const review = await withProviderTimeout(ports.pacer, "the registry", registration)
         await recordReview(ports, companyId, answerCommandFor(number), review, cause)
         if (review.answer !== "approved") isOver = false
       } catch (error) {
         if (!isProviderError(error)) throw error
         if (error instanceof ProviderUnavailable) return retryWithBackoff(work, error.message)
-        // An unknown outcome is about this number alone.
+        // An unknown outcome affects only this number; the others continue.
         unknown = error.message
       }
     }
@@ -94,7 +90,6 @@ const allNumbersJob = (name: string, at: number) => ({
 const answerCommandFor = ({ numberId }: { readonly numberId: NumberId }) =>
   ({ type: "ReviewNumber", numberId }) as const
 
-/** The numbers that are to be registered by now, and are not approved. */
 async function findUnregisteredNumbers(
   ports: Pick<Ports, "baseUrl" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -113,11 +108,11 @@ async function findUnregisteredNumbers(
   if (status !== "approved" && status !== "waiting") return []
   const business = reviewedBusiness(ready.business)
   const campaign = await reviewedCampaign(ports, companyId, ready, saved)
-  const made = held.map(async (one) => {
+  const registrations = held.map(async (one) => {
     const part = view.parts.find((shown) => shown.part === `number:${one.numberId}`)
-    const isMeant = numberId === null || numberId === one.numberId
-    const isSoon = status === "approved" || one.kind === "toll_free"
-    if (part === undefined || part.status === "approved" || !isMeant || !isSoon) return null
+    const isRequested = numberId === null || numberId === one.numberId
+    const isDue = status === "approved" || one.kind === "toll_free"
+    if (part === undefined || part.status === "approved" || !isRequested || !isDue) return null
     const number = await ports.sealing.unseal(companyId, one.number)
     if (number === null) return null
     const isTest = saved.testMode || one.test
@@ -132,21 +127,21 @@ async function findUnregisteredNumbers(
       campaign,
     }
   })
-  return (await Promise.all(made)).filter((one) => one !== null)
+  return (await Promise.all(registrations)).filter((one) => one !== null)
 }
 
-/** Asks now how a company's numbers stand, because the registry says that something is new of them. */
+/** Checks a company's numbers immediately, after the registry reported a change. */
 export async function checkNumberStatuses(
   ports: Pick<Ports, "baseUrl" | "pacer" | "registry" | "runner" | "sealing">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<void> {
   for (const number of await findUnregisteredNumbers(ports, companyId, null)) {
-    const asked = ports.registry.registerNumber(number)
+    const registration = ports.registry.registerNumber(number)
     const review = await providerResultOrNull(
       ports.pacer,
       "the registry",
-      asked,
+      registration,
       NOTIFIED_CHECK_TIMEOUT_MS,
     )
     if (review !== null)

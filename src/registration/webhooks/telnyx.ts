@@ -1,7 +1,4 @@
-/**
- * What Telnyx calls back about registrations. Nothing that it says is taken for true: it says what is to be
- * asked about.
- */
+/** Telnyx webhooks for registrations. Their content is not trusted: it only triggers a status check. */
 import type { RegistryEvent } from "../../../adapters/providers/registry/port.ts"
 import { parseCompanyId } from "../../../domain/kernel/ids.ts"
 import { parseSubmissionId } from "../../../domain/registration/ids.ts"
@@ -11,7 +8,6 @@ import { webhook } from "../../frame/routes/declare/webhook.ts"
 import { checkPartStatus } from "../reactions/check-part.ts"
 import { checkNumberStatuses } from "../reactions/register-numbers.ts"
 
-/** What its addresses have in common. */
 const webhookHandlers: Omit<WebhookSpec<RegistryEvent>, "provider" | "url"> = {
   verify: async ({ registry, clock }, raw, sent) => {
     const call = { target: sent.target, header: (name: string) => headerValue(sent, name), raw }
@@ -31,7 +27,7 @@ const webhookHandlers: Omit<WebhookSpec<RegistryEvent>, "provider" | "url"> = {
   },
 }
 
-/** News of what was sent for review, with the numbers of a campaign; and of toll-free numbers. */
+/** Webhooks for submissions, including the numbers of a campaign, and for toll-free numbers. */
 export const registrationWebhooks = [
   webhook<RegistryEvent>({
     provider: "telnyxRegistration",

@@ -1,4 +1,3 @@
-/** Calls as an operator lists them, and what people do on those of the built-in carrier. */
 import { z } from "zod"
 import { parseCallId } from "../../../domain/voice/ids.ts"
 import type { OfferedCall } from "../../../domain/voice/call-state.ts"
@@ -21,7 +20,6 @@ import type { VoiceLeg } from "../../../adapters/providers/voice/port.ts"
 import { callMinutesOf } from "../../../domain/voice/call-minutes.ts"
 import type { Ports } from "../../frame/ports.ts"
 
-/** Who took the call was asked, and is so no more. */
 const legState = (
   { phase, acceptedLeg }: Pick<OfferedCall, "phase" | "acceptedLeg">,
   { leg, answeredAt, askedUntil, isDropped, goneAt }: OfferedCall["legs"][number],
@@ -32,66 +30,67 @@ const legState = (
 }
 
 const callId = z.string().meta({ description: "the call, by id", argument: "CALL_ID" })
-const leg = (usual: string) =>
+const leg = (defaultLeg: string) =>
   z
     .int()
     .min(0)
     .max(5)
     .optional()
-    .meta({ description: `whose phone, 0 for the caller's; default ${usual}`, takes: "leg" })
+    .meta({ description: `the phone, 0 for the caller's; default: ${defaultLeg}`, takes: "leg" })
 
-/** A call of an id that was typed. @throws OperatorRefused where there is none */
+/** Finds a call by the id that an operator typed. @throws OperatorRefused if it does not exist */
 async function findCallById(
   ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "store">,
   named: string,
-): Promise<{ readonly place: CallReference; readonly call: OfferedCall }> {
+): Promise<{ readonly reference: CallReference; readonly call: OfferedCall }> {
   await waitForOwnWrites(ports)
   const id = parseCallId(named)
   const row = id === null ? null : await findCallRow(ports.readAll, id)
-  const place = row === null ? null : { companyId: row.company_id, callId: row.call_id }
-  const call = place === null ? null : await readCall(ports, place)
-  if (place !== null && call !== null) return { place, call }
-  throw new OperatorRefused("not_found", `There is no call ${named}.`)
+  const reference = row === null ? null : { companyId: row.company_id, callId: row.call_id }
+  const call = reference === null ? null : await readCall(ports, reference)
+  if (reference !== null && call !== null) return { reference, call }
+  throw new OperatorRefused("not_found", `No call has the id ${named}.`)
 }
 
 type SimulatedAction = Parameters<AdminPorts["simulatedVoice"]["performAction"]>[1]
 
-/** Has somebody do something on a leg. @throws OperatorRefused where nobody can there */
+/** Simulates an action on legs of a call. @throws OperatorRefused if it is impossible on all of them */
 async function performAction(
   ports: Pick<AdminPorts, "projector" | "runner" | "simulatedVoice" | "store">,
-  { place, call }: Awaited<ReturnType<typeof findCallById>>,
+  { reference, call }: Awaited<ReturnType<typeof findCallById>>,
   legs: readonly number[],
-  deed: SimulatedAction,
+  action: SimulatedAction,
 ) {
-  const carrier = await requireSimulatedCall(ports, voiceLeg(place.companyId, call, 0))
-  let isDone = false
+  const carrier = await requireSimulatedCall(ports, voiceLeg(reference.companyId, call, 0))
+  let isPerformed = false
   for (const one of legs) {
-    isDone = (await carrier.performAction(voiceLeg(place.companyId, call, one), deed)) || isDone
+    isPerformed =
+      (await carrier.performAction(voiceLeg(reference.companyId, call, one), action)) || isPerformed
   }
-  if (!isDone) {
-    const shown = await describeCall(ports, place)
+  if (!isPerformed) {
+    const shown = await describeCall(ports, reference)
     const states = shown.legs.map((one) => `leg ${one.leg} is ${one.state}`)
     const named = states.length === 0 ? "no phone was called" : states.join(", ")
-    const message = `Nobody can do so on this call now: it is ${shown.phase}, and ${named}.`
+    const message = `This action is not possible now: the call is ${shown.phase}, and ${named}.`
     throw new OperatorRefused("conflict", message, { ...shown })
   }
   await waitForOwnWrites(ports)
-  return describeCall(ports, place)
+  return describeCall(ports, reference)
 }
 
-/** The first leg of which this holds, as a list of one. */
+/** The first active leg that satisfies a condition, as a list. */
 const firstLegWhere = (
   call: OfferedCall,
-  holds: (one: OfferedCall["legs"][number]) => boolean,
+  condition: (one: OfferedCall["legs"][number]) => boolean,
 ): readonly number[] =>
   call.legs
-    .filter((one) => isLegActive(one) && holds(one))
+    .filter((one) => isLegActive(one) && condition(one))
     .slice(0, 1)
     .map((one) => one.leg)
 
 const answer = operation({
   name: "call answer",
-  summary: "answer a phone that rings, at the built-in carrier",
+  summary: "answer a ringing phone of a simulated call",
   example: "call answer call_4Zb0x7 --leg 1",
   changes: true,
   input: z.object({ callId, leg: leg("the first that rings") }),
@@ -104,8 +103,8 @@ const answer = operation({
 
 const press = operation({
   name: "call press",
-  summary: "press keys on a phone, at the built-in carrier",
-  notes: ["1 takes the call where its number asks for that."],
+  summary: "press keys on a phone of a simulated call",
+  notes: ["1 accepts the call if the number screens calls."],
   example: "call press call_4Zb0x7 1",
   changes: true,
   input: z.object({
@@ -128,7 +127,7 @@ const press = operation({
 
 const hangUp = operation({
   name: "call hang-up",
-  summary: "hang a phone up, at the built-in carrier",
+  summary: "hang up a phone of a simulated call",
   example: "call hang-up call_4Zb0x7 --leg 1",
   changes: true,
   input: z.object({ callId, leg: leg("the caller's") }),
@@ -138,8 +137,8 @@ const hangUp = operation({
 
 const say = operation({
   name: "call say",
-  summary: "let everybody hear to the end what they are told, at the built-in carrier",
-  notes: ["That is the notice of a recording, or the greeting of a voicemail."],
+  summary: "finish the announcement on a simulated call",
+  notes: ["The announcement is the recording notice or the voicemail greeting."],
   example: "call say call_4Zb0x7",
   changes: true,
   input: z.object({ callId }),
@@ -152,8 +151,8 @@ const say = operation({
 
 const list = operation({
   name: "call list",
-  summary: "list a company's calls, the newest last",
-  notes: ["Times are UTC. Where there are more than are shown, they are the newest."],
+  summary: "list a company's calls, newest last",
+  notes: ["Times are UTC. If there are more than the limit, the newest are shown."],
   example: "call list --company acme --since 2026-11-25T12:00:00Z",
   input: z.object({
     company: companyInput,
@@ -168,7 +167,7 @@ const list = operation({
       companyId,
       since: since === undefined ? null : new Date(since),
       before: before === undefined ? null : new Date(before),
-      // One more than is shown says whether there are more.
+      // One extra row tells whether more exist.
       limit: limit + 1,
     })
     const calls = rows.slice(-limit).map((row) => ({
@@ -189,28 +188,26 @@ const list = operation({
   render: ({ calls, next }, page) => renderList(calls, next, page, "calls"),
 })
 
-/** Operations on calls. */
+/** The operations on calls. */
 export const phoneCallOperations: readonly AdminOperation[] = [list, answer, press, hangUp, say]
 
-/** The built-in carrier, where it has a call. @throws OperatorRefused where a real one does */
+/** The carrier simulator, if it has the call. @throws OperatorRefused if a real carrier has it */
 async function requireSimulatedCall(
   { simulatedVoice }: Pick<Ports, "simulatedVoice">,
   caller: VoiceLeg,
 ) {
   if (await simulatedVoice.isSimulatedLeg(caller)) return simulatedVoice
-  throw new OperatorRefused(
-    "conflict",
-    "A real carrier has this call: people say what happens to it.",
-  )
+  throw new OperatorRefused("conflict", "A real carrier has this call, so it cannot be simulated.")
 }
 
-/** How a call stands. @throws OperatorRefused where there is none */
-export async function describeCall(ports: Pick<Ports, "runner">, place: CallReference) {
-  const call = await readCall(ports, place)
-  if (call === null) throw new OperatorRefused("not_found", `There is no call ${place.callId}.`)
+/** Describes a call. @throws OperatorRefused if it does not exist */
+export async function describeCall(ports: Pick<Ports, "runner">, reference: CallReference) {
+  const call = await readCall(ports, reference)
+  if (call === null)
+    throw new OperatorRefused("not_found", `No call has the id ${reference.callId}.`)
   const { phase, outcome, reason, acceptedLeg, legs } = call
   return {
-    ...place,
+    ...reference,
     phase,
     outcome,
     reason,

@@ -1,4 +1,3 @@
-/** The carrier of calls: a real one as the settings choose, with the built-in one for test numbers. */
 import type { SimulatedVoiceCarrier } from "../../../adapters/providers/voice/simulator.ts"
 import { VOICE_SIMULATOR, openSimulatedVoice } from "../../../adapters/providers/voice/simulator.ts"
 import type { VoiceWebhooks, VoiceCarrier } from "../../../adapters/providers/voice/port.ts"
@@ -11,52 +10,51 @@ import { telnyxAccount } from "../../frame/telnyx-settings.ts"
 declare module "../../frame/ports.ts" {
   interface ProviderPorts {
     readonly voice: VoiceCarrier
-    /** The built-in carrier, for those who say what happens to its calls. */
+    /** The simulator, for operations that act on its calls. */
     readonly simulatedVoice: Pick<
       SimulatedVoiceCarrier,
       "simulateCall" | "performAction" | "isSimulatedLeg"
     >
-    /** What a real carrier calls back; null where there is none: then the built-in one has all calls. */
+    /** Webhooks of the real carrier; null if the simulator has all calls. */
     readonly voiceWebhooks: VoiceWebhooks | null
   }
 }
 
-/** Has calls come and go. */
+/** Provides the carrier of calls: Telnyx if it is configured, and the simulator for test numbers. */
 export const voiceProvider: Provider = {
   from: import.meta.url,
   name: "voice",
-  // Numbers have a connection then, to come by.
+  // Calls to numbers arrive over the Telnyx connection.
   chosenBy: (given) =>
     given["TELNYX_KEY"] === undefined || given["TELNYX_CONNECTION"] === undefined
       ? null
       : "TELNYX_CONNECTION",
   simulator: VOICE_SIMULATOR,
   open: async (outside, ports) => {
-    const builtIn = openSimulatedVoice(outside, async (event) => {
-      // What it needs is loaded for an event: to show settings this module is loaded alone.
+    const simulator = openSimulatedVoice(outside, async (event) => {
+      // `config show` loads this module, so the handler is imported only when an event comes.
       const { receiveCallEvent } = await import("../receive-call-event.ts")
       await receiveCallEvent(ports(), event, causedBy(newId("cmd")))
     })
-    const { simulateCall, performAction, isSimulatedLeg } = builtIn
+    const { simulateCall, performAction, isSimulatedLeg } = simulator
     const simulatedVoice = { simulateCall, performAction, isSimulatedLeg }
     const real = await openRealVoice(outside, ports)
     if (real === null) {
       return {
-        voice: outside.withFailurePoints<VoiceCarrier>(builtIn, "execute"),
+        voice: outside.withFailurePoints<VoiceCarrier>(simulator, "execute"),
         simulatedVoice,
         voiceWebhooks: null,
       }
     }
     const { combineVoiceCarriers } = await import("../../../adapters/providers/voice/simulator.ts")
     const voice = outside.withFailurePoints<VoiceCarrier>(
-      combineVoiceCarriers(builtIn, real),
+      combineVoiceCarriers(simulator, real),
       "execute",
     )
     return { voice, simulatedVoice, voiceWebhooks: real }
   },
 }
 
-/** The real carrier; null where none is chosen. Its module is loaded where it is. */
 async function openRealVoice(
   outside: ProviderContext,
   ports: () => Pick<Ports, "baseUrl" | "log">,

@@ -1,4 +1,3 @@
-/** What a call waits for has its time; and who says nothing of a call is asked. */
 import { z } from "zod"
 import {
   withProviderTimeout,
@@ -26,12 +25,12 @@ import type { CallReference } from "../call-stream.ts"
 import { readCall, executeCallCommand } from "../call-stream.ts"
 import { checkCallerLeg } from "../charge-call.ts"
 
-/** A call of which nothing was heard for so long is asked about; who talks is silent, and each minute is asked. */
+/** A call is checked after this time without an event; conversations are silent, so less often. */
 const SILENT_CHECK_MS = 30_000
 const TALKING_CHECK_MS = 60_000
-/** So long after the end it is asked when the caller went. */
+/** Time after a call's end at which the caller is assumed to have hung up. */
 const CHECK_AFTER_END_MS = 10 * 60_000
-/** No number rings more than five phones. */
+/** A number rings at most five phones; leg 0 is the caller. */
 const LEGS = [0, 1, 2, 3, 4, 5]
 
 const timerName = (callId: CallId, of: CallDeadlineName, leg: number) => `${callId}:${of}:${leg}`
@@ -50,7 +49,7 @@ function deadlineJobs(fact: CallEvent) {
   ]
 }
 
-/** Says that a deadline is over; the call knows whether it still stands. */
+/** Expires a deadline; the call ignores one that no longer applies. */
 export const callTimer = reaction({
   kind: "call-timer",
   payload: z.object({
@@ -76,17 +75,22 @@ export const callTimer = reaction({
   perform: async (ports, { companyId, name, payload: { callId, ...deadline } }) => {
     const { deadlineAt: dueAt } = deadline
     if (ports.clock.now() < dueAt) return { result: "later", dueAt }
-    const place = { companyId, callId }
+    const reference = { companyId, callId }
     const cause = causedBy(`call-timer ${name}`)
-    // The caller's leg may be open without anybody's having heard so: then nobody is hung up.
-    const call = deadline.of === "answer" ? await readCall(ports, place) : null
-    if (call !== null && call.endedAt === null) await checkCallerLeg(ports, place, call, cause)
-    await executeCallCommand(ports, place, { type: "ExpireDeadline", callId, ...deadline }, cause)
+    // The event that the caller's leg was answered may be lost; then the call must not be hung up.
+    const call = deadline.of === "answer" ? await readCall(ports, reference) : null
+    if (call !== null && call.endedAt === null) await checkCallerLeg(ports, reference, call, cause)
+    await executeCallCommand(
+      ports,
+      reference,
+      { type: "ExpireDeadline", callId, ...deadline },
+      cause,
+    )
     return { result: "done" }
   },
 })
 
-/** Asks the carrier about a call's legs, until it is over and known when the caller went. */
+/** Checks a call's legs with the carrier, until it has ended and the caller has hung up. */
 export const checkCall = reaction({
   kind: "check-call",
   payload: z.object({ callId: idSchema(parseCallId) }),
@@ -97,18 +101,18 @@ export const checkCall = reaction({
   },
   discard: "owed",
   perform: async (ports, { companyId, name, payload: { callId } }) => {
-    const place = { companyId, callId }
+    const reference = { companyId, callId }
     const cause = causedBy(`check-call ${name}`)
-    const known = await readCall(ports, place)
+    const known = await readCall(ports, reference)
     const now = ports.clock.now()
     if (known === null || isOver(known)) return { result: "done" }
-    const lookAt = known.lastAt + checkIntervalOf(known)
-    if (known.endedAt === null && lookAt > now) return { result: "later", dueAt: lookAt }
-    await checkLegs(ports, place, known, cause)
-    const after = await readCall(ports, place)
+    const checkAt = known.lastAt + checkIntervalOf(known)
+    if (known.endedAt === null && checkAt > now) return { result: "later", dueAt: checkAt }
+    await checkLegs(ports, reference, known, cause)
+    const after = await readCall(ports, reference)
     if (after === null || isOver(after)) return { result: "done" }
     if (after.endedAt !== null && now >= after.endedAt + CHECK_AFTER_END_MS) {
-      await executeCallCommand(ports, place, { type: "AssumeCallerHungUp", callId }, cause)
+      await executeCallCommand(ports, reference, { type: "AssumeCallerHungUp", callId }, cause)
       return { result: "done" }
     }
     return { result: "later", dueAt: now + checkIntervalOf(after) }
@@ -119,22 +123,22 @@ const checkIntervalOf = ({ phase }: OfferedCall) =>
   phase === "talking" ? TALKING_CHECK_MS : SILENT_CHECK_MS
 const isOver = ({ endedAt, goneAt }: OfferedCall) => endedAt !== null && goneAt !== null
 
-/** Asks about all legs, and hangs the caller up once more who is there though the call is over. */
+/** Checks all legs, and hangs up again if the caller is still connected after the end. */
 async function checkLegs(
   ports: Pick<Ports, "clock" | "log" | "pacer" | "runner" | "voice">,
-  place: CallReference,
+  reference: CallReference,
   call: OfferedCall,
   cause: Cause,
 ): Promise<void> {
-  const { companyId, callId } = place
-  const isThere = await checkCallerLeg(ports, place, call, cause)
-  if (isThere && call.endedAt !== null) await hangUpAgain(ports, place, call)
+  const { companyId, callId } = reference
+  const isCallerPresent = await checkCallerLeg(ports, reference, call, cause)
+  if (isCallerPresent && call.endedAt !== null) await hangUpAgain(ports, reference, call)
   for (const { leg, ref } of call.legs.filter(isLegActive)) {
     if (ref === null) continue
-    const asked = ports.voice.checkLegStatus(ref)
-    const knowledge = await providerResultOrNull(ports.pacer, "the carrier of calls", asked)
-    if (knowledge === null) continue
-    for (const missed of missedCommandsOf(callId, leg, knowledge, call.heardAt)) {
+    const query = ports.voice.checkLegStatus(ref)
+    const status = await providerResultOrNull(ports.pacer, "the carrier of calls", query)
+    if (status === null) continue
+    for (const missed of missedCommandsOf(callId, leg, status, call.heardAt)) {
       await executeCallCommand(ports, { companyId, callId }, missed, cause)
     }
   }
@@ -148,8 +152,8 @@ async function hangUpAgain(
   const { voice, pacer, clock, log } = ports
   const command = { word: "hang_up" as const, leg: voiceLeg(companyId, call, 0) }
   try {
-    const doing = voice.execute(command, `${callId}:watch:${clock.now()}`)
-    await withProviderTimeout(pacer, "the carrier of calls", doing)
+    const sending = voice.execute(command, `${callId}:watch:${clock.now()}`)
+    await withProviderTimeout(pacer, "the carrier of calls", sending)
   } catch (error) {
     if (!isProviderError(error)) throw error
     log.info("a call that is over could not be hung up", { callId, error: error.message })

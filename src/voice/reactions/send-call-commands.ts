@@ -1,4 +1,3 @@
-/** Has the carrier do what a call's facts ask for: in their order, call by call. */
 import { z } from "zod"
 import {
   withProviderTimeout,
@@ -33,14 +32,14 @@ const DirectionSchema: z.ZodType<CallInstruction> = z.union([
 
 const Payload = z.object({
   callId: idSchema(parseCallId),
-  /** Of the fact that asks for it: commands are named by it. */
+  /** Revision of the fact; part of the command ids. */
   revision: z.int(),
   directions: z.array(DirectionSchema),
 })
 
 type Payload = z.infer<typeof Payload>
 
-/** One row a fact; all of a call are one subject, so they are done in order. */
+/** One job for each fact. All jobs of a call share a subject, so they run in order. */
 function commandJobs(
   fact: CallEvent,
   { revision, stream }: Pick<RecordedFactOf<"CallEnded">, "revision" | "stream">,
@@ -52,7 +51,7 @@ function commandJobs(
   return [{ name: `${callId}:${revision}`, subject: stream, payload, dueAt: at }]
 }
 
-/** Does what one fact asks for. */
+/** Sends the commands that one fact requires. */
 export const sendCallCommands = reaction({
   kind: "send-call-command",
   payload: Payload,
@@ -69,7 +68,7 @@ export const sendCallCommands = reaction({
     CallEnded: commandJobs,
   },
   isDiscardedOnErasure: true,
-  // Whoever is not told so is hung up by the deadline that stands behind it.
+  // If a command is lost, the deadline that follows it hangs up the call.
   discard: "nothing is lost",
   perform: async (ports, work): Promise<JobResult> => {
     const cause = causedBy(`send-call-command ${work.name}`)
@@ -80,13 +79,13 @@ export const sendCallCommands = reaction({
       return { result: "done" }
     } catch (error) {
       if (!isProviderError(error)) throw error
-      // The same command ids again are the same commands, so all of them are given again.
+      // Repeated commands have the same ids, so sending all of them again is safe.
       return retryWithBackoff(work, "the carrier of calls does not answer")
     }
   },
 })
 
-/** Does one thing, unless the call has gone on without it. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+/** Sends one command unless the call has moved on. @throws ProviderUnavailable, ProviderOutcomeUnknown */
 async function sendDirection(
   ports: Pick<Ports, "clock" | "pacer" | "readAll" | "runner" | "sealing" | "voice">,
   { companyId, payload: { callId, revision } }: Job<Payload>,
@@ -94,11 +93,11 @@ async function sendDirection(
   i: number,
   cause: Cause,
 ): Promise<void> {
-  const place: CallReference = { companyId, callId }
-  const call = await readCall(ports, place)
+  const reference: CallReference = { companyId, callId }
+  const call = await readCall(ports, reference)
   const now = ports.clock.now()
   if (call === null || !isDirectionCurrent(call, direction, now)) return
-  const gone = {
+  const endLeg = {
     type: "EndLeg" as const,
     callId,
     leg: direction.leg,
@@ -106,22 +105,22 @@ async function sendDirection(
     answeredAt: null,
   }
   const command = await voiceCommandFor(ports, companyId, call, direction)
-  // Nobody may be called there, or the number was erased.
-  if (command === null) return void (await executeCallCommand(ports, place, gone, cause))
+  // The phone must not be called, or the number was erased.
+  if (command === null) return void (await executeCallCommand(ports, reference, endLeg, cause))
   const commandId = `${callId}:${revision}:${i}`
-  const doing = ports.voice.execute(command, commandId)
-  const answer = await withProviderTimeout(ports.pacer, "the carrier of calls", doing)
+  const sending = ports.voice.execute(command, commandId)
+  const answer = await withProviderTimeout(ports.pacer, "the carrier of calls", sending)
   if (answer.outcome === "gone") {
-    // When the caller went the carrier knows best: minutes are counted by it.
-    if (direction.leg === 0) await checkCallerLeg(ports, place, call, cause)
-    else await executeCallCommand(ports, place, gone, cause)
+    // The carrier knows best when the caller hung up, which decides the number of minutes.
+    if (direction.leg === 0) await checkCallerLeg(ports, reference, call, cause)
+    else await executeCallCommand(ports, reference, endLeg, cause)
     return
   }
   const { ref } = answer
   if (direction.word !== "dial" || ref === null) return
   await executeCallCommand(
     ports,
-    place,
+    reference,
     { type: "MarkLegDialed", callId, leg: direction.leg, ref },
     cause,
   )

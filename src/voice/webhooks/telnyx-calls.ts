@@ -1,4 +1,3 @@
-/** `POST /carriers/telnyx/calls`: what Telnyx says of calls. */
 import { providerResultOrNull } from "../../../adapters/providers/provider-errors.ts"
 import type { VoiceEvent } from "../../../adapters/providers/voice/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -8,10 +7,10 @@ import type { Ports } from "../../frame/ports.ts"
 import { readCall } from "../call-stream.ts"
 import { findCurrentNumberHolder, receiveCallEvent } from "../receive-call-event.ts"
 
-/** Telnyx waits two seconds for an answer. */
+/** Telnyx waits 2 s for an answer to its webhook. */
 const DECLINE_TIMEOUT_MS = 1_000
 
-/** Takes in what Telnyx says, once it is known that Telnyx says it. */
+/** `POST /carriers/telnyx/calls`: receives signed call events. */
 export const telnyxCallWebhook = webhook<VoiceEvent>({
   provider: "telnyxCalls",
   url: "/carriers/telnyx/calls",
@@ -20,9 +19,9 @@ export const telnyxCallWebhook = webhook<VoiceEvent>({
     const read = ports.voiceWebhooks?.readWebhook({ header, raw }, ports.clock.now()) ?? null
     if (read === null) return null
     const events = await Promise.all(
-      read.events.map(async (told) => ({
-        ...told,
-        companyId: await findCompanyOfEvent(ports, told.event),
+      read.events.map(async (received) => ({
+        ...received,
+        companyId: await findCompanyOfEvent(ports, received.event),
       })),
     )
     return { signedAt: read.signedAt, events }
@@ -32,7 +31,7 @@ export const telnyxCallWebhook = webhook<VoiceEvent>({
   },
   handleUnownedEvent: async ({ voiceWebhooks, pacer }, event) => {
     if (event.type !== "call_came" || voiceWebhooks === null) return
-    // Where Telnyx does not answer, the caller's network gives up by itself.
+    // Without an answer from Telnyx, the caller's network ends the call.
     await providerResultOrNull(
       pacer,
       "Telnyx",
@@ -42,7 +41,7 @@ export const telnyxCallWebhook = webhook<VoiceEvent>({
   },
 })
 
-/** Whose call it is; null where nobody here holds the number, by everything that is stored. */
+/** The company of an event, after the read model has caught up; null if no company holds the number. */
 async function findCompanyOfEvent(
   ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
   event: VoiceEvent,
@@ -50,7 +49,7 @@ async function findCompanyOfEvent(
   if (event.type === "call_came")
     return (await findCurrentNumberHolder(ports, event.to))?.companyId ?? null
   const { leg } = event
-  // What went along with a leg of another installation by the same account is nobody's here.
+  // A leg of another installation on the same Telnyx account is ignored.
   if (leg.kind === "leg") return (await readCall(ports, leg)) === null ? null : leg.companyId
   return (await findCurrentNumberHolder(ports, leg.to))?.companyId ?? null
 }

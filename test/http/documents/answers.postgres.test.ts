@@ -160,7 +160,7 @@ describe("the examples of a route", () => {
     const asked = [
       ["POST", devices, { ...device, sequence: 2 }],
       ["POST", "/api/v1/connect/start", { code: "ABCD-EFGH" }],
-      ["POST", optOuts, { phone: "123" }],
+      ["POST", optOuts, { phone: "hello" }],
       ["DELETE", optOuts, { phone: newPhoneNumber() }],
       ["DELETE", optOuts, { phone: stopped }],
     ] as const

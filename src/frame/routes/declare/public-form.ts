@@ -11,8 +11,8 @@ import { bodyRefusal } from "../checks/7-values.ts"
 
 declare module "../../counters.ts" {
   interface CounterLabels {
-    /** Forms that robots sent, by what gave them away. */
-    readonly robots: "by"
+    /** Forms that robots sent. */
+    readonly robots: "reason"
   }
 }
 
