@@ -4,18 +4,18 @@ import { isAdmin } from "./api/session.ts"
 
 /** A page of the console. */
 export interface PageEntry {
-  /** Behind the company in the address; `$name` stands for a part that varies. */
+  /** Path after the company; `$name` is a parameter. */
   readonly path: string
   readonly title: string
-  /** Where it stands in the navigation; a page of one thing stands in none. */
+  /** Group in the navigation; null for a page that is not listed. */
   readonly group: "Money" | "Access" | "Work" | "Company" | null
-  /** Who sees it. Whoever may not see what it shows is refused by the server anyway. */
+  /** Who sees the page in the navigation; the server checks access to its data. */
   readonly isVisible: (me: Profile) => boolean
   readonly load: () => Promise<{ readonly default: ComponentType }>
 }
 
 const always = (): boolean => true
-/** Pages that those alone see who hold one of these permissions. */
+/** Pages for people with any of these permissions. */
 export const hasAnyPermission =
   (...permissions: readonly string[]) =>
   (me: Profile): boolean =>
@@ -242,7 +242,7 @@ export const PAGES: readonly PageEntry[] = [
   },
 ]
 
-/** The pages that somebody finds in the navigation. */
+/** The pages in a person's navigation. */
 export function visiblePages(me: Profile): readonly PageEntry[] {
   return PAGES.filter(({ group, isVisible }) => group !== null && (isAdmin(me) || isVisible(me)))
 }

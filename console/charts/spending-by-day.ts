@@ -1,15 +1,15 @@
 import type { ChargeDay } from "../api/answers.ts"
 import { itemText } from "../api/names.ts"
 
-/** So many items have a colour of their own; all others are one. */
+/** Number of items with their own color; the rest share one. */
 const MAX_ITEMS = 6
 const OTHERS = "Others"
 const MICROS = 1_000_000
 
-/** A day's row: `day` is its date, all else is dollars of an item. */
+/** A day's row: `day` is the date, the others are dollars per item. */
 export type DayRow = Readonly<Record<string, number | string>>
 
-/** What was spent, as a row for each UTC day up to today. */
+/** Spending as one row per UTC day up to today. */
 export function spendingByDay(
   spent: readonly ChargeDay[],
   today: Date,
@@ -19,8 +19,8 @@ export function spendingByDay(
     .map(([item, found]) => ({ item, micros: sum(found) }))
     .toSorted((a, b) => b.micros - a.micros)
     .map(({ item }) => item)
-  const own = new Set(items.slice(0, MAX_ITEMS))
-  const names = items.length > MAX_ITEMS ? [...own, OTHERS] : [...own]
+  const largest = new Set(items.slice(0, MAX_ITEMS))
+  const names = items.length > MAX_ITEMS ? [...largest, OTHERS] : [...largest]
   const ofDay = Map.groupBy(spent, ({ day }) => day)
   const days = Array.from({ length: today.getUTCDate() }, (_, before) => {
     const day = `${today.toISOString().slice(0, 8)}${String(before + 1).padStart(2, "0")}`
@@ -28,7 +28,7 @@ export function spendingByDay(
     for (const name of names) row[name] = 0
     for (const { item, netMicros } of ofDay.get(day) ?? []) {
       const name = itemText(item)
-      const into = own.has(name) ? name : OTHERS
+      const into = largest.has(name) ? name : OTHERS
       row[into] = Number(row[into]) + netMicros / MICROS
     }
     return row

@@ -10,10 +10,10 @@ import { Money, dollarsText } from "../parts/money.tsx"
 import type { DayRow } from "./spending-by-day.ts"
 import { spendingByDay } from "./spending-by-day.ts"
 
-const COLOURS = ["indigo.6", "teal.6", "orange.5", "grape.5", "cyan.6", "pink.5", "gray.5"]
+const COLORS = ["indigo.6", "teal.6", "orange.5", "grape.5", "cyan.6", "pink.5", "gray.5"]
 const MICROS = 1_000_000
 
-/** What was spent by day and item: stacked bars, or their numbers. */
+/** Spending by day and item, as stacked bars or a table. */
 export default function SpendingChart({ spent }: { readonly spent: readonly ChargeDay[] }) {
   const [isTable, setTable] = useState(false)
   useHotkeys([["t", () => setTable((was) => !was)]])
@@ -29,14 +29,14 @@ export default function SpendingChart({ spent }: { readonly spent: readonly Char
           dataKey="day"
           type="stacked"
           withLegend
-          // As they are stacked; the chart itself would sort them by name.
+          // In stacking order; the chart would sort by name.
           legendProps={{ verticalAlign: "bottom", itemSorter: null }}
           tickLine="none"
           gridAxis="x"
           strokeDasharray="0"
           maxBarWidth={28}
           barProps={{ isAnimationActive: false }}
-          series={items.map((name, at) => ({ name, color: COLOURS[at] ?? "gray.5" }))}
+          series={items.map((name, at) => ({ name, color: COLORS[at] ?? "gray.5" }))}
           valueFormatter={(dollars) => dollarsText(dollars * MICROS)}
           yAxisProps={{ width: 64 }}
         />

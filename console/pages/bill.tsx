@@ -24,10 +24,10 @@ import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 import { useDownload } from "../parts/use-download.ts"
 
-/** So many lines are shown before somebody asks for the rest of a page. */
+/** Number of lines shown until the reader asks for all. */
 const INITIAL_LINES = 100
 
-/** One month: what moved the funds, line by line, and as a file. */
+/** A month's bill: statement, lines and downloads. */
 export default function BillPage() {
   const { month = "" } = useParams({ strict: false })
   const list = useOperationQuery<BillList>("bill-list")
@@ -37,8 +37,8 @@ export default function BillPage() {
         const found = bills.find((one) => one.month === month)
         return found === undefined ? (
           <EmptyState
-            title="There is no bill of this month"
-            description="Each month has one from the month on in which the company's account was opened."
+            title="No bill for this month"
+            description="Bills start in the month in which the company's account was opened."
           />
         ) : (
           <BillContent bill={found} />
@@ -59,9 +59,7 @@ function BillContent({ bill }: { readonly bill: Bill }) {
       description={
         <>
           <BillStateBadge state={state} />
-          {state === "open"
-            ? " · it is closed when the month is over"
-            : " · it never changes any more"}
+          {state === "open" ? " · closes at the end of the month" : " · final"}
         </>
       }
       actions={
@@ -82,7 +80,7 @@ function BillContent({ bill }: { readonly bill: Bill }) {
       <Statement bill={bill} />
       <Section
         title="Lines"
-        description="The oldest first; what was spent is below zero."
+        description="Oldest first. Spending is negative."
         actions={
           <CopyCommandButton what="curl" command={curlOf(`/api/v1/billing/lines?month=${month}`)} />
         }
@@ -108,11 +106,11 @@ function Download({ isBusy, onChoose }: DownloadProps) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {BILL_DOWNLOAD_FORMATS.map(([format, title, says, ending]) => (
+        {BILL_DOWNLOAD_FORMATS.map(([format, title, purpose, ending]) => (
           <Menu.Item key={format} onClick={() => onChoose(format, ending)}>
             {title}
             <Text size="xs" c="dimmed">
-              {says}
+              {purpose}
             </Text>
           </Menu.Item>
         ))}
@@ -121,7 +119,7 @@ function Download({ isBusy, onChoose }: DownloadProps) {
   )
 }
 
-/** What moved the funds, from what the month began with to what it left. */
+/** The changes of the funds, from the opening to the closing balance. */
 function Statement({ bill }: { readonly bill: Bill }) {
   const { charges, openingMicros, closingMicros, state } = bill
   const moves = [
@@ -129,7 +127,7 @@ function Statement({ bill }: { readonly bill: Bill }) {
     ["Funds purchased", bill.purchasedMicros],
     ["Corrections", bill.correctedMicros],
     [countText(charges, "charge"), -bill.chargedMicros],
-    ["Given back", bill.reducedMicros],
+    ["Refunds", bill.reducedMicros],
   ] as const
   const shown = moves.filter(([, micros]) => micros !== 0)
   const decimals = decimalsOf([openingMicros, closingMicros, ...shown.map(([, micros]) => micros)])
@@ -145,9 +143,9 @@ function Statement({ bill }: { readonly bill: Bill }) {
     <Section title="Statement">
       <Table maw={460} aria-label="Statement">
         <Table.Tbody>
-          {row("At the beginning", openingMicros, true)}
+          {row("Opening balance", openingMicros, true)}
           {shown.map(([word, micros]) => row(word, micros, false))}
-          {row(state === "open" ? "So far" : "At the end", closingMicros, true)}
+          {row(state === "open" ? "Balance so far" : "Closing balance", closingMicros, true)}
         </Table.Tbody>
       </Table>
     </Section>
@@ -178,13 +176,13 @@ const KIND_LABELS: Readonly<Record<Line["kind"], string>> = {
   charge: "Charge",
   api_calls: "API calls",
   rent: "Rent",
-  give_back: "Given back",
+  give_back: "Refund",
   purchase: "Funds purchased",
   funds_added: "Funds added",
   funds_corrected: "Correction",
 }
 
-/** What a line is, in words. */
+/** Description of a line. */
 function lineText({ kind, item, description }: Line): string {
   const what = item === null ? null : itemText(item)
   if (kind === "charge" || kind === "rent") return what ?? KIND_LABELS[kind]
@@ -206,7 +204,7 @@ function LineTable({
   const decimals = decimalsOf(lines.map(({ amountMicros }) => amountMicros))
   const columns: readonly TableColumn<Line>[] = [
     {
-      title: "What",
+      title: "Entry",
       cell: (line) => {
         const chargeId = line.corrects ?? line.chargeId
         return chargeId === null ? (
@@ -242,8 +240,8 @@ function LineTable({
         rowKey={({ lineId }) => lineId}
         empty={
           <EmptyState
-            title="Nothing moved the funds this month"
-            description="Each charge, purchase and give-back is a line here, in the order they were decided."
+            title="No entries this month"
+            description="Charges, purchases and refunds appear here in order."
           />
         }
       />

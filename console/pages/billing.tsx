@@ -16,7 +16,7 @@ import { NoPermission } from "../parts/no-permission.tsx"
 import { KeyFigure, PageLayout, Section } from "../parts/page-layout.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
 
-/** Who pays, from what, and every month's bill. */
+/** The account, the card and all bills. */
 export default function BillingPage() {
   const may = useCanRun("bill-list")
   const company = useOperationQuery<CompanyDetails>("company-show", {}, may)
@@ -26,7 +26,7 @@ export default function BillingPage() {
   return (
     <PageLayout
       title="Billing"
-      description="What the company pays, from what, and every month's bill."
+      description="The company's balance, plan, card and monthly bills."
       actions={
         <>
           <AddFundsButton />
@@ -52,7 +52,7 @@ function AccountSummary({ company }: { readonly company: CompanyDetails }) {
         description={
           creditLineMicros === 0 ? undefined : (
             <>
-              and a credit line of <Money micros={creditLineMicros} />
+              plus a credit line of <Money micros={creditLineMicros} />
             </>
           )
         }
@@ -60,7 +60,10 @@ function AccountSummary({ company }: { readonly company: CompanyDetails }) {
         <Money micros={balanceMicros} decimals={2} />
       </KeyFigure>
       <KeyFigure label="Plan">{planText(plan)}</KeyFigure>
-      <KeyFigure label="Paid" description={pays === "card" ? "At the end of the month" : undefined}>
+      <KeyFigure
+        label="Payment"
+        description={pays === "card" ? "At the end of the month" : undefined}
+      >
         {pays === "card" ? "By card" : "Prepaid"}
       </KeyFigure>
     </SimpleGrid>
@@ -77,7 +80,7 @@ function ChangePlan({ company }: { readonly company: CompanyDetails }) {
     <OperationFormButton<Values, unknown>
       operation="company-change"
       label="Change the plan"
-      description="It holds from now on. The bills of months that are closed stay as they are."
+      description="Applies from now on. Closed bills do not change."
       initialValues={{ plan: company.plan, pays: company.pays }}
       inputOf={(values) => values}
       fields={(form) => (
@@ -89,7 +92,7 @@ function ChangePlan({ company }: { readonly company: CompanyDetails }) {
             {...form.getInputProps("plan")}
           />
           <Select
-            label="Paid"
+            label="Payment"
             allowDeselect={false}
             data={options("pays", paysText)}
             {...form.getInputProps("pays")}
@@ -107,7 +110,7 @@ function Months() {
   return (
     <Section
       title="Months"
-      description="In UTC. What is given back later stands in the month in which it was."
+      description="In UTC. A refund appears in the month in which it was made."
     >
       <QueryView query={list}>{({ bills }) => <Bills bills={bills} />}</QueryView>
     </Section>
@@ -138,7 +141,7 @@ function Bills({ bills }: BillList) {
       sortBy: ({ charges }) => charges,
     },
     money("Added", ({ addedMicros, purchasedMicros }) => addedMicros + purchasedMicros),
-    money("Given back", ({ reducedMicros }) => reducedMicros),
+    money("Refunds", ({ reducedMicros }) => reducedMicros),
     money("Charged", ({ chargedMicros }) => chargedMicros, false),
     money("Left", ({ closingMicros }) => closingMicros),
   ]
@@ -149,8 +152,8 @@ function Bills({ bills }: BillList) {
       place={({ month }) => ({ to: `billing/${month}` })}
       empty={
         <EmptyState
-          title="No month yet"
-          description="Each month has a bill from the one on in which the company's account was opened."
+          title="No bills yet"
+          description="Bills start in the month in which the company's account was opened."
           command={commandFor("bill list")}
         />
       }

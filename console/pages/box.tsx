@@ -20,7 +20,7 @@ import { PageLayout } from "../parts/page-layout.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { Time, TimeUntil } from "../parts/time.tsx"
 
-/** One box: what was done in it, its commands, files and ports, and ending it. */
+/** A box: activity, commands, files, ports and actions. */
 export default function BoxPage() {
   const { boxId = "" } = useParams({ strict: false })
   const found = useBox(boxId)
@@ -34,7 +34,7 @@ const isEnded = ({ status }: Box): boolean => status === "stopped" || status ===
 function BoxContent({ box }: { readonly box: Box }) {
   const me = useMe()
   const { id, label, personId } = box
-  // To who sees but their own boxes, it is not said whose they are.
+  // A reader who sees only their own boxes gets no person id.
   const isOwn = personId === undefined ? !isAdmin(me) : personId === me.personId
   const mayWork = isAdmin(me) || me.permissions.includes("Create test environments")
   const worksIn = isOwn && box.status === "running"
@@ -64,7 +64,7 @@ function BoxContent({ box }: { readonly box: Box }) {
     <PageLayout title={label ?? "Box"} description={<Id id={id} />} actions={<Actions box={box} />}>
       <About box={box} />
       <Tabs
-        label="The box"
+        label="Box"
         tabs={[
           activity,
           ...(worksIn ? [commands, files] : []),
@@ -86,7 +86,7 @@ function About({ box }: { readonly box: Box }) {
         ["Status", <BoxStatusBadge key="status" status={box.status} />],
         ["Size", box.size],
         ["Branch", box.branch === "" ? "Erased" : box.branch],
-        ...(personId === undefined ? [] : [["Of", person(personId)] as const]),
+        ...(personId === undefined ? [] : [["Person", person(personId)] as const]),
         ...(keyId === undefined || keyId === null
           ? []
           : [
@@ -103,10 +103,10 @@ function About({ box }: { readonly box: Box }) {
           : [
               "Stops in",
               <span key="stops">
-                <TimeUntil at={box.stopsBy} />, or {box.idleMinutes} min after the last work
+                <TimeUntil at={box.stopsBy} />, or {box.idleMinutes} min after the last activity
               </span>,
             ],
-        ...(reason === null ? [] : [["Why", reason] as const]),
+        ...(reason === null ? [] : [["Reason", reason] as const]),
         ["Minutes", spent.minutes.toLocaleString("en-US")],
         ["Cost", <Money key="cost" micros={dollarMicros(spent.dollars)} />],
         ["Budget", budget === null ? "None" : <Money key="budget" micros={dollarMicros(budget)} />],
@@ -117,7 +117,7 @@ function About({ box }: { readonly box: Box }) {
 
 function Actions({ box }: { readonly box: Box }) {
   const navigate = useNavigate()
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   const { id, label } = box
   const path = `/api/v1/sandboxes/${id}`
   return (
@@ -126,7 +126,7 @@ function Actions({ box }: { readonly box: Box }) {
       {isEnded(box) ? null : (
         <ApiCallButton
           label="Stop"
-          description="The box ends now: what was not pushed is gone, and no further minute is charged."
+          description="Stops the box now. Unpushed changes are lost, and no further minutes are charged."
           successMessage="The box was stopped."
           confirmationText={label ?? id}
           isDangerous
@@ -137,14 +137,14 @@ function Actions({ box }: { readonly box: Box }) {
         label="Delete"
         description={
           isEnded(box)
-            ? "The box and what was done in it are not listed any more. What it cost stays in the ledger."
-            : "The box is stopped first: what was not pushed is gone. Then it is not listed any more."
+            ? "Removes the box and its activity from the list. Its charges stay in the ledger."
+            : "Stops the box first, so unpushed changes are lost. Then it is removed from the list."
         }
         successMessage="The box was deleted."
         {...(isEnded(box) ? {} : { confirmationText: label ?? id })}
         isDangerous
         changeOf={() => ({ method: "DELETE", path })}
-        onDone={() => void navigate({ to: placeOf("boxes") })}
+        onDone={() => void navigate({ to: pathOf("boxes") })}
       />
     </>
   )

@@ -19,7 +19,7 @@ import { Time } from "../parts/time.tsx"
 
 const START = "/api/v1/sandboxes"
 
-/** The boxes: Linux machines with the company's code, for AI workers. */
+/** The list of boxes: Linux machines with the company's code, for AI workers. */
 export default function BoxesPage() {
   const { seesAll, found } = useBoxes()
   const mayStart = hasPermission(useMe(), "Create test environments")
@@ -47,8 +47,8 @@ export default function BoxesPage() {
 function HowToStart() {
   return (
     <Section
-      title="Start one"
-      description="A key does it, with the operation sandbox.start; the console starts none itself. AI clients have it as a tool."
+      title="Start a box"
+      description="Boxes are started with a key that has the operation sandbox.start, not in the console. AI clients have a tool for it."
     >
       <TextView
         title="By the API"
@@ -62,7 +62,7 @@ function HowToStart() {
   )
 }
 
-/** What a box cost so far, micros. */
+/** Cost of a box so far, micro-dollars. */
 const costOf = ({ spent }: Box): number => dollarMicros(spent.dollars)
 
 function Figures({ boxes }: { readonly boxes: readonly Box[] }) {
@@ -101,7 +101,7 @@ function BoxTable({ boxes, seesAll, mayStart }: ListProps) {
   const people = { name: "person", label: "Person", options: names.people }
   const whose: readonly TableColumn<Box>[] = [
     {
-      title: "Of",
+      title: "Person",
       isHiddenOnNarrow: true,
       cell: ({ personId }) => names.person(personId ?? null),
       sortBy: ({ personId }) => names.person(personId ?? null),
@@ -129,20 +129,20 @@ function BoxTable({ boxes, seesAll, mayStart }: ListProps) {
   )
 }
 
-const NO_MATCH = { title: "No box stands so", description: "Choose another status, or show all." }
+const NO_MATCH = { title: "No matching boxes", description: "Choose another status, or show all." }
 
-/** Whoever sees their own boxes alone is not told that there are none. */
+/** The empty list; readers of only their own boxes get another text. */
 function NoBoxes({ seesAll, mayStart }: Omit<ListProps, "boxes">) {
   return (
     <EmptyState
-      title={seesAll ? "There is no box" : "You have no box"}
+      title={seesAll ? "No boxes" : "You have no boxes"}
       description={
         <>
-          {seesAll ? null : "You see your own boxes; owners and admins see everybody's. "}
+          {seesAll ? null : "You see your own boxes; owners and admins see all boxes. "}
           {mayStart
-            ? "A box is started by a key, as below. "
-            : "Starting one takes the permission “Create test environments”. "}
-          It is listed until somebody deletes it; what it cost stays in{" "}
+            ? "Start a box with a key, as below. "
+            : "You need the permission “Create test environments” to start one. "}
+          Boxes stay listed until they are deleted; their charges stay in{" "}
           <TextLink to="spending">Spending</TextLink>.
         </>
       }

@@ -22,7 +22,7 @@ import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 import { useDownload } from "../parts/use-download.ts"
 
-/** One charge: price, who, every limit as it stood, its end, its proof. */
+/** A charge: price, person, limits at the time, refunds and proof. */
 export default function ChargePage() {
   const { chargeId = "" } = useParams({ strict: false })
   const found = useOperationQuery<ChargeWithRefunds>("charge-show", { chargeId })
@@ -31,19 +31,19 @@ export default function ChargePage() {
 
 function ChargeContent({ charge }: { readonly charge: ChargeWithRefunds }) {
   const { chargeId, amountMicros, giveBacks } = charge
-  const isBack = charge.givenBackMicros > 0 || amountMicros === 0
+  const isRefunded = charge.givenBackMicros > 0 || amountMicros === 0
   return (
     <PageLayout
       title={itemText(charge.item)}
       description={<Id id={chargeId} />}
       actions={
-        isBack ? undefined : (
+        isRefunded ? undefined : (
           <ActionButton
             operation="charge-refund"
             input={{ chargeId }}
-            label="Give back"
-            description="The whole charge goes back to the funds and out of every limit, once. The reason stays in the ledger."
-            successMessage="The charge was given back."
+            label="Refund"
+            description="Refunds the whole charge to the funds and to every limit, once. The ledger stores the reason."
+            successMessage="The charge was refunded."
             isDangerous
           />
         )
@@ -52,9 +52,9 @@ function ChargeContent({ charge }: { readonly charge: ChargeWithRefunds }) {
       <About charge={charge} />
       <LimitsAtCharge chargeId={chargeId} />
       {giveBacks.length === 0 ? null : (
-        <Section title="Given back">
+        <Section title="Refunds">
           <DataTable
-            label="What was given back"
+            label="Refunds"
             rows={giveBacks}
             rowKey={({ revision }) => String(revision)}
             columns={[
@@ -85,7 +85,7 @@ function About({ charge }: { readonly charge: ChargeWithRefunds }) {
         ["When", <Time key="when" at={charge.at} isWhole />],
         ["Quantity", charge.quantity],
         ["Unit price", <Money key="price" micros={charge.unitPriceMicros} />],
-        ["Price book", priceVersion === 0 ? "Priced from outside" : `Version ${priceVersion}`],
+        ["Price book", priceVersion === 0 ? "Price set by the caller" : `Version ${priceVersion}`],
         [
           "Person",
           personId === null ? null : (
@@ -103,7 +103,7 @@ function About({ charge }: { readonly charge: ChargeWithRefunds }) {
           ),
         ],
         ["Resource", resource === null ? null : <Id key="resource" id={resource} />],
-        ["Revision of the ledger", charge.revision],
+        ["Ledger revision", charge.revision],
       ]}
     />
   )
@@ -113,24 +113,24 @@ interface Proof {
   readonly inputs: { readonly fundsMicros: number; readonly limits: readonly LimitStatus[] }
 }
 
-/** The limits that the charge was held against. They are in its proof, which is written when asked for. */
+/** The limits at the time of the charge, from its proof, which is created on demand. */
 function LimitsAtCharge({ chargeId }: { readonly chargeId: string }) {
   const { companyId } = useMe()
   const may = useCanRun("audit-proof")
-  const [isAsked, setAsked] = useState(false)
+  const [isRequested, setAsked] = useState(false)
   const proof = useQuery({
     queryKey: ["proof", companyId, chargeId],
     queryFn: () => callOperation<Proof>(companyId, "audit-proof", { chargeId }),
-    enabled: isAsked,
-    // What was is not going to change, and proofs are few a minute.
+    enabled: isRequested,
+    // A proof never changes, and its rate is limited.
     staleTime: Infinity,
   })
   const { save, isBusy, error } = useDownload()
   if (!may) return null
   return (
     <Section
-      title="As it was decided"
-      description="The funds and every limit right before this charge, out of its proof."
+      title="Decision"
+      description="Funds and limits right before this charge, from its proof."
       actions={
         <Button
           {...{ variant: "default", size: "xs", loading: isBusy }}
@@ -141,11 +141,11 @@ function LimitsAtCharge({ chargeId }: { readonly chargeId: string }) {
       }
     >
       {error === null ? null : <ErrorAlert error={error} />}
-      {isAsked ? (
+      {isRequested ? (
         <QueryView query={proof}>{({ inputs }) => <ProofInputs {...inputs} />}</QueryView>
       ) : (
         <Button variant="default" size="xs" onClick={() => setAsked(true)}>
-          Show the limits as they stood
+          Show the limits at that time
         </Button>
       )}
     </Section>
@@ -158,7 +158,7 @@ function ProofInputs({ fundsMicros, limits }: Proof["inputs"]) {
     <Stack gap="lg" maw={560}>
       <DetailList items={[["Funds", <Money key="funds" micros={fundsMicros} />]]} />
       {limits.length === 0 ? (
-        <EmptyState title="No limit" description="No limit counted this charge." />
+        <EmptyState title="No limits" description="No limit applied to this charge." />
       ) : null}
       {limits.map((limit) => (
         <LimitBar

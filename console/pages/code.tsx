@@ -25,7 +25,7 @@ import { Time } from "../parts/time.tsx"
 
 const PAGE_ROWS = 25
 
-/** The company's repository: getting it, filling it without git, and what was pushed. */
+/** The company's repository: clone, upload, branches and pushes. */
 export default function CodePage() {
   const mayRead = useCanRun("repository-show")
   const mayAdd = useCanRun("repository-upload")
@@ -37,15 +37,15 @@ export default function CodePage() {
   return (
     <PageLayout
       title="Code"
-      description="The company's repository, for git and for files. Secrets are found before anything is taken."
+      description="The company's git repository. Every push and upload is checked for secrets."
       actions={<Actions isEmpty={found.data?.refs.length === 0} />}
     >
       {mayRead ? (
         <QueryView query={found}>{(shown) => <RepositoryContent {...shown} />}</QueryView>
       ) : (
         <EmptyState
-          title="You may add code, and not read it"
-          description="Reading it takes the permission “Download and pull the code”. An owner or admin can give it to you."
+          title="You can add code, but not read it"
+          description="You need the permission “Download and pull the code” to read it. Ask an owner or admin for it."
         />
       )}
     </PageLayout>
@@ -59,18 +59,18 @@ function Actions({ isEmpty }: { readonly isEmpty: boolean }) {
       <UploadFileButton
         operation="repository-import"
         label="Import a bundle"
-        description="All branches and tags of the bundle are taken in, as a push is, or nothing of it. git bundle create FILE --all writes one."
+        description="Imports all branches and tags of the bundle with the checks of a push, or nothing. git bundle create FILE --all writes a bundle."
         accept=".bundle"
-        successMessage="The bundle was taken in."
+        successMessage="The bundle was imported."
         refused={(error) => <RefusedCodeError error={error} />}
       />
       <UploadFileButton
         operation="repository-upload"
         label="Upload a zip"
-        description="The zip becomes one commit on the default branch: with its files and no others. Links and a folder .git are refused; at most 100,000 files, 256 MiB each, 2 GiB unpacked. A secret in it refuses all of it."
+        description="Commits exactly the files of the zip to the default branch. Links and a .git folder are rejected; at most 100,000 files, 256 MiB each, 2 GiB unpacked. A zip with a secret is rejected."
         accept=".zip"
-        asks={{ name: "message", label: "What changed" }}
-        successMessage="The files were taken in."
+        asks={{ name: "message", label: "Commit message" }}
+        successMessage="The files were committed."
         variant="filled"
         refused={(error) => <RefusedCodeError error={error} />}
       />
@@ -78,7 +78,7 @@ function Actions({ isEmpty }: { readonly isEmpty: boolean }) {
   )
 }
 
-/** The repository as a file. */
+/** Downloads the repository as a file. */
 function DownloadRepository() {
   const [format, setFormat] = useState("zip")
   return (
@@ -94,7 +94,7 @@ function DownloadRepository() {
       }
     >
       <Select
-        label="As"
+        label="Format"
         allowDeselect={false}
         data={[
           { value: "zip", label: "Files (zip)" },
@@ -114,8 +114,8 @@ function RepositoryContent({ isThere, branch, refs }: RepositoryDetails) {
   if (!isThere) {
     return (
       <EmptyState
-        title="There is no repository yet"
-        description="An empty one is made here or by the command; an upload makes one as well."
+        title="No repository yet"
+        description="Create an empty one here or with the command. An upload creates one, too."
         command={commandFor("repository create")}
       >
         <ActionButton
@@ -123,15 +123,15 @@ function RepositoryContent({ isThere, branch, refs }: RepositoryDetails) {
           input={{}}
           label="Create the repository"
           variant="filled"
-          description="An empty repository is made. The first branch that is pushed becomes its default branch."
-          successMessage="The repository is there."
+          description="Creates an empty repository. The first pushed branch becomes the default branch."
+          successMessage="The repository was created."
         />
       </EmptyState>
     )
   }
   return (
     <Tabs
-      label="The repository"
+      label="Repository"
       tabs={[
         {
           name: "get",
@@ -140,7 +140,7 @@ function RepositoryContent({ isThere, branch, refs }: RepositoryDetails) {
         },
         ...(mayPushes ? [{ name: "pushes", title: "Pushes", content: () => <Pushes /> }] : []),
         ...(mayScrub
-          ? [{ name: "scrub", title: "Take out", content: () => <ScrubSection /> }]
+          ? [{ name: "scrub", title: "Remove content", content: () => <ScrubSection /> }]
           : []),
       ]}
     />
@@ -169,7 +169,7 @@ function RepositorySummary({ branch, refs }: Pick<RepositoryDetails, "branch" | 
             ),
           ],
           ["Default branch", branch],
-          ["It points to", <Id key="tip" id={tip?.id ?? null} />],
+          ["Newest commit", <Id key="tip" id={tip?.id ?? null} />],
           ["Branches", count("branch")],
           ["Tags", count("tag")],
           ["Newest push", <Time key="push" at={newest?.at ?? null} />],
@@ -181,7 +181,7 @@ function RepositorySummary({ branch, refs }: Pick<RepositoryDetails, "branch" | 
   )
 }
 
-/** How to get it by git. */
+/** How to clone the repository with git. */
 function Clone() {
   const { company, companyId } = useMe()
   const name = encodeURIComponent(company ?? companyId)
@@ -189,11 +189,11 @@ function Clone() {
   return (
     <Section
       title="Clone"
-      description="git asks for a password: it is one of your keys, with the operation code.pull; code.push to push."
+      description="git asks for a password: use one of your keys with the operation code.pull, and code.push to push."
     >
-      <TextView title="By git" text={`git clone ${protocol}//${name}@${host}/git/${name}.git`} />
+      <TextView title="With git" text={`git clone ${protocol}//${name}@${host}/git/${name}.git`} />
       <TextView
-        title="Once, so that git takes the key from LEDGER_KEY"
+        title="Run once, so that git uses the key in LEDGER_KEY"
         text={`git config --global credential.${origin}.helper \\\n  '!f() { test "$1" = get && echo "password=$LEDGER_KEY"; }; f'`}
       />
     </Section>
@@ -204,7 +204,7 @@ function Refs({ branch, refs }: Pick<RepositoryDetails, "branch" | "refs">) {
   return (
     <Section
       title="Branches and tags"
-      description="Files and commits are git's to show: clone it, or download its files."
+      description="Clone the repository or download its files to see them."
     >
       <DataTable
         label="Branches and tags"
@@ -218,12 +218,12 @@ function Refs({ branch, refs }: Pick<RepositoryDetails, "branch" | "refs">) {
             sortBy: ({ name }) => name,
           },
           {
-            title: "Is a",
+            title: "Kind",
             isHiddenOnNarrow: true,
             cell: ({ kind }) => (kind === "branch" ? "Branch" : "Tag"),
             sortBy: ({ kind }) => kind,
           },
-          { title: "Points to", cell: ({ id }) => <Id id={id} /> },
+          { title: "Commit", cell: ({ id }) => <Id id={id} /> },
           {
             title: "Default",
             cell: ({ kind, name }) =>
@@ -233,7 +233,7 @@ function Refs({ branch, refs }: Pick<RepositoryDetails, "branch" | "refs">) {
         empty={
           <EmptyState
             title="The repository is empty"
-            description="Push to it by git, upload a zip, or import a bundle."
+            description="Push with git, upload a zip, or import a bundle."
             command="git push origin main"
           />
         }
@@ -249,7 +249,7 @@ function MakeDefault({ branch }: { readonly branch: string }) {
       input={{ branch }}
       label="Make default"
       variant="subtle"
-      description={`Clones check out ${branch}, and boxes on a new branch begin there. No push can delete or force it.`}
+      description={`Clones check out ${branch}, and new branches of boxes start from it. A push cannot delete or force it.`}
       successMessage={`${branch} is the default branch.`}
     />
   )

@@ -15,7 +15,7 @@ import { PageLayout } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 import { DomainStatusBadge } from "./domains/domain-status.tsx"
 
-/** The company's domains. */
+/** The list of the company's domains. */
 export default function DomainsPage() {
   if (useCanRun("domain-list")) return <ConnectedDomains />
   return <NoPermission title="Domains" what="domains" permissions={["Manage domains"]} />
@@ -28,7 +28,7 @@ function ConnectedDomains() {
   return (
     <PageLayout
       title="Domains"
-      description="Your own names: for your app, your mail and your pages."
+      description="Domains for your app, your mail and your pages."
       actions={
         <>
           {operation === null ? null : <CopyCommandButton command={commandOf(operation, {})} />}
@@ -49,7 +49,7 @@ function List({ domains }: DomainList) {
       cell: ({ status }) => <DomainStatusBadge status={status} />,
       sortBy: ({ status }) => status,
     },
-    { title: "What is missing", isHiddenOnNarrow: true, cell: missingText },
+    { title: "Next step", isHiddenOnNarrow: true, cell: missingText },
     {
       title: "Connected",
       isHiddenOnNarrow: true,
@@ -65,7 +65,7 @@ function List({ domains }: DomainList) {
       empty={
         <EmptyState
           title="No domains yet"
-          description="A domain that you registered anywhere is connected here: its records are copied, then its registrar is told our name servers."
+          description="Connect a domain from any registrar: we copy its records, then you set our name servers at the registrar."
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/domain",
@@ -78,23 +78,23 @@ function List({ domains }: DomainList) {
 }
 
 function missingText({ status, seen }: ConnectedDomain): string {
-  if (status === "live") return "Nothing"
-  if (seen === null) return "Its registrar is to name our name servers"
-  return `Its registrar names ${seen.join(", ") || "no name servers"}`
+  if (status === "live") return "None"
+  if (seen === null) return "Set our name servers at its registrar"
+  return `Its registrar uses ${seen.join(", ") || "no name servers"}`
 }
 
 function Connect() {
   const navigate = useNavigate()
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   return (
     <ApiCallButton<{ readonly domain: string }, Schema<"Domain">>
       label="Connect a domain"
       variant="filled"
-      description="Its records are copied first, so that nothing breaks. Nothing changes for anybody until its registrar names our name servers. At most six are connected or checked a minute."
+      description="We copy its records first, so that nothing breaks. Nothing changes until you set our name servers at its registrar. At most six domains can be connected or checked per minute."
       initialValues={{ domain: "" }}
       validators={{
         domain: (text) =>
-          /^[^\s@/:]+\.[^\s@/:]+$/.test(text.trim()) ? null : "A domain, such as acme.com",
+          /^[^\s@/:]+\.[^\s@/:]+$/.test(text.trim()) ? null : "Must be a domain, such as acme.com",
       }}
       changeOf={({ domain }) => ({
         method: "POST",
@@ -105,7 +105,7 @@ function Connect() {
         <TextInput
           label="Domain"
           placeholder="acme.com"
-          description="As it was registered, without www"
+          description="As registered, without www"
           data-autofocus
           autoComplete="off"
           {...form.getInputProps("domain")}
@@ -113,7 +113,7 @@ function Connect() {
       )}
       submitLabel="Connect"
       successMessage={({ domain }) => `${domain} was connected.`}
-      onDone={({ id }) => void navigate({ to: placeOf(`domains/${id}`) })}
+      onDone={({ id }) => void navigate({ to: pathOf(`domains/${id}`) })}
     />
   )
 }

@@ -6,7 +6,7 @@ import { Mails } from "./email/mails.tsx"
 import { SendingDomains } from "./email/senders.tsx"
 import { SuppressionSection } from "./email/suppressions.tsx"
 
-/** What was sent by mail, whom not to write to, and what mail is sent from. */
+/** Sent mails, suppressed addresses and sending domains. */
 export default function EmailPage() {
   const me = useMe()
   const isSender = hasPermission(me, "Send email")
@@ -17,14 +17,14 @@ export default function EmailPage() {
     )
   }
   return (
-    <PageLayout title="Email" description="Mails that your company sent, and what became of each.">
+    <PageLayout title="Email" description="Mails that your company sent, with their status.">
       <Tabs
         label="Email"
         tabs={[
           { name: "mails", title: "Mails", isShown: isSender, content: () => <Mails /> },
           {
             name: "suppressed",
-            title: "Not written to",
+            title: "Suppressed",
             isShown: isSender,
             content: () => <SuppressionSection />,
           },

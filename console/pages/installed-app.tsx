@@ -16,7 +16,7 @@ import { SealStateBadge } from "../parts/seal-state.tsx"
 import { StatusBadge } from "../parts/status-badge.tsx"
 import { Time } from "../parts/time.tsx"
 
-/** One installed app: what it said of itself, its updates, and the releases it has not taken. */
+/** An installed app: its report, its updates and newer releases. */
 export default function InstalledAppPage() {
   const { installId } = useParams({ strict: false })
   const list = useOperationQuery<AppList>("app-list")
@@ -25,10 +25,7 @@ export default function InstalledAppPage() {
       {({ apps, updates }) => {
         const found = apps.find((one) => one.installId === installId)
         return found === undefined ? (
-          <EmptyState
-            title="There is no such app"
-            description="An app is known from the first day on which it checks in."
-          />
+          <EmptyState title="No such app" description="An app appears after its first check-in." />
         ) : (
           <InstalledAppContent
             found={found}
@@ -60,14 +57,14 @@ function InstalledAppContent({ found, updates }: ShownProps) {
           ),
         ]}
       />
-      <Section title="Its last updates">
+      <Section title="Last updates">
         <DataTable
           label="Updates"
           rows={updates}
           rowKey={({ kind }) => kind}
           columns={[
-            { title: "Of", cell: ({ kind }) => (kind === "app" ? "The app" : "Its launcher") },
-            { title: "To", cell: (one) => one.version },
+            { title: "Component", cell: ({ kind }) => (kind === "app" ? "App" : "Launcher") },
+            { title: "Version", cell: (one) => one.version },
             {
               title: "Status",
               cell: ({ status }) => (
@@ -77,20 +74,20 @@ function InstalledAppContent({ found, updates }: ShownProps) {
               ),
             },
             {
-              title: "Why",
+              title: "Reason",
               isHiddenOnNarrow: true,
               cell: ({ reason }) => reason?.replaceAll("_", " ") ?? "–",
             },
             {
-              title: "Said",
+              title: "Reported",
               isHiddenOnNarrow: true,
               cell: ({ reportedAt }) => <Time at={reportedAt} />,
             },
           ]}
           empty={
             <EmptyState
-              title="No update yet"
-              description="How an update of the app or its launcher goes stands here, as the app says it."
+              title="No updates yet"
+              description="Updates of the app and its launcher appear here, as the app reports them."
             />
           }
         />
@@ -100,7 +97,7 @@ function InstalledAppContent({ found, updates }: ShownProps) {
   )
 }
 
-/** The releases of the company's channel that the app has not taken. */
+/** Releases of the company's channel that are newer than the app. */
 function NewerReleases({ version }: { readonly version: string }) {
   const { companyId } = useMe()
   const api = useApi()
@@ -112,7 +109,7 @@ function NewerReleases({ version }: { readonly version: string }) {
   return (
     <Section
       title="Newer releases"
-      description="In the company's channel, the oldest first."
+      description="In the company's channel, oldest first."
       actions={
         <CopyCommandButton
           what="curl"
@@ -130,7 +127,7 @@ function NewerReleases({ version }: { readonly version: string }) {
               { title: "Version", cell: (one) => one.version },
               { title: "What is new", cell: ({ notes }) => notes },
               {
-                title: "Must be taken",
+                title: "Required",
                 isHiddenOnNarrow: true,
                 cell: ({ required }) => (required ? "Yes" : "No"),
               },
@@ -142,8 +139,8 @@ function NewerReleases({ version }: { readonly version: string }) {
             ]}
             empty={
               <EmptyState
-                title="It is up to date"
-                description="No newer release is in the company's channel."
+                title="Up to date"
+                description="The company's channel has no newer release."
               />
             }
           />

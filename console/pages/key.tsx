@@ -21,7 +21,7 @@ import { limitForecast } from "../parts/limit-forecast.ts"
 import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 
-/** One key: what it may, what it spent of its limit, and stopping it. */
+/** A key: its operations, spending, limit and actions. */
 export default function KeyPage() {
   const { keyId } = useParams({ strict: false })
   const list = useOperationQuery<KeyList>("key-list")
@@ -31,8 +31,8 @@ export default function KeyPage() {
         const found = keys.find((one) => one.keyId === keyId)
         return found === undefined ? (
           <EmptyState
-            title="There is no such key"
-            description="It may be another person's, or deleted."
+            title="No such key"
+            description="It may belong to another person, or be deleted."
           />
         ) : (
           <KeyContent found={found} />
@@ -54,24 +54,24 @@ function KeyContent({ found }: { readonly found: Key }) {
       <DetailList
         items={[
           ["Status", <KeyStatusBadge key="status" status={status} />],
-          ["Of", personId === null ? "The company's app" : person(personId)],
+          ["Person", personId === null ? "The company's app" : person(personId)],
           ["Created", <Time key="created" at={createdAt} isWhole />],
           [
             "Last used",
             lastUsedAt === null ? "Never" : <Time key="used" at={lastUsedAt} isWhole />,
           ],
-          ["May add funds", <AddFundsTerms key="funds" {...found} />],
+          ["Can add funds", <AddFundsTerms key="funds" {...found} />],
           ["Spent this month", <Money key="spent" micros={found.spentThisMonthMicros} />],
           [
             "Spending",
             <TextLink key="spending" to="spending" search={{ key: keyId }}>
-              What it spent
+              Show its charges
             </TextLink>,
           ],
           [
             "Refusals",
             <TextLink key="refusals" to="refusals" search={{ key: keyId }}>
-              What it was refused
+              Show its refusals
             </TextLink>,
           ],
         ]}
@@ -97,7 +97,11 @@ function KeyContent({ found }: { readonly found: Key }) {
   )
 }
 
-const MODES = { on: "", needs_owner_review: ", each time an owner agrees", off: "" } as const
+const MODES = {
+  on: "",
+  needs_owner_review: ", each time with an owner's approval",
+  off: "",
+} as const
 
 function AddFundsTerms({ addFunds }: Pick<Key, "addFunds">) {
   if (addFunds === null || addFunds.mode === "off") return <>No</>
@@ -116,15 +120,12 @@ function OwnLimit({ keyId }: { readonly keyId: string }) {
   const limit = limits.find(({ holderId }) => holderId === keyId)
   if (!seesLimits) return null
   return (
-    <Section
-      title="Its own limit"
-      description="It counts all that the key spends, whatever it buys."
-    >
+    <Section title="Limit" description="Counts all spending of the key.">
       <Stack maw={560}>
         {limit === undefined ? (
           <Text size="sm">
-            It has none: the limits of its person and of the company hold.{" "}
-            <TextLink to="limits">Set one</TextLink>
+            This key has no limit of its own. The limits of its person and of the company apply.{" "}
+            <TextLink to="limits">Set a limit</TextLink>
           </Text>
         ) : (
           <LimitBar limit={limit} whose="This key" forecast={limitForecast(limit, now)} />
@@ -141,15 +142,15 @@ function Actions({
 }) {
   const me = useMe()
   const navigate = useNavigate()
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   const isOwn = personId === me.personId
   return (
     <>
       <OperationFormButton<{ operations: readonly string[] }, unknown>
         operation="key-change"
         label="Change"
-        title="Change what it may do"
-        description="What is not chosen any more is refused from its next call on."
+        title="Change its operations"
+        description="Operations that you remove are refused from the next call."
         {...{ isOwn, initialValues: { operations } }}
         inputOf={({ operations: chosen }) => ({ keyId, operations: chosen })}
         fields={(form) => (
@@ -167,7 +168,7 @@ function Actions({
           operation="key-resume"
           {...{ isOwn, input: { keyId } }}
           label="Resume"
-          description="Its calls are let in again at once."
+          description="Its calls are accepted again immediately."
           successMessage="The key works again."
           undo={{
             operation: "key-pause",
@@ -180,7 +181,7 @@ function Actions({
           operation="key-pause"
           {...{ isOwn, input: { keyId } }}
           label="Pause"
-          description="Pausing this key refuses its calls at once; it can be resumed."
+          description="Calls with this key are refused immediately, until you resume it."
           successMessage="The key is paused."
           undo={{
             operation: "key-resume",
@@ -194,10 +195,10 @@ function Actions({
         {...{ isOwn, input: { keyId } }}
         confirmationText={label ?? keyId}
         label="Delete"
-        description="Its calls are refused from now on, for ever. Pausing stops it for a time."
+        description="Calls with this key are refused for good. Pause it to stop it for a time."
         successMessage="The key was deleted."
         isDangerous
-        onDone={() => void navigate({ to: placeOf("keys") })}
+        onDone={() => void navigate({ to: pathOf("keys") })}
       />
     </>
   )
@@ -209,7 +210,7 @@ type AddFundsValues = {
   readonly perMonth: string
 }
 
-/** As the operation names them. */
+/** Values of the operation for each mode. */
 const CHOICES = { on: "on", needs_owner_review: "review", off: "off" } as const
 
 function termsOf(now: Key["addFunds"]): AddFundsValues {
@@ -221,19 +222,19 @@ function termsOf(now: Key["addFunds"]): AddFundsValues {
   return { purchases: CHOICES[now.mode], perPurchase, perMonth }
 }
 
-/** A key that may not needs no sums. */
+/** Amounts are optional if purchases are off. */
 function sumFault(text: string, { purchases }: AddFundsValues): string | null {
   return purchases === "off" && text.trim() === "" ? null : dollarsFault(text)
 }
 
-/** Lets a key add funds, so much at a time and a month. */
+/** Changes whether a key can add funds, with its limits. */
 function ChangeAddFunds({ keyId, now }: { readonly keyId: string; readonly now: Key["addFunds"] }) {
   return (
     <OperationFormButton<AddFundsValues, unknown>
       operation="key-change"
       label="Adding funds"
-      title="Whether it may add funds"
-      description="What it buys is paid from the company's card."
+      title="Adding funds"
+      description="Funds that the key buys are charged to the company's card."
       initialValues={termsOf(now)}
       validators={{ perPurchase: sumFault, perMonth: sumFault }}
       inputOf={({ purchases, perPurchase, perMonth }) => ({
@@ -245,23 +246,23 @@ function ChangeAddFunds({ keyId, now }: { readonly keyId: string; readonly now: 
       fields={(form) => (
         <>
           <Select
-            label="It may add funds"
+            label="Can add funds"
             allowDeselect={false}
             data={[
               { value: "on", label: "Yes" },
-              { value: "review", label: "Each time an owner agrees" },
+              { value: "review", label: "With an owner's approval each time" },
               { value: "off", label: "No" },
             ]}
             {...form.getInputProps("purchases")}
           />
           <SimpleGrid cols={{ base: 1, xs: 2 }}>
-            <TextInput label="Dollars at a time" {...form.getInputProps("perPurchase")} />
-            <TextInput label="Dollars a month" {...form.getInputProps("perMonth")} />
+            <TextInput label="Dollars per purchase" {...form.getInputProps("perPurchase")} />
+            <TextInput label="Dollars per month" {...form.getInputProps("perMonth")} />
           </SimpleGrid>
         </>
       )}
       submitLabel="Save"
-      successMessage="It holds from the key's next purchase on."
+      successMessage="Applies from the key's next purchase."
     />
   )
 }

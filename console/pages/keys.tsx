@@ -21,14 +21,14 @@ import { useShellCommand } from "../parts/shell-command.ts"
 import { SecretDialog } from "../parts/secret-dialog.tsx"
 import { Time } from "../parts/time.tsx"
 
-/** The company's keys, or the reader's own. */
+/** The company's keys, or only the reader's. */
 export default function KeysPage() {
   const list = useOperationQuery<KeyList>("key-list")
   const [made, setMade] = useState<CreatedKey | null>(null)
   return (
     <PageLayout
       title="Keys"
-      description="By a key, a program calls the API as one person, or as the company's app."
+      description="Programs use a key to call the API as a person, or as the company's app."
       actions={<CreateKey onMade={setMade} />}
     >
       <QueryView query={list}>{({ keys }) => <List keys={keys} />}</QueryView>
@@ -68,7 +68,7 @@ function List({ keys }: KeyList) {
     },
     { title: "Id", isHiddenOnNarrow: true, cell: ({ keyId }) => <Id id={keyId} /> },
     {
-      title: "Of",
+      title: "Person",
       isHiddenOnNarrow: true,
       cell: ({ personId }) => whose(personId),
       sortBy: ({ personId }) => person(personId),
@@ -98,7 +98,7 @@ function List({ keys }: KeyList) {
       sortBy: ({ lastUsedAt }) => lastUsedAt ?? "",
     },
     {
-      title: "Own limit",
+      title: "Limit",
       isNumber: true,
       isHiddenOnNarrow: true,
       cell: ({ keyId }) => {
@@ -113,7 +113,7 @@ function List({ keys }: KeyList) {
       },
     },
     {
-      title: "Used of it",
+      title: "Limit used",
       isNumber: true,
       isHiddenOnNarrow: true,
       cell: ({ keyId }) => {
@@ -142,7 +142,7 @@ function List({ keys }: KeyList) {
       empty={
         <EmptyState
           title="No keys yet"
-          description="A key lets a program call the API. It is shown once, when it is made."
+          description="Programs use a key to call the API. A key is shown once, when it is created."
           command={commandFor(
             "key create",
             `--person ${me.personId} --operation phone.messages.send`,
@@ -168,9 +168,9 @@ function inputOf({ person, operations, label, ...terms }: Values) {
   return { label: label.trim(), ...whose, operations, ...terms }
 }
 
-function termsFault(own: string, other: string): string | null {
-  if (own.trim() === "") return other.trim() === "" ? null : "Both amounts go together"
-  return dollarsFault(own)
+function termsFault(amount: string, other: string): string | null {
+  if (amount.trim() === "") return other.trim() === "" ? null : "Enter both amounts or neither"
+  return dollarsFault(amount)
 }
 
 function CreateKey({ onMade }: { readonly onMade: (made: CreatedKey) => void }) {
@@ -191,15 +191,15 @@ function CreateKey({ onMade }: { readonly onMade: (made: CreatedKey) => void }) 
       isOwn
       initialValues={initial}
       validators={{
-        label: (label) => (label.trim() === "" ? "A name, by which you know it again" : null),
+        label: (label) => (label.trim() === "" ? "Enter a name" : null),
         operations: (chosen) => (chosen.length === 0 ? "Choose at least one operation" : null),
-        addFundsPerPurchase: (own, all) => termsFault(own, all.addFundsPerMonth),
-        addFundsPerMonth: (own, all) => termsFault(own, all.addFundsPerPurchase),
+        addFundsPerPurchase: (amount, all) => termsFault(amount, all.addFundsPerMonth),
+        addFundsPerMonth: (amount, all) => termsFault(amount, all.addFundsPerPurchase),
       }}
       inputOf={inputOf}
       fields={(form) => <Fields form={form} />}
       submitLabel="Create key"
-      successMessage="The key was made."
+      successMessage="The key was created."
       onDone={onMade}
     />
   )
@@ -213,8 +213,8 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
       <TextInput label="Name" data-autofocus {...form.getInputProps("label")} />
       {mayAll ? (
         <Select
-          label="Whose"
-          description="What it spends counts for this person. They must be allowed what the key is."
+          label="Person"
+          description="Its spending counts for this person, who must have the permissions for its operations."
           allowDeselect={false}
           data={[
             ...people.map(([value, label]) => ({ value, label })),
@@ -231,12 +231,12 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
       {mayAll ? (
         <SimpleGrid cols={{ base: 1, xs: 2 }}>
           <TextInput
-            label="May add funds, at a time"
-            description="Dollars; empty: it may not"
+            label="Can add funds, per purchase"
+            description="Dollars; leave empty for no purchases"
             {...form.getInputProps("addFundsPerPurchase")}
           />
           <TextInput
-            label="May add funds, a month"
+            label="Can add funds, per month"
             description="Dollars"
             {...form.getInputProps("addFundsPerMonth")}
           />

@@ -6,7 +6,7 @@ import { AddressLookup } from "./leads/addresses.tsx"
 import { LeadForms } from "./leads/forms.tsx"
 import { LeadList } from "./leads/lead-list.tsx"
 
-/** Who asked to be answered, the forms by which they did, and looking up addresses. */
+/** Leads, forms and address look-up. */
 export default function LeadsPage() {
   const me = useMe()
   const isReader = hasPermission(me, "Read leads")
@@ -17,7 +17,7 @@ export default function LeadsPage() {
     )
   }
   return (
-    <PageLayout title="Leads" description="People who asked to be answered, on a form of yours.">
+    <PageLayout title="Leads" description="People who contacted you with one of your forms.">
       <Tabs
         label="Leads"
         tabs={[

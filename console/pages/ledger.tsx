@@ -21,7 +21,7 @@ import { Time } from "../parts/time.tsx"
 
 const PAGE_ROWS = 50
 
-/** The company's streams as an auditor reads them, what was signed of them, and checking all of it. */
+/** The company's streams for auditors, the signed head, and verification. */
 export default function LedgerPage() {
   if (!useCanRun("audit-streams")) {
     return <NoPermission title="Ledger" what="the ledger" permissions={["See billing"]} />
@@ -29,18 +29,18 @@ export default function LedgerPage() {
   return (
     <PageLayout
       title="Ledger"
-      description="All that was decided, event by event. Nothing is ever changed or taken away, and anybody can check that."
+      description="Every decision, event by event. Events never change, and anyone can verify that."
       actions={
         <DownloadButton
           operation="audit-export"
           fileName="ledger.ndjson"
           label="Export"
-          description="Every event of the company with its hash, and the signed head: one file that docs/verify.mjs checks anywhere. Personal fields stay sealed."
+          description="Every event of the company with its hash, and the signed head: one file that docs/verify.mjs verifies anywhere. Personal fields stay sealed."
         />
       }
     >
       <Tabs
-        label="The ledger"
+        label="Ledger"
         tabs={[
           { name: "streams", title: "Streams", content: () => <Streams /> },
           { name: "verify", title: "Verify", content: () => <VerifySection /> },
@@ -77,7 +77,7 @@ function Streams() {
   )
 }
 
-/** Those that are looked for; the address takes any. */
+/** Common types; the address accepts any. */
 const TYPES = [
   "Charged",
   "ChargeRefused",
@@ -95,16 +95,16 @@ const TYPES = [
 function List({ streams, next }: StreamList) {
   const commandFor = useShellCommand()
   const [{ person, key, type, request }] = useFilters()
-  const narrowed = Object.fromEntries(
+  const filters = Object.fromEntries(
     Object.entries({ person, key, type, request }).filter(([, value]) => value !== undefined),
   ) as Record<string, string>
   const columns: readonly TableColumn<StreamRow>[] = [
     {
-      title: "Holds",
+      title: "Content",
       cell: ({ stream }) => streamLabel(stream),
     },
     {
-      title: "Of",
+      title: "Subject",
       isHiddenOnNarrow: true,
       cell: ({ stream }) => <StreamSubject stream={stream} />,
     },
@@ -120,11 +120,11 @@ function List({ streams, next }: StreamList) {
     <DataTable
       {...{ label: "Streams", columns, rows: streams, next, order: "after" }}
       rowKey={({ stream }) => stream}
-      place={({ stream }) => ({ to: `ledger/${stream}`, search: narrowed })}
+      place={({ stream }) => ({ to: `ledger/${stream}`, search: filters })}
       empty={
         <EmptyState
-          title="No stream has such an event"
-          description="What people, keys and the program decide becomes an event of a stream."
+          title="No matching streams"
+          description="Each decision is an event of a stream."
           command={commandFor("audit streams", "--type Charged")}
         />
       }

@@ -21,22 +21,25 @@ import { SetLimitButton, limitInput, limitFormValues } from "../parts/set-limit.
 import { useShellCommand } from "../parts/shell-command.ts"
 import { TimeUntil } from "../parts/time.tsx"
 
-/** All limits; those of the reader's own spending, where they may not see the company's. */
+/** All limits, or those that apply to the reader's own spending. */
 export default function LimitsPage() {
   return useCanRun("limit-list") ? <AllLimits /> : <OwnLimits />
 }
 
-/** The limits that the reader's own spending is held against. */
+/** The limits that apply to the reader's own spending. */
 function OwnLimits() {
   const { holder } = useNames()
   const now = useNow()
   const own = useOperationQuery<LimitList>("limit-list")
   return (
-    <PageLayout title="Limits" description="What you spend is held against these.">
+    <PageLayout title="Limits" description="The limits that apply to your spending.">
       <QueryView query={own}>
         {({ limits }) =>
           limits.length === 0 ? (
-            <EmptyState title="No limits" description="What you spend ends where the funds do." />
+            <EmptyState
+              title="No limits"
+              description="Only the company's funds limit your spending."
+            />
           ) : (
             <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing="lg">
               {limits.map((limit) => (
@@ -60,7 +63,7 @@ function AllLimits() {
   return (
     <PageLayout
       title="Limits"
-      description="A charge is made only where it fits the funds and every limit that counts it."
+      description="A charge is made only if it fits the funds and every limit that applies."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf("/api/v1/limits")} />
@@ -73,7 +76,7 @@ function AllLimits() {
   )
 }
 
-/** At which sums a mail goes out. */
+/** The amounts at which we send a reminder. */
 function Reminders({ of: { remindersMicros } }: { readonly of: Limit }) {
   if (remindersMicros.length === 0) return null
   return (
@@ -94,7 +97,7 @@ function List({ limits }: LimitList) {
   const decimals = limitDecimals(limits)
   const columns: readonly TableColumn<Limit>[] = [
     {
-      title: "Whose",
+      title: "Holder",
       cell: (limit) => (
         <>
           {holder(limit)}
@@ -104,19 +107,19 @@ function List({ limits }: LimitList) {
       sortBy: (limit) => holder(limit),
     },
     {
-      title: "Of what",
+      title: "Class",
       isHiddenOnNarrow: true,
       cell: (limit) => (
         <>
           {limitLabel(limit)}
-          {limit.leaveKeysOut ? ", keys left out" : ""}
+          {limit.leaveKeysOut ? ", without keys" : ""}
           <Reminders of={limit} />
         </>
       ),
       sortBy: limitLabel,
     },
     {
-      title: "How it stands",
+      title: "Usage",
       isHiddenOnNarrow: true,
       cell: (limit) => (
         <Stack gap={4} miw={150}>
@@ -158,7 +161,7 @@ function List({ limits }: LimitList) {
   const holders = new Map(limits.map((one) => [holderOf(one), holder(one)]))
   return (
     <Stack gap="sm">
-      <FilterBar filters={[{ name: "holder", label: "Whose", options: [...holders] }]} />
+      <FilterBar filters={[{ name: "holder", label: "Holder", options: [...holders] }]} />
       <DataTable
         {...{ label: "Limits", columns, rows: shown }}
         rowKey={({ holderId, class: counted }) => `${holderId} ${counted}`}
@@ -166,7 +169,7 @@ function List({ limits }: LimitList) {
         empty={
           <EmptyState
             title="No limits yet"
-            description="A limit stops spending of the company, of a person or of a key in a window of time."
+            description="A limit caps the spending of the company, a person or a key per period."
             command={commandFor("limit set", "--class general --period month --dollars 200")}
           />
         }
@@ -177,7 +180,7 @@ function List({ limits }: LimitList) {
 
 const holderOf = ({ holderId }: Limit): string => holderId ?? "company"
 
-/** Where the spending is that a limit counts. */
+/** The charges that a limit counts. */
 function spendingOf({ holder, holderId }: Limit): LinkTarget {
   if (holder === "company" || holderId === null) return { to: "spending" }
   return { to: "spending", search: { [holder]: holderId } }
@@ -200,12 +203,12 @@ function Row({ limit, limits }: { readonly limit: Limit; readonly limits: readon
         label="Remove"
         variant="subtle"
         isDangerous
-        description={`The limit of ${dollarsText(limit.amountMicros)} for ${holder(limit)} (${limitLabel(limit)}) stops nothing any more.`}
+        description={`The limit of ${dollarsText(limit.amountMicros)} for ${holder(limit)} (${limitLabel(limit)}) no longer applies.`}
         successMessage="The limit was removed."
         undo={{
           operation: "limit-set",
           input: limitInput(limitFormValues(limit)),
-          successMessage: "The limit holds again.",
+          successMessage: "The limit applies again.",
         }}
       />
     </>

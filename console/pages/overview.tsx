@@ -18,7 +18,7 @@ const SpendingChart = lazy(() => import("../charts/spending-chart.tsx"))
 
 const DAY_MS = 86_400_000
 
-/** How the company's money stands, and what needs somebody. */
+/** The company's money, and problems that need action. */
 export default function OverviewPage() {
   return (
     <PageLayout title="Overview" actions={<AddFundsButton />}>
@@ -54,13 +54,13 @@ function Figures() {
       </KeyFigure>
       <KeyFigure
         label={seesAll ? "Spent this month" : "You spent this month"}
-        description="In UTC days, less what was given back"
+        description="In UTC days, after refunds"
       >
         <Money micros={month.data?.netMicros ?? null} decimals={2} />
       </KeyFigure>
       <KeyFigure
         label="Refused in 24 hours"
-        description={<TextLink to="refusals">See what stood against them</TextLink>}
+        description={<TextLink to="refusals">View refused charges</TextLink>}
       >
         {refusals.data === undefined ? "–" : ofDay.reduce((sum, { times }) => sum + times, 0)}
       </KeyFigure>
@@ -77,7 +77,7 @@ function PaymentTerms({ company }: { readonly company: CompanyDetails | undefine
       Prepaid
       {creditLineMicros === 0 ? null : (
         <>
-          , and a credit line of <Money micros={creditLineMicros} />
+          , plus a credit line of <Money micros={creditLineMicros} />
         </>
       )}
     </>
@@ -90,18 +90,14 @@ function SpentByDay() {
   return (
     <Section
       title="Spent by day"
-      description={
-        seesAll
-          ? "This month, by what was bought."
-          : "What you spent this month, by what was bought."
-      }
+      description={seesAll ? "This month, by item." : "Your spending this month, by item."}
     >
       <QueryView query={month} lines={8}>
         {({ days }) =>
           days.length === 0 ? (
             <EmptyState
-              title={seesAll ? "Nothing was spent this month" : "You spent nothing this month"}
-              description="What calls of the API and your people spend is drawn here, day by day."
+              title={seesAll ? "No spending this month" : "You spent nothing this month"}
+              description="Spending of your people and API calls appears here by day."
             />
           ) : (
             <Suspense fallback={<Loading lines={11} />}>
@@ -121,13 +117,12 @@ function CurrentLimits() {
   const { holder } = useNames()
   if (!seesLimits) return null
   return (
-    <Section title="Limits" description="The fullest first.">
+    <Section title="Limits" description="The most used first.">
       <QueryView query={list}>
         {({ limits }) =>
           limits.length === 0 ? (
             <Text size="sm">
-              There are none: spending ends where the funds do.{" "}
-              <TextLink to="limits">Set one</TextLink>
+              No limits: only the funds limit spending. <TextLink to="limits">Set a limit</TextLink>
             </Text>
           ) : (
             <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing="lg">

@@ -24,7 +24,7 @@ import type { Tone } from "../parts/status-badge.tsx"
 import { StatusBadge } from "../parts/status-badge.tsx"
 import { Time } from "../parts/time.tsx"
 
-/** One person: who they are, what they may, and changing that. */
+/** A person: details, permissions, keys and actions. */
 export default function PersonPage() {
   const { personId } = useParams({ strict: false })
   const list = useOperationQuery<PersonList>("person-list")
@@ -34,8 +34,8 @@ export default function PersonPage() {
         const found = people.find((one) => one.personId === personId)
         return found === undefined ? (
           <EmptyState
-            title="There is no such person"
-            description="They may have been removed, or never have been of this company."
+            title="No such person"
+            description="They may have been removed, or never belonged to this company."
           />
         ) : (
           <PersonContent found={found} />
@@ -49,12 +49,12 @@ function PersonContent({ found }: { readonly found: TeamMember }) {
   const { personId, name, email, role, addedAt } = found
   const me = useMe()
   const presence = useOnlineStatuses().get(personId)
-  const bar = roleDenialReason(me, role)
+  const denialReason = roleDenialReason(me, role)
   return (
     <PageLayout
       title={name ?? email ?? personId}
-      description={bar === null ? <Id id={personId} /> : `${bar}.`}
-      actions={bar === null ? <Actions found={found} /> : undefined}
+      description={denialReason === null ? <Id id={personId} /> : `${denialReason}.`}
+      actions={denialReason === null ? <Actions found={found} /> : undefined}
     >
       <DetailList
         items={[
@@ -65,13 +65,13 @@ function PersonContent({ found }: { readonly found: TeamMember }) {
           [
             "Spending",
             <TextLink key="spending" to="spending" search={{ person: personId }}>
-              What they spent
+              Show their charges
             </TextLink>,
           ],
           [
             "Refusals",
             <TextLink key="refusals" to="refusals" search={{ person: personId }}>
-              What they were refused
+              Show their refusals
             </TextLink>,
           ],
         ]}
@@ -94,7 +94,7 @@ function permissionStateOf(
 ): PermissionState {
   if (deny.includes(name)) return { name, tone: "bad", word: "Denied" }
   if (!permissions.includes(name)) return { name, tone: "quiet", word: "No" }
-  return { name, tone: "good", word: ofRole.includes(name) ? "By the role" : "Given" }
+  return { name, tone: "good", word: ofRole.includes(name) ? "From the role" : "Given" }
 }
 
 function Permissions({ found }: { readonly found: TeamMember }) {
@@ -102,7 +102,7 @@ function Permissions({ found }: { readonly found: TeamMember }) {
   const { role, grant, deny } = found
   const single = (names: readonly string[]) => names.filter((name) => !every.includes(name))
   return (
-    <Section title="What they may" description={ROLE_DESCRIPTIONS[role as Profile["role"]]}>
+    <Section title="Permissions" description={ROLE_DESCRIPTIONS[role as Profile["role"]]}>
       <DataTable
         label="Permissions"
         rows={every.map((name) => permissionStateOf(found, name))}
@@ -115,19 +115,19 @@ function Permissions({ found }: { readonly found: TeamMember }) {
             cell: ({ name }) => PERMISSION_DESCRIPTIONS[name] ?? "",
           },
           {
-            title: "Held",
+            title: "Status",
             cell: ({ tone, word }) => <StatusBadge tone={tone}>{word}</StatusBadge>,
           },
         ]}
         empty={null}
       />
-      <SingleOperations title="Also may" names={single(grant)} />
-      <SingleOperations title="May not" names={single(deny)} />
+      <SingleOperations title="Also allowed" names={single(grant)} />
+      <SingleOperations title="Denied" names={single(deny)} />
     </Section>
   )
 }
 
-/** Operations that were given or denied one by one. */
+/** Operations that were granted or denied individually. */
 function SingleOperations({
   title,
   names,
@@ -173,7 +173,7 @@ function Keys({ personId }: { readonly personId: string }) {
             empty={
               <EmptyState
                 title="No keys"
-                description="A key of this person would call the API as they may, and its spending be theirs."
+                description="A key calls the API with this person's permissions, and its spending counts for them."
                 command={commandFor("key create", `--person ${personId} --all-operations`)}
               />
             }
@@ -187,7 +187,7 @@ function Keys({ personId }: { readonly personId: string }) {
 function Actions({ found }: { readonly found: TeamMember }) {
   const { personId, name, email, role } = found
   const navigate = useNavigate()
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   return (
     <>
       <ActionButton
@@ -195,10 +195,10 @@ function Actions({ found }: { readonly found: TeamMember }) {
         input={{ personId }}
         confirmationText={name ?? email ?? personId}
         label="Remove"
-        description="They are signed out at once, and their keys are deleted for good. What they spent stays in the ledger."
-        successMessage="They are not of the company any more."
+        description="Signs them out immediately and deletes their keys for good. Their charges stay in the ledger."
+        successMessage="The person was removed."
         isDangerous
-        onDone={() => void navigate({ to: placeOf("team") })}
+        onDone={() => void navigate({ to: pathOf("team") })}
       />
       {role === "owner" || role === "admin" ? null : <ChangeAccess found={found} />}
       <ChangePerson found={found} />
@@ -209,14 +209,14 @@ function Actions({ found }: { readonly found: TeamMember }) {
 function ChangeAccess({ found }: { readonly found: TeamMember }) {
   const { personId, permissions, ofRole } = found
   const me = useMe()
-  // One's own permissions are somebody else's to change.
+  // People cannot change their own permissions.
   if (personId === me.personId && !isAdmin(me)) return null
   return (
     <OperationFormButton<{ chosen: readonly string[] }, unknown>
       operation="person-app"
       label="Permissions"
-      title="What they may"
-      description="It holds from their next call on, for them and their keys."
+      title="Permissions"
+      description="Applies from the next call, to them and their keys."
       initialValues={{ chosen: permissions }}
       inputOf={({ chosen }) => ({ personId, ...accessChange(found, chosen) })}
       fields={(form) => (
@@ -239,24 +239,26 @@ function ChangePerson({ found }: { readonly found: TeamMember }) {
   const former: Values = { name: found.name ?? "", email: found.email ?? "", role: found.role }
   const changed = (name: keyof Values, value: string) =>
     value === former[name] ? undefined : value
-  const isBarred = personId === me.personId && !isAdmin(me)
+  const isOwnRoleLocked = personId === me.personId && !isAdmin(me)
   return (
     <OperationFormButton<Values, unknown>
       operation="person-change"
       label="Change"
-      title="Change who they are"
+      title="Change the person"
       variant="filled"
       isOwn={personId === me.personId}
-      description="Another role ends their session: they sign in anew, as what they are by then."
+      description="A new role ends their session: they must sign in again."
       initialValues={former}
       validators={{
         name: (name, all) => {
-          if (name.trim() === "") return "A name"
+          if (name.trim() === "") return "Enter a name"
           const names = Object.keys(former) as (keyof Values)[]
-          return names.every((one) => all[one] === former[one]) ? "Nothing is changed yet" : null
+          return names.every((one) => all[one] === former[one]) ? "Nothing has changed yet" : null
         },
         email: (email) =>
-          /^[^\s@]+@[^\s@]+$/.test(email.trim()) ? null : "An email, such as ada@example.com",
+          /^[^\s@]+@[^\s@]+$/.test(email.trim())
+            ? null
+            : "Must be an email address, such as ada@example.com",
       }}
       inputOf={({ name, email, role }) => ({
         personId,
@@ -267,12 +269,8 @@ function ChangePerson({ found }: { readonly found: TeamMember }) {
       fields={(form) => (
         <>
           <TextInput label="Name" data-autofocus {...form.getInputProps("name")} />
-          <TextInput
-            label="Email"
-            description="They sign in with it"
-            {...form.getInputProps("email")}
-          />
-          {isBarred ? null : (
+          <TextInput label="Email" description="Used to sign in" {...form.getInputProps("email")} />
+          {isOwnRoleLocked ? null : (
             <RoleChoice
               value={form.values.role}
               onChange={(role) => form.setFieldValue("role", role)}
@@ -281,7 +279,7 @@ function ChangePerson({ found }: { readonly found: TeamMember }) {
         </>
       )}
       submitLabel="Save"
-      successMessage="It was changed."
+      successMessage="The person was changed."
     />
   )
 }

@@ -8,13 +8,13 @@ import { OptIns, OptOuts } from "./phone/consents.tsx"
 import { RegistrationSection } from "./phone/registration.tsx"
 import { Texts } from "./phone/texts.tsx"
 
-/** Numbers, texts, calls, and what carriers want to know before a company texts. */
+/** Numbers, texts, calls, registration and consents. */
 export default function PhonePage() {
   if (!hasPermission(useMe(), "Use phone")) {
     return <NoPermission title="Phone" what="texts and calls" permissions={["Use phone"]} />
   }
   return (
-    <PageLayout title="Phone" description="Your numbers, and what people texted and called.">
+    <PageLayout title="Phone" description="Your numbers, texts and calls.">
       <Tabs
         label="Phone"
         tabs={[

@@ -36,14 +36,14 @@ type Publish = Schema<"Publish">
 const POLL_INTERVAL_MS = 3_000
 const MAX_CHARGES = 200
 
-/** The company's preview, and what was published to it. */
+/** The company's preview and its publishes. */
 export default function PreviewsPage() {
   const { companyId, company } = useMe()
   const api = useApi()
   const list = useQuery({
     queryKey: [companyId, "publishes"],
     queryFn: () => responseData(api.GET("/api/v1/publish")),
-    // What is being built is looked at until it is there.
+    // Polls while a publish is in progress.
     refetchInterval: ({ state }) =>
       state.data?.publishes.some(({ status }) => IN_PROGRESS_STATUSES.has(status)) === true
         ? POLL_INTERVAL_MS
@@ -52,7 +52,7 @@ export default function PreviewsPage() {
   return (
     <PageLayout
       title="Previews"
-      description="A commit of the code, published where the company's people see it and nobody else."
+      description="Commits of the code, published for the company's people only."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf("/api/v1/publish")} />
@@ -61,7 +61,7 @@ export default function PreviewsPage() {
             input={{ company: companyId }}
             confirmationText={company ?? companyId}
             label="Reset the preview"
-            description="The preview's database and storage are emptied. What is published stays, and begins anew with the next visit."
+            description="Empties the preview's database and storage. The live publish stays, and starts again with the next visit."
             successMessage="The preview's database and storage are empty."
             isDangerous
           />
@@ -75,7 +75,7 @@ export default function PreviewsPage() {
   )
 }
 
-/** Where the preview is, and what is live there. */
+/** The preview's address and live publish. */
 function Preview() {
   const may = useCanRun("preview-show")
   const found = useOperationQuery<PreviewDetails>("preview-show", {}, may)
@@ -92,7 +92,7 @@ function Preview() {
                 "Nothing yet"
               ) : (
                 <TextLink key="live" to={`previews/${live.publishId}`}>
-                  {live.kind === "static" ? "A site of files" : "An app"}
+                  {live.kind === "static" ? "Static site" : "App"}
                 </TextLink>
               ),
             ],
@@ -106,14 +106,14 @@ function Preview() {
 }
 
 function AppStatus({ live, apps }: Pick<PreviewDetails, "live" | "apps">) {
-  if (live === null || live.kind === "static") return <>Files need none</>
+  if (live === null || live.kind === "static") return <>Not needed</>
   const isUp = apps?.some(({ publishId, status }) => {
     return publishId === live.publishId && status === "running"
   })
   return isUp === true ? (
-    <StatusBadge tone="good">Runs</StatusBadge>
+    <StatusBadge tone="good">Running</StatusBadge>
   ) : (
-    <StatusBadge tone="quiet">Sleeps until the next visit</StatusBadge>
+    <StatusBadge tone="quiet">Asleep until the next visit</StatusBadge>
   )
 }
 
@@ -122,7 +122,7 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
   const { person } = useNames()
   const charges = useCharges()
   const columns: readonly TableColumn<Publish>[] = [
-    { title: "Asked for", cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: "Requested", cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: "Status", cell: (one) => <PublishStatusBadge status={one.status} /> },
     { title: "Commit", cell: ({ commit }) => <Id id={commit} /> },
     {
@@ -131,7 +131,7 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
       cell: ({ id }) => person(charges.get(id)?.personId ?? null),
     },
     {
-      title: "Went live or ended",
+      title: "Finished",
       isHiddenOnNarrow: true,
       cell: ({ finishedAt }) => <Time at={finishedAt} />,
     },
@@ -143,7 +143,7 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
     },
   ]
   return (
-    <Section title="Publishes" description="The newest 50. What fails costs nothing.">
+    <Section title="Publishes" description="The newest 50. Failed publishes are free.">
       <Box mb="sm">
         <FilterBar
           filters={[
@@ -158,8 +158,8 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
         place={({ id }) => ({ to: `previews/${id}` })}
         empty={
           <EmptyState
-            title={status === undefined ? "Nothing was published yet" : "No publish stands so"}
-            description="A publish builds a commit and shows it at the company's preview. It is done with a key, as below."
+            title={status === undefined ? "No publishes yet" : "No matching publishes"}
+            description="A publish builds a commit and shows it in the company's preview. Publish with a key, as below."
           />
         }
       />
@@ -179,14 +179,14 @@ function Cost({ charge }: { readonly charge: Charge | undefined }) {
   )
 }
 
-/** What publishes cost and who asked for them, by their ids, as far as the reader sees charges. */
+/** The charges of publishes by publish id, as far as the reader may see them. */
 function useCharges(): ReadonlyMap<string | null, Charge> {
   const input = { item: "deploy", limit: MAX_CHARGES }
   const found = useOperationQuery<ChargeList>("charge-list", input, useCanRun("charge-list", true))
   return new Map((found.data?.charges ?? []).map((charge) => [charge.resource, charge]))
 }
 
-/** Publishing is a key's: with which call it is done. */
+/** How to publish with a key. */
 function HowToPublish() {
   const mayRead = useCanRun("repository-show")
   const code = useOperationQuery<RepositoryDetails>("repository-show", {}, mayRead).data
@@ -195,11 +195,11 @@ function HowToPublish() {
   return (
     <Section
       title="Publish"
-      description="A key does it, with the operation code.publish.preview; the console publishes nothing itself. AI clients have it as a tool."
+      description="Publish with a key that has the operation code.publish.preview, not in the console. AI clients have a tool for it."
     >
       <TextView
         title={
-          tip === undefined ? "By the API" : `By the API: the newest commit of ${code?.branch}`
+          tip === undefined ? "With the API" : `With the API: the newest commit of ${code?.branch}`
         }
         text={curlOfChange({ method: "POST", path: "/api/v1/publish/preview", body: { commit } })}
       />

@@ -25,7 +25,7 @@ type Publish = Schema<"Publish">
 
 const POLL_INTERVAL_MS = 3_000
 
-/** One publish: how far it came, what it cost, and what its build wrote. */
+/** A publish: status, cost and logs. */
 export default function PublishPage() {
   const { publishId = "" } = useParams({ strict: false })
   const { companyId } = useMe()
@@ -75,8 +75,8 @@ function PublishContent({ publish }: { readonly publish: Publish }) {
             "Address",
             <WebLink key="address" address={`${window.location.protocol}//${address}/`} />,
           ],
-          ["Asked for", <Time key="asked" at={createdAt} isWhole />],
-          ["Went live or ended", <Time key="ended" at={finishedAt} isWhole />],
+          ["Requested", <Time key="asked" at={createdAt} isWhole />],
+          ["Finished", <Time key="ended" at={finishedAt} isWhole />],
           ["By", charge === undefined ? null : person(charge.personId)],
           ["Key", <KeyLink key="key" keyId={charge?.keyId ?? null} name={key} />],
           [
@@ -92,7 +92,7 @@ function PublishContent({ publish }: { readonly publish: Publish }) {
       {error === null ? null : (
         <Alert color="red" variant="light" title={error.split("\n", 1)[0]}>
           <Text size="sm">
-            What it cost was given back. Mend what the log names, push, and publish the new commit.
+            The charge was refunded. Fix the error in the log, push, and publish the new commit.
           </Text>
         </Alert>
       )}
@@ -117,7 +117,7 @@ function Log({
   readonly publishId: string
   readonly status: Publish["status"]
 }) {
-  const asked = useOperationQuery<PublishLog>(
+  const log = useOperationQuery<PublishLog>(
     "publish-log",
     { publishId },
     !IN_PROGRESS_STATUSES.has(status),
@@ -126,15 +126,15 @@ function Log({
     return (
       <Section title="Log">
         <EmptyState
-          title="It is under way"
-          description="What its build writes is here once that has ended."
+          title="In progress"
+          description="The build log appears here when the build has ended."
         />
       </Section>
     )
   }
   return (
-    <Section title="Log" description="Of a build the first and last MiB are kept, for 30 days.">
-      <QueryView query={asked}>{(log) => <LogParts {...log} />}</QueryView>
+    <Section title="Log" description="The first and last MiB of a build log are kept for 30 days.">
+      <QueryView query={log}>{(parts) => <LogParts {...parts} />}</QueryView>
     </Section>
   )
 }
@@ -143,20 +143,15 @@ function LogParts({ build, start, app }: PublishLog) {
   const parts = [
     ["Build", build],
     ["Start", start],
-    [`App: ${app?.status === "running" ? "runs" : "is down"}`, app?.log ?? null],
+    [`App: ${app?.status === "running" ? "running" : "down"}`, app?.log ?? null],
   ] as const
-  const kept = parts.filter(([, text]) => text !== null && text.trim() !== "")
-  if (kept.length === 0) {
-    return (
-      <EmptyState
-        title="No log"
-        description="Its build wrote nothing, or it is not kept any more."
-      />
-    )
+  const shown = parts.filter(([, text]) => text !== null && text.trim() !== "")
+  if (shown.length === 0) {
+    return <EmptyState title="No log" description="The log is empty, or no longer kept." />
   }
   return (
     <Stack>
-      {kept.map(([title, text]) => (
+      {shown.map(([title, text]) => (
         <TextView key={title} title={title} text={text?.trimEnd() ?? ""} isLog />
       ))}
     </Stack>

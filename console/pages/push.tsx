@@ -15,20 +15,17 @@ import { RefusedPushDetails } from "../parts/refused-push.tsx"
 import { TextView } from "../parts/text-view.tsx"
 import { Time } from "../parts/time.tsx"
 
-/** One push: what it moved, or why it was refused. */
+/** A push: its refs, or why it was refused. */
 export default function PushPage() {
   const { revision = "" } = useParams({ strict: false })
-  const place = /^\d{1,15}$/.test(revision) ? Number(revision) : -1
-  const list = useOperationQuery<PushList>("code-pushes", { before: place + 1, limit: 1 })
+  const position = /^\d{1,15}$/.test(revision) ? Number(revision) : -1
+  const list = useOperationQuery<PushList>("code-pushes", { before: position + 1, limit: 1 })
   return (
     <QueryView query={list}>
       {({ pushes: [push] }) =>
-        push === undefined || push.revision !== place ? (
+        push === undefined || push.revision !== position ? (
           <PageLayout title="Push">
-            <EmptyState
-              title="There is no such push"
-              description="The list of pushes has all that there are."
-            />
+            <EmptyState title="No such push" description="Open the push from the list of pushes." />
           </PageLayout>
         ) : (
           <PushContent push={push} />
@@ -67,11 +64,14 @@ function PushContent({ push }: { readonly push: PushRecord }) {
         ]}
       />
       {status === "refused" ? (
-        <Section title="Why it was refused" description="As whoever pushed was told.">
-          {lines === null ? "That was erased." : <RefusedPushDetails lines={lines} />}
+        <Section
+          title="Reason of the refusal"
+          description="The message that the person who pushed got."
+        >
+          {lines === null ? "The message was erased." : <RefusedPushDetails lines={lines} />}
         </Section>
       ) : (
-        <TextView title="Branches and tags that it moved" text={lines?.join("\n") ?? "Erased"} />
+        <TextView title="Updated branches and tags" text={lines?.join("\n") ?? "Erased"} />
       )}
     </PageLayout>
   )

@@ -16,23 +16,23 @@ import { Time } from "../parts/time.tsx"
 
 const PAGE_ROWS = 20
 
-/** Every no, with its evidence. */
+/** All refused charges with their evidence. */
 export default function RefusalsPage() {
   const [filters] = useFilters()
   const { keys } = useNames()
   const { key, before } = filters
-  // Whoever does not see the company's bill sees what their own keys were refused.
-  const isWanted = useCanRun("refusals-list") || key !== undefined
+  // Readers without access to billing see the refusals of their own keys.
+  const canList = useCanRun("refusals-list") || key !== undefined
   const cursor = before === undefined ? undefined : Number(before)
   const list = useOperationQuery<RefusalList>(
     "refusals-list",
     { key, limit: PAGE_ROWS, before: cursor },
-    isWanted,
+    canList,
   )
   return (
     <PageLayout
       title="Refusals"
-      description="Charges that were not made, and the limit or the funds that stood against them."
+      description="Charges that were refused, with the limit or the funds that they exceeded."
       actions={
         <CopyCommandButton
           what="curl"
@@ -41,16 +41,13 @@ export default function RefusalsPage() {
       }
     >
       <ChargeCheckForm />
-      <Section title="What was refused">
+      <Section title="Refused charges">
         <Stack>
           <FilterBar filters={[{ name: "key", label: "Key", options: keys }]} />
-          {isWanted ? (
+          {canList ? (
             <QueryView query={list}>{(found) => <List {...found} />}</QueryView>
           ) : (
-            <EmptyState
-              title="Choose a key"
-              description="You see what your own keys were refused."
-            />
+            <EmptyState title="Choose a key" description="You see the refusals of your own keys." />
           )}
         </Stack>
       </Section>
@@ -75,8 +72,8 @@ function List({ refusals, next }: RefusalList) {
 function NoRefusals() {
   return (
     <EmptyState
-      title="Nothing was refused"
-      description="What does not fit the funds or a limit is listed here, with the numbers that stood against it."
+      title="No refusals"
+      description="Charges that exceed the funds or a limit appear here, with the numbers."
     />
   )
 }
@@ -96,7 +93,7 @@ function RefusalItem({ refusal }: { readonly refusal: RefusedCharge }) {
     >
       <Text size="xs" c="dimmed">
         {by}, <Time at={refusal.at} />
-        {times === 1 ? "" : `; ${times} times like it, the last `}
+        {times === 1 ? "" : `; ${times} similar refusals, the last `}
         {times === 1 ? null : <Time at={refusal.lastAt} />}
       </Text>
     </RefusalCard>
@@ -109,7 +106,7 @@ interface Question {
   readonly quantity: number
 }
 
-/** Asks the ledger what it would decide. Nothing is charged. */
+/** A form that asks the ledger for a decision without charging. */
 function ChargeCheckForm() {
   const { keys } = useNames()
   const asksForAll = useCanRun("ask")
@@ -121,8 +118,8 @@ function ChargeCheckForm() {
   const answer = useOperationQuery<ChargeCheck>("ask", { ...question }, question !== null)
   return (
     <Section
-      title="What would fit?"
-      description="Asks the ledger for a decision; nothing is charged."
+      title="Check a charge"
+      description="Asks the ledger whether a charge would fit. Nothing is charged."
     >
       <Stack>
         <Group
@@ -135,7 +132,7 @@ function ChargeCheckForm() {
           }}
         >
           <Select
-            label="Who spends"
+            label="Spender"
             placeholder={asksForAll ? "The company" : "A key"}
             w={{ base: "100%", xs: 190 }}
             clearable={asksForAll}
@@ -161,7 +158,7 @@ function ChargeCheckForm() {
             onChange={(value) => setQuantity(Math.max(1, Number(value)))}
           />
           <Button type="submit" variant="default" disabled={!asksForAll && key === null}>
-            Ask
+            Check
           </Button>
         </Group>
         {question === null ? null : (
@@ -200,10 +197,10 @@ function ChargeCheckResult({
       >
         <Text size="sm">
           {fitsAt === null ? (
-            "It would not fit at any later time either."
+            "It would not fit later, either."
           ) : (
             <>
-              It would fit from <Time at={fitsAt} /> on if nothing else were spent.
+              It would fit from <Time at={fitsAt} /> if nothing else is spent.
             </>
           )}
         </Text>
@@ -212,7 +209,7 @@ function ChargeCheckResult({
   )
 }
 
-/** How many would fit what is left of the limit and of the funds, by what the ledger says of them. */
+/** How many units fit the rest of the limit and of the funds. */
 function affordableCount({
   unitPriceMicros,
   limit,

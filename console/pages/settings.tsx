@@ -9,7 +9,7 @@ import { CompanyTab } from "../settings/company-tab.tsx"
 import { DataTab } from "../settings/data-tab.tsx"
 import { YouTab } from "../settings/you-tab.tsx"
 
-/** The company, its apps, the affiliate programme, its data, and the reader themselves. */
+/** Settings of the company, its apps, data and the reader. */
 export default function SettingsPage() {
   const me = useMe()
   const seesApps = useCanRun("app-list")

@@ -24,7 +24,7 @@ import { useAsyncAction } from "../parts/use-async-action.ts"
 import { Time } from "../parts/time.tsx"
 
 const PAGE_ROWS = 50
-/** As many as the operation lists at a time. */
+/** Maximum of the operation. */
 const MAX_PER_REQUEST = 1_000
 
 /** Charges, newest first. */
@@ -37,7 +37,7 @@ export default function SpendingPage() {
   return (
     <PageLayout
       title="Spending"
-      description="Each charge was checked against the funds and every limit in the moment it was recorded."
+      description="Each charge was checked against the funds and all limits when it was recorded."
       actions={
         <>
           {operation === null ? null : <CopyCommandButton command={commandOf(operation, input)} />}
@@ -70,7 +70,7 @@ function SpendingFilters() {
   const [{ month }] = useFilters()
   const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
   const days = useOperationQuery<ChargeDays>("charge-days", { month }).data?.days ?? []
-  // What programs charge under names of their own stands in no price list.
+  // Programs may charge items that are not in the price list.
   const items = [...new Set([...days, ...prices].map(({ item }) => item))].map(
     (item) => [item, itemText(item)] as const,
   )
@@ -84,7 +84,7 @@ function SpendingFilters() {
           { name: "key", label: "Key", options: keys },
         ]}
       />
-      <SearchBox name="resource" label="Id of what was paid for" />
+      <SearchBox name="resource" label="Resource id" />
     </Group>
   )
 }
@@ -117,8 +117,8 @@ function Charges({ charges, next }: ChargeList) {
       place={({ chargeId }) => ({ to: `spending/${chargeId}` })}
       empty={
         <EmptyState
-          title="No charges here"
-          description="What calls of the API and your people spend is listed here as it is spent. A program of your own may charge too:"
+          title="No charges"
+          description="Charges of your people and API calls appear here. Your own programs can charge, too:"
           command={commandFor("charge", "--class general --dollars 0.42 --item test")}
         />
       }
@@ -126,7 +126,7 @@ function Charges({ charges, next }: ChargeList) {
   )
 }
 
-/** Saves all that the filters let through, however many pages it has. */
+/** Saves all filtered charges, from all pages. */
 function SaveList({ isEmpty }: { readonly isEmpty: boolean }) {
   const { companyId } = useMe()
   const [filters] = useFilters()

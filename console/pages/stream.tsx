@@ -18,7 +18,7 @@ import { Time } from "../parts/time.tsx"
 
 const PAGE_ROWS = 50
 
-/** One stream: its events, the first one first, each opened in place. */
+/** A stream: its events, oldest first, with details. */
 export default function StreamPage() {
   const { stream = "" } = useParams({ strict: false })
   const [{ person, key, type, request, after, event }] = useFilters()
@@ -86,7 +86,7 @@ function List({ stream, events, next }: EventList & { readonly stream: string })
       })}
       empty={
         <EmptyState
-          title="No event passes"
+          title="No matching events"
           description="The stream has no event of this type, person or key."
           command={`company-ledger audit show ${stream}`}
         />

@@ -18,7 +18,7 @@ import { RoleChoice, roleText } from "../parts/role-choice.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
 import { Time, TimeUntil } from "../parts/time.tsx"
 
-/** The company's people, and who is invited. */
+/** The company's people and invitations. */
 export default function TeamPage() {
   if (useCanRun("person-list")) return <TeamContent />
   return <NoPermission title="Team" what="the team" permissions={["Team"]} />
@@ -29,7 +29,7 @@ function TeamContent() {
   return (
     <PageLayout
       title="Team"
-      description="Who belongs to the company, and what each may do."
+      description="The people of the company, with their roles and permissions."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf("/api/v1/people")} />
@@ -41,10 +41,7 @@ function TeamContent() {
         {({ people, invited }) => (
           <>
             <People people={people} />
-            <Section
-              title="Invited"
-              description="They become people by signing in with that email."
-            >
+            <Section title="Invited" description="They join by signing in with the invited email.">
               <Invitations invited={invited} />
             </Section>
           </>
@@ -95,7 +92,7 @@ function People({ people }: { readonly people: readonly TeamMember[] }) {
       {...{ label: "People", columns, rows: people }}
       rowKey={({ personId }) => personId}
       place={({ personId }) => ({ to: `team/${personId}` })}
-      empty={<EmptyState title="Nobody" description="The people of the company are listed here." />}
+      empty={<EmptyState title="No people" description="The people of the company appear here." />}
     />
   )
 }
@@ -107,13 +104,15 @@ function Invite() {
     <OperationFormButton<Values, unknown>
       operation="person-invite"
       label="Invite"
-      title="Invite somebody"
+      title="Invite a person"
       variant="filled"
-      description="They get a mail, and have seven days to sign in here with that email. Permissions beside those of the role are given once they came."
+      description="They get a mail, and have seven days to sign in with that email. You can give more permissions after they have joined."
       initialValues={{ email: "", role: "user" }}
       validators={{
         email: (email) =>
-          /^[^\s@]+@[^\s@]+$/.test(email.trim()) ? null : "An email, such as ada@example.com",
+          /^[^\s@]+@[^\s@]+$/.test(email.trim())
+            ? null
+            : "Must be an email address, such as ada@example.com",
       }}
       inputOf={({ email, role }) => ({ email: email.trim(), role })}
       fields={(form) => (
@@ -132,7 +131,7 @@ function Invite() {
         </>
       )}
       submitLabel="Invite"
-      successMessage="The invitation is on its way."
+      successMessage="The invitation was sent."
     />
   )
 }
@@ -151,7 +150,7 @@ function Invitations({ invited }: { readonly invited: readonly Invitation[] }) {
     },
     { title: "Role", isHiddenOnNarrow: true, cell: ({ role }) => roleText(role) },
     {
-      title: "Ends in",
+      title: "Expires in",
       isHiddenOnNarrow: true,
       cell: ({ expiresAt }) => <TimeUntil at={expiresAt} />,
     },
@@ -163,8 +162,8 @@ function Invitations({ invited }: { readonly invited: readonly Invitation[] }) {
       rowKey={({ inviteId }) => inviteId}
       empty={
         <EmptyState
-          title="Nobody is invited"
-          description="Whoever was invited and has not come yet stands here, for seven days."
+          title="No invitations"
+          description="Open invitations appear here for seven days."
           command={commandFor("person invite", "--email ada@example.com --role developer")}
         />
       }
@@ -183,8 +182,8 @@ function InvitationActions({ invited }: { readonly invited: Invitation }) {
           input={{ email, role }}
           label="Invite again"
           variant="subtle"
-          description={`${who} gets another mail, and has seven days from now on.`}
-          successMessage="The invitation is on its way."
+          description={`${who} gets another mail, and has seven days from now.`}
+          successMessage="The invitation was sent."
         />
       )}
       <ActionButton
@@ -193,7 +192,7 @@ function InvitationActions({ invited }: { readonly invited: Invitation }) {
         label="Withdraw"
         variant="subtle"
         isDangerous
-        description={`${who} cannot become a person of the company by it any more. They can be invited again.`}
+        description={`${who} can no longer join with this invitation. You can invite them again.`}
         successMessage="The invitation was withdrawn."
       />
     </>

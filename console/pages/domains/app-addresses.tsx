@@ -10,12 +10,12 @@ import { AddressStatusBadge } from "./domain-status.tsx"
 
 type Domain = Schema<"Domain">
 
-/** The web addresses under a domain that lead to the company's app. */
+/** The web addresses of a domain that lead to the company's app. */
 export function AppAddresses({ domain }: { readonly domain: Domain }) {
   return (
     <Section
       title="Web addresses"
-      description="They lead to your app."
+      description="Addresses that lead to your app."
       actions={<PointAddress domain={domain} />}
     >
       <DataTable
@@ -30,15 +30,15 @@ export function AppAddresses({ domain }: { readonly domain: Domain }) {
           },
           { title: "Status", cell: ({ status }) => <AddressStatusBadge status={status} /> },
           {
-            title: "What is wrong",
+            title: "Problem",
             isHiddenOnNarrow: true,
-            cell: ({ error }) => error ?? "Nothing",
+            cell: ({ error }) => error ?? "None",
           },
         ]}
         empty={
           <EmptyState
-            title="No web address leads to your app from here"
-            description="Point the domain itself or a name under it at your app; its records are made for you."
+            title="No web addresses"
+            description="Point the domain or a name under it at your app. We create the records."
             command={curlOfChange({
               method: "POST",
               path: "/api/v1/domain",
@@ -59,13 +59,13 @@ function PointAddress({ domain: { id, domain } }: { readonly domain: Domain }) {
   return (
     <ApiCallButton<{ readonly hostname: string }>
       label="Point an address at your app"
-      description="Records of this name that lead elsewhere are replaced."
+      description="Replaces records of this name that lead elsewhere."
       initialValues={{ hostname: `app.${domain}` }}
       validators={{
         hostname: (text) =>
           text.trim() === domain || text.trim().endsWith(`.${domain}`)
             ? null
-            : `${domain}, or a name under it`,
+            : `Must be ${domain} or a name under it`,
       }}
       changeOf={({ hostname }) => ({
         method: "POST",
@@ -75,8 +75,8 @@ function PointAddress({ domain: { id, domain } }: { readonly domain: Domain }) {
       fields={(form) => (
         <TextInput label="Host name" data-autofocus {...form.getInputProps("hostname")} />
       )}
-      submitLabel="Point it"
-      successMessage="It leads to your app once its domain points here."
+      submitLabel="Save"
+      successMessage="The address leads to your app when its domain uses our name servers."
     />
   )
 }

@@ -7,7 +7,7 @@ const STATUSES = {
   moved: { tone: "bad", word: "Moved away" },
 } as const
 
-/** How a connected domain stands. */
+/** The status of a connected domain. */
 export function DomainStatusBadge({ status }: { readonly status: Schema<"DomainStatus"> }) {
   const { tone, word } = STATUSES[status]
   return <StatusBadge tone={tone}>{word}</StatusBadge>
@@ -15,12 +15,12 @@ export function DomainStatusBadge({ status }: { readonly status: Schema<"DomainS
 
 const ADDRESSES = {
   waiting_dns: { tone: "busy", word: "Does not lead here yet" },
-  waiting_certificate: { tone: "busy", word: "Waits for its first visit" },
+  waiting_certificate: { tone: "busy", word: "Waiting for its first visit" },
   live: { tone: "good", word: "Live" },
   failed: { tone: "bad", word: "Leads elsewhere" },
 } as const
 
-/** How a web address of the company's app stands. */
+/** The status of a web address of the company's app. */
 export function AddressStatusBadge({
   status,
 }: {

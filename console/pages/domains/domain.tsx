@@ -19,7 +19,7 @@ import { Records } from "./records.tsx"
 
 type Domain = Schema<"Domain">
 
-/** One domain: what its registrar is to name, its records, its web addresses. */
+/** A domain: name servers, records and web addresses. */
 export default function DomainPage() {
   const { domainId = "" } = useParams({ strict: false })
   const found = useApiQuery(["getDomain", domainId], (api) =>
@@ -31,11 +31,8 @@ export default function DomainPage() {
         "id" in domain ? (
           <DomainContent domain={domain} />
         ) : (
-          <EmptyState
-            title="There is no such domain"
-            description="It may have been removed meanwhile."
-          >
-            <TextLink to="domains">Your domains</TextLink>
+          <EmptyState title="No such domain" description="It may have been removed.">
+            <TextLink to="domains">All domains</TextLink>
           </EmptyState>
         )
       }
@@ -45,7 +42,7 @@ export default function DomainPage() {
 
 function DomainContent({ domain }: { readonly domain: Domain }) {
   const navigate = useNavigate()
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   const { domain: name, id, status, registrar, dnssecOn, email, warnings, copied } = domain
   return (
     <PageLayout
@@ -57,10 +54,10 @@ function DomainContent({ domain }: { readonly domain: Domain }) {
             operation="domain-remove"
             input={{ domain: name }}
             label="Remove"
-            description={`Nothing of ${name} is served any more. Its registrar still names our name servers until its owner changes that.`}
+            description={`We stop serving ${name}. Change the name servers at its registrar, which still uses ours.`}
             successMessage={`${name} was removed.`}
             isDangerous
-            onDone={() => void navigate({ to: placeOf("domains") })}
+            onDone={() => void navigate({ to: pathOf("domains") })}
           />
           <CheckNow domain={domain} />
         </>
@@ -77,7 +74,7 @@ function DomainContent({ domain }: { readonly domain: Domain }) {
           ["Registrar", registrar],
           ["DNSSEC at the registrar", dnssecOn ? "On" : "Off"],
           [
-            "Mail from it",
+            "Mail",
             email === null ? (
               "Not set up"
             ) : (
@@ -89,7 +86,7 @@ function DomainContent({ domain }: { readonly domain: Domain }) {
       <NameServers domain={domain} />
       <Records domain={domain} />
       {copied.leftOut.length === 0 ? null : (
-        <Section title="Not copied" description="Add by hand what of these is needed.">
+        <Section title="Not copied" description="Add the ones you need by hand.">
           <Stack gap={2}>
             {copied.leftOut.map((line) => (
               <Text key={line} size="sm">
@@ -112,7 +109,7 @@ function CheckNow({ domain: { id, domain } }: { readonly domain: Domain }) {
       label="Check now"
       title={`Check ${domain}`}
       variant="filled"
-      description="The zone above it is asked now which name servers its registrar names. At most six domains are connected or checked a minute, together with what programs do by the API."
+      description="Checks which name servers its registrar uses. At most six domains can be connected or checked per minute, including API calls."
       changeOf={() => ({
         method: "POST",
         path: "/api/v1/domain",
@@ -120,7 +117,9 @@ function CheckNow({ domain: { id, domain } }: { readonly domain: Domain }) {
       })}
       submitLabel="Check"
       successMessage={({ pointed, seen }) =>
-        pointed ? `${domain} points here.` : `Its registrar names ${seen.join(", ") || "none"}.`
+        pointed
+          ? `${domain} points here.`
+          : `Its registrar uses ${seen.join(", ") || "no name servers"}.`
       }
     />
   )
@@ -128,7 +127,7 @@ function CheckNow({ domain: { id, domain } }: { readonly domain: Domain }) {
 
 type NameServer = { readonly name: string }
 
-/** What the owner tells the registrar. */
+/** The name servers to set at the registrar. */
 function NameServers({ domain }: { readonly domain: Domain }) {
   const { domain: name, nameServers, replaces, status } = domain
   const columns: readonly TableColumn<NameServer>[] = [
@@ -146,8 +145,8 @@ function NameServers({ domain }: { readonly domain: Domain }) {
       title="Name servers"
       description={
         status === "live"
-          ? "Its registrar names these."
-          : "Set these at its registrar, in the place of what stands there."
+          ? "Its registrar uses these."
+          : "Set these at its registrar, in place of the current ones."
       }
       actions={<CopyIconButton text={nameServers.join("\n")} what="all name servers" />}
     >

@@ -17,7 +17,7 @@ type DnsRecord = Schema<"DnsRecord">
 
 const PATH = "/api/v1/domain"
 
-/** The types that can be written; others are only read. */
+/** The writable types; others are read-only. */
 const WRITABLE = ["A", "AAAA", "CNAME", "MX", "TXT"] as const
 const TYPES = [...WRITABLE, "CAA", "SRV", "NS"] as const
 
@@ -28,7 +28,7 @@ const SOURCES = {
   app: "For your app",
 } as const
 
-/** The domain's records, as they are served. */
+/** The domain's records, as served. */
 export function Records({ domain }: { readonly domain: Domain }) {
   const [{ type, source }] = useFilters()
   const rows = domain.records
@@ -37,7 +37,7 @@ export function Records({ domain }: { readonly domain: Domain }) {
   return (
     <Section
       title="Records"
-      description="They are answered to whoever asks for the domain, once its registrar names our name servers."
+      description="Served when the registrar uses our name servers."
       actions={
         <Group gap="xs">
           <ExportZone domain={domain} />
@@ -49,7 +49,7 @@ export function Records({ domain }: { readonly domain: Domain }) {
         <FilterBar
           filters={[
             { name: "type", label: "Type", options: TYPES.map((one) => [one, one]) },
-            { name: "source", label: "Where it is from", options: Object.entries(SOURCES) },
+            { name: "source", label: "Source", options: Object.entries(SOURCES) },
           ]}
         />
         <DataTable
@@ -57,8 +57,8 @@ export function Records({ domain }: { readonly domain: Domain }) {
           rowKey={({ id }) => id}
           empty={
             <EmptyState
-              title="No records here"
-              description="What is copied at connecting, added by you, or made for mail and your app stands here."
+              title="No records"
+              description="Records that were copied, that you add, or that we create for mail and your app appear here."
               command={curlOfChange({
                 method: "POST",
                 path: PATH,
@@ -93,7 +93,7 @@ function columnsOf(domain: Domain): readonly TableColumn<DnsRecord>[] {
         </Group>
       ),
     },
-    { title: "From", isHiddenOnNarrow: true, cell: ({ source }) => SOURCES[source] },
+    { title: "Source", isHiddenOnNarrow: true, cell: ({ source }) => SOURCES[source] },
     {
       title: "Change",
       isNumber: true,
@@ -109,7 +109,7 @@ function columnsOf(domain: Domain): readonly TableColumn<DnsRecord>[] {
   ]
 }
 
-/** `@` for the domain itself, and what stands before it. */
+/** A name relative to the domain; `@` for the domain itself. */
 function shortName(name: string, apex: string): string {
   return name === apex ? "@" : name.replace(new RegExp(`\\.${apex.replaceAll(".", "\\.")}$`), "")
 }
@@ -125,7 +125,7 @@ type Values = {
 
 interface WriteProps {
   readonly domain: Domain
-  /** The one to change; a new one without. */
+  /** The record to change; a new one without. */
   readonly record?: DnsRecord
 }
 
@@ -137,7 +137,7 @@ function WriteRecord({ domain: { id, domain }, record }: WriteProps) {
       label={isNew ? "Add a record" : "Change"}
       title={isNew ? "Add a record" : "Change the record"}
       variant={isNew ? "default" : "subtle"}
-      description="It is answered at once; who asked before may keep the former one for a while."
+      description="Served immediately. Resolvers may cache the old record for a while."
       initialValues={{
         type: record?.type ?? "TXT",
         name: isNew ? "@" : shortName(record.name, domain),
@@ -145,8 +145,8 @@ function WriteRecord({ domain: { id, domain }, record }: WriteProps) {
         priority: record?.priority ?? 10,
       }}
       validators={{
-        name: (text) => (text.trim() === "" ? "A name; @ for the domain itself" : null),
-        content: (text) => (text.trim() === "" ? "What it says" : null),
+        name: (text) => (text.trim() === "" ? "Enter a name; @ for the domain itself" : null),
+        content: (text) => (text.trim() === "" ? "Enter the content" : null),
       }}
       changeOf={({ type, name, content, priority }) => ({
         method: "POST",
@@ -188,7 +188,7 @@ function WriteRecord({ domain: { id, domain }, record }: WriteProps) {
           {form.values.type === "MX" ? (
             <NumberInput
               label="Priority"
-              description="The lowest is tried first"
+              description="The lowest value is tried first"
               min={0}
               max={65_535}
               allowDecimal={false}
@@ -210,7 +210,7 @@ function RemoveRecord({ domain: { id }, record }: Required<WriteProps>) {
       title={`Remove ${record.type} ${record.name}`}
       variant="subtle"
       isDangerous
-      description="It is not answered any more. Adding it again makes the same."
+      description="The record is no longer served. You can add it again."
       changeOf={() => ({
         method: "POST",
         path: PATH,

@@ -6,7 +6,7 @@ import { DialogButton } from "../../parts/dialog-button.tsx"
 import { TextView } from "../../parts/text-view.tsx"
 import { QueryView } from "../../parts/query-view.tsx"
 
-/** A button: all records as one text, in the form that other name servers take. */
+/** A button that shows all records as a zone file. */
 export function ExportZone({ domain }: { readonly domain: Schema<"Domain"> }) {
   return (
     <DialogButton label="Zone file" title={`Zone file of ${domain.domain}`} size="xl">

@@ -12,10 +12,10 @@ import { PageLayout, Section } from "../../parts/page-layout.tsx"
 import { Time } from "../../parts/time.tsx"
 import { MailStatusBadge } from "./mail-status.tsx"
 
-/** The list knows no single mail: it is found among as many as are listed at once. */
+/** No operation reads a single mail, so it is searched in the list. */
 const MAX_SEARCHED = 1_000
 
-/** One mail: who it went to, and what became of it for each. */
+/** A mail with the status of each recipient. */
 export default function MailPage() {
   const { mailId } = useParams({ strict: false })
   const found = useOperationQuery<MailList>("email-list", { limit: MAX_SEARCHED })
@@ -25,10 +25,7 @@ export default function MailPage() {
         const copies = emails.filter((one) => one.mailId === mailId)
         const [first] = copies
         return first === undefined ? (
-          <EmptyState
-            title="There is no such mail"
-            description="It is not among the newest thousand."
-          >
+          <EmptyState title="No such mail" description="It is not among the newest 1,000 mails.">
             <TextLink to="email">All mails</TextLink>
           </EmptyState>
         ) : (
@@ -54,7 +51,7 @@ function MailContent({
       cell: ({ status }) => <MailStatusBadge status={status} />,
       sortBy: (one) => one.status,
     },
-    { title: "What the other side said", isHiddenOnNarrow: true, cell: ({ code }) => code ?? "–" },
+    { title: "Server's answer", isHiddenOnNarrow: true, cell: ({ code }) => code ?? "–" },
     { title: "Since", isHiddenOnNarrow: true, cell: ({ changedAt }) => <Time at={changedAt} /> },
   ]
   return (
@@ -68,16 +65,13 @@ function MailContent({
             "Charge",
             chargeId === null ? null : (
               <TextLink key="charge" to={`spending/${chargeId}`}>
-                What it cost
+                Show the charge
               </TextLink>
             ),
           ],
         ]}
       />
-      <Section
-        title="Recipients"
-        description="What a mail says is not kept once it was handed over."
-      >
+      <Section title="Recipients" description="The content of a mail is deleted after delivery.">
         <DataTable
           {...{ label: "Recipients", columns, rows: copies }}
           rowKey={({ n }) => String(n)}

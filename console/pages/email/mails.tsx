@@ -15,10 +15,10 @@ import { Time } from "../../parts/time.tsx"
 import { MAIL_STATUSES, MailStatusBadge } from "./mail-status.tsx"
 import { SendTestMail } from "./send-test.tsx"
 
-/** So many are shown, a row for each recipient. */
+/** Maximum of shown rows, one per recipient. */
 const MAX_MAILS = 500
 
-/** What was sent, a row for each recipient. */
+/** Sent mails, one row per recipient. */
 export function Mails() {
   const found = useOperationQuery<MailList>("email-list", { limit: MAX_MAILS })
   const operation = useOperation("email-list")
@@ -26,7 +26,7 @@ export function Mails() {
   return (
     <Section
       title="Mails"
-      description="A row for each recipient, the newest first."
+      description="One row per recipient, newest first."
       actions={
         <>
           {operation === null ? null : <CopyCommandButton command={commandOf(operation, {})} />}
@@ -81,8 +81,8 @@ function List({ emails }: MailList) {
         place={({ mailId }) => ({ to: `email/${mailId}` })}
         empty={
           <EmptyState
-            title="No mails here"
-            description="What your programs send by mail is listed here, with what became of it for each recipient."
+            title="No mails"
+            description="Mails that your programs send appear here, with the status of each recipient."
             command={curlOfChange({
               method: "POST",
               path: "/api/v1/email/send",
@@ -98,7 +98,7 @@ function List({ emails }: MailList) {
       />
       {emails.length < MAX_MAILS ? null : (
         <Text size="sm" c="dimmed">
-          These are the newest {MAX_MAILS}. The command lists more.
+          Showing the newest {MAX_MAILS}. The command lists more.
         </Text>
       )}
     </Stack>

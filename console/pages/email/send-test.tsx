@@ -3,19 +3,21 @@ import type { TestMail } from "../../api/outreach-answers.ts"
 import { useMe } from "../../api/session.ts"
 import { OperationFormButton } from "../../parts/operation-form-button.tsx"
 
-/** Why a text is no address of a mailbox; null where it may be one. */
+/** Why a text is not an email address; null if it may be one. */
 export function emailFault(text: string): string | null {
-  return /^\S+@\S+\.\S+$/.test(text.trim()) ? null : "An email address, such as ada@example.com"
+  return /^\S+@\S+\.\S+$/.test(text.trim())
+    ? null
+    : "Must be an email address, such as ada@example.com"
 }
 
-/** A button that opens a form: sends a test mail. */
+/** A button with a form that sends a test mail. */
 export function SendTestMail() {
   const { email } = useMe()
   return (
     <OperationFormButton<{ readonly to: string }, TestMail>
       operation="email-test"
       label="Send a test mail"
-      description="It goes out from your first verified sending domain, and costs nothing."
+      description="Sends a free mail from your first verified sending domain."
       variant="filled"
       initialValues={{ to: email ?? "" }}
       validators={{ to: emailFault }}

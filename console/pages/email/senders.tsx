@@ -18,13 +18,13 @@ type SendingDomain = Schema<"SendingDomain">
 
 const PATH = "/api/v1/email/domains"
 
-/** The domains that mail is sent from. */
+/** The domains that send mail. */
 export function SendingDomains() {
   const found = useApiQuery(["listSendingDomains"], (api) => api.GET(PATH))
   return (
     <Section
       title="Sending domains"
-      description="Mail is sent from a verified one. Its records are checked by themselves, too."
+      description="Mail is sent from verified domains. Their records are checked automatically."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf(PATH)} />
@@ -49,7 +49,7 @@ function RecentSenders({ senders }: { readonly senders: readonly string[] }) {
   return (
     <Stack gap={4}>
       <Text size="sm" c="dimmed">
-        Sent from within 90 days
+        Used in the last 90 days
       </Text>
       <Group gap={6}>
         {senders.map((sender) => (
@@ -65,11 +65,11 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
     { title: "Domain", cell: ({ domain }) => domain, sortBy: ({ domain }) => domain },
     { title: "Status", cell: ({ status }) => <SendingStatusBadge status={status} /> },
     {
-      title: "What is missing",
+      title: "Problem",
       isHiddenOnNarrow: true,
       cell: ({ error }) => (
         <Text inherit maw={420}>
-          {error ?? "Nothing"}
+          {error ?? "None"}
         </Text>
       ),
     },
@@ -85,7 +85,7 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
       empty={
         <EmptyState
           title="No sending domains yet"
-          description="Connect a domain first; mail is sent from it, or from a name under it, once its records are seen."
+          description="Connect a domain first. Mail is sent from it, or from a name under it, when its records are verified."
           command={curlOfChange({
             method: "POST",
             path: PATH,
@@ -103,7 +103,7 @@ function Check({ sender: { id, domain } }: { readonly sender: SendingDomain }) {
       label="Check now"
       title={`Check ${domain}`}
       variant="subtle"
-      description="The world is asked for its records now, and what it says is kept."
+      description="Checks the domain's public DNS records now."
       changeOf={() => ({ method: "POST", path: PATH, body: { action: "check", id } })}
       submitLabel="Check"
       successMessage={({ status }) => `${domain} is ${status}.`}
@@ -114,19 +114,19 @@ function Check({ sender: { id, domain } }: { readonly sender: SendingDomain }) {
 type Values = { readonly domainId: string; readonly domain: string }
 
 function AddSender() {
-  const isWanted = useCanRun("domain-list")
-  const domains = useOperationQuery<DomainList>("domain-list", {}, isWanted).data?.domains ?? []
+  const canList = useCanRun("domain-list")
+  const domains = useOperationQuery<DomainList>("domain-list", {}, canList).data?.domains ?? []
   const [first] = domains
   if (first === undefined) return null
   return (
     <ApiCallButton<Values>
       label="Add a sending domain"
       variant="filled"
-      description="Its key and records are made, and served with the domain that it is under."
+      description="Creates its key and records, and serves them with the domain."
       initialValues={{ domainId: first.id, domain: `mail.${first.domain}` }}
       validators={{
         domain: (text) =>
-          /^[^\s@]+\.[^\s@]+$/.test(text.trim()) ? null : "A name, such as mail.acme.com",
+          /^[^\s@]+\.[^\s@]+$/.test(text.trim()) ? null : "Must be a name, such as mail.acme.com",
       }}
       changeOf={({ domainId, domain }) => ({
         method: "POST",
@@ -150,14 +150,14 @@ function AddSender() {
         </>
       )}
       submitLabel="Add"
-      successMessage="It was added. Its records are looked at next."
+      successMessage="The domain was added. Its records are checked next."
     />
   )
 }
 
 type OfferValues = { readonly domain: string; readonly enabled: string }
 
-/** Whether mails from a sending domain offer to unsubscribe. */
+/** Whether mails from a sending domain have an unsubscribe button. */
 function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomain[] }) {
   const verified = domains.filter(({ status }) => status === "verified")
   const [first] = verified
@@ -165,8 +165,8 @@ function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomai
   return (
     <OperationFormButton<OfferValues, unknown>
       operation="suppression-offer"
-      label="Offer to unsubscribe"
-      description="Programs of mail show it as a button; whoever takes it is not written to from that domain again. Leave it off for receipts and codes, which people must get."
+      label="Unsubscribe button"
+      description="Mail programs show an unsubscribe button. People who use it get no more mail from that domain. Leave it off for receipts and codes."
       initialValues={{ domain: first.domain, enabled: "yes" }}
       inputOf={(values) => values}
       fields={(form) => (
@@ -178,7 +178,7 @@ function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomai
             {...form.getInputProps("domain")}
           />
           <Select
-            label="They offer it"
+            label="Show the button"
             allowDeselect={false}
             data={[
               { value: "yes", label: "Yes" },
@@ -189,7 +189,7 @@ function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomai
         </>
       )}
       submitLabel="Save"
-      successMessage="It holds from the next mail on."
+      successMessage="Applies from the next mail."
     />
   )
 }

@@ -16,9 +16,9 @@ import { Section } from "../../parts/page-layout.tsx"
 import { useShellCommand } from "../../parts/shell-command.ts"
 import { Time } from "../../parts/time.tsx"
 
-const REASON_LABELS = { bounced: "Came back", unsubscribed: "Unsubscribed" } as const
+const REASON_LABELS = { bounced: "Bounced", unsubscribed: "Unsubscribed" } as const
 
-/** Whom the company must not write to. */
+/** Addresses that the company must not write to. */
 export function SuppressionSection() {
   const found = useOperationQuery<SuppressionList>("suppression-list")
   const operation = useOperation("suppression-list")
@@ -26,15 +26,15 @@ export function SuppressionSection() {
   const [{ why }] = useFilters()
   return (
     <Section
-      title="Not written to"
-      description="Their mails came back for good, or they unsubscribed. Mails to them are not sent."
+      title="Suppressed"
+      description="These addresses bounced or unsubscribed. Mails to them are not sent."
       actions={
         operation === null ? undefined : <CopyCommandButton command={commandOf(operation, {})} />
       }
     >
       <Stack>
         <FilterBar
-          filters={[{ name: "why", label: "Why", options: Object.entries(REASON_LABELS) }]}
+          filters={[{ name: "why", label: "Reason", options: Object.entries(REASON_LABELS) }]}
         />
         <QueryView query={found}>
           {({ suppressions }) => (
@@ -52,13 +52,13 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
   const commandFor = useShellCommand()
   const columns: readonly TableColumn<Suppression>[] = [
     {
-      title: "Who",
+      title: "Address",
       cell: ({ email }) => <TruncatedText text={email ?? "Erased"} width={280} />,
       sortBy: ({ email }) => email ?? "",
     },
-    { title: "Why", cell: ({ reason }) => REASON_LABELS[reason], sortBy: ({ reason }) => reason },
+    { title: "Reason", cell: ({ reason }) => REASON_LABELS[reason], sortBy: ({ reason }) => reason },
     {
-      title: "From which domain",
+      title: "Sending domain",
       isHiddenOnNarrow: true,
       cell: ({ sendingDomainId }) => (sendingDomainId === null ? "Any" : nameOf(sendingDomainId)),
     },
@@ -74,12 +74,12 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
   ]
   return (
     <DataTable
-      {...{ label: "Not written to", columns, rows }}
+      {...{ label: "Suppressed", columns, rows }}
       rowKey={({ email, since, sendingDomainId }) => `${email} ${since} ${sendingDomainId}`}
       empty={
         <EmptyState
-          title="You may write to everybody"
-          description="Whoever's mails come back for good, or who unsubscribes, is listed here by itself."
+          title="No suppressed addresses"
+          description="Addresses that bounce or unsubscribe are added automatically."
           command={commandFor("suppression list")}
         />
       }
@@ -95,19 +95,19 @@ function Lift({ row: { email } }: { readonly row: Suppression }) {
       input={{ email }}
       label="Lift"
       variant="subtle"
-      description={`Mails to ${email} are sent again from now on. Those of meanwhile are not.`}
-      successMessage={`${email} may be written to again.`}
+      description={`Mails to ${email} are sent again from now on. Earlier mails are not.`}
+      successMessage={`${email} can get mail again.`}
     />
   )
 }
 
-/** What sending domains are called, as far as the reader may know it. */
+/** Names of sending domains, as far as the reader may know them. */
 function useSenderNames(): (sendingDomainId: string) => string {
-  const isWanted = hasPermission(useMe(), "Manage domains")
+  const canList = hasPermission(useMe(), "Manage domains")
   const { data } = useApiQuery(
     ["listSendingDomains"],
     (api) => api.GET("/api/v1/email/domains"),
-    isWanted,
+    canList,
   )
   return (id) => data?.domains.find((one) => one.id === id)?.domain ?? id
 }

@@ -20,14 +20,14 @@ type Address = Schema<"Address">
 const PATH = "/api/v1/places"
 
 interface LookupResult {
-  /** One pick with the suggestions that lead to it. */
+  /** Token of a session: suggestions and one pick. */
   readonly sessionToken: string
   readonly suggestions: readonly Suggestion[]
-  /** Undefined before one was picked, null where there is no such place. */
+  /** Undefined before a pick, null if the place does not exist. */
   readonly address?: Address | null
 }
 
-/** Suggestions for what was typed, and the address of the one that is picked. Each is charged. */
+/** Suggests addresses for a text, and looks up the picked one. Each step is charged. */
 export function AddressLookup() {
   const { suggest, pick, found, error, isBusy } = useLookUp()
   return (
@@ -42,7 +42,7 @@ export function AddressLookup() {
         >
           <Group gap="xs" align="flex-end">
             <TextInput
-              label="What is known of it"
+              label="Part of the address"
               name="input"
               placeholder="12 map"
               maxLength={200}
@@ -72,7 +72,7 @@ function useLookUp() {
     change<{ readonly result: T }>({ method: "POST", path: PATH, body })
   const suggest = (input: string) =>
     run(async () => {
-      // A session is over with its pick: the next suggestions are of a new one.
+      // A session ends with its pick, so the next suggestions start a new one.
       const isOver = found === null || found.address !== undefined
       const sessionToken = isOver ? crypto.randomUUID() : found.sessionToken
       const body = { action: "suggest", input, sessionToken }
@@ -80,7 +80,7 @@ function useLookUp() {
     })
   const pick = (placeId: string) =>
     run(async () => {
-      if (found === null) throw new Error("there is nothing to pick from")
+      if (found === null) throw new Error("there are no suggestions to pick from")
       const { sessionToken, suggestions } = found
       const { result } = await post<Address | null>({ action: "details", placeId, sessionToken })
       return { sessionToken, suggestions, address: result }
@@ -118,8 +118,8 @@ function Suggestions({ found: { suggestions }, onPick }: SuggestionsProps) {
       rowKey={({ placeId }) => placeId}
       empty={
         <EmptyState
-          title="Nothing is suggested"
-          description="Type more of it, or write it otherwise."
+          title="No suggestions"
+          description="Type more of the address, or try another spelling."
         />
       }
     />
@@ -129,7 +129,7 @@ function Suggestions({ found: { suggestions }, onPick }: SuggestionsProps) {
 function PickedAddress({ address }: { readonly address: Address | null }) {
   if (address === null) {
     return (
-      <EmptyState title="There is no such place" description="The provider knows it no more." />
+      <EmptyState title="No such place" description="The provider no longer has this address." />
     )
   }
   const { formatted, line1, city, state, zip, country, lat, lng } = address
@@ -142,7 +142,7 @@ function PickedAddress({ address }: { readonly address: Address | null }) {
           ["State", state],
           ["ZIP code", zip],
           ["Country", country],
-          ["Place", `${lat}, ${lng}`],
+          ["Coordinates", `${lat}, ${lng}`],
         ]}
       />
     </Section>
@@ -155,7 +155,7 @@ function LookupPrices() {
     prices.find((price) => price.item === item)?.unitPriceMicros ?? null
   return (
     <>
-      Suggestions cost <Money micros={priceOf("address_suggestion")} /> each time, and the address
+      Suggestions cost <Money micros={priceOf("address_suggestion")} /> per request, and the address
       of one that is picked <Money micros={priceOf("address_details")} />.
     </>
   )

@@ -6,7 +6,7 @@ interface CollectProps {
   readonly label: string
 }
 
-/** A button: says that leads were taken over. Nothing where all of them were. */
+/** A button that marks leads as collected; hidden if all are. */
 export function CollectLeadsButton({ leads, label }: CollectProps) {
   const ids = leads.filter(({ collectedAt }) => collectedAt === null).map(({ id }) => id)
   if (ids.length === 0) return null
@@ -14,7 +14,7 @@ export function CollectLeadsButton({ leads, label }: CollectProps) {
     <ApiCallButton<Record<string, never>, { readonly collected: number }>
       label={label}
       title="Mark as collected"
-      description={`${ids.length === 1 ? "This lead is" : `${ids.length} leads are`} marked as taken over. They stay in the list.`}
+      description={`${ids.length === 1 ? "This lead is" : `${ids.length} leads are`} marked as collected, and stay in the list.`}
       changeOf={() => ({ method: "POST", path: "/api/v1/leads", body: { collected: ids } })}
       submitLabel="Mark as collected"
       successMessage={({ collected }) => `Marked as collected: ${collected}.`}

@@ -9,7 +9,7 @@ interface EmbedDialogProps {
   readonly onClose: () => void
 }
 
-/** How a form comes to a page of one's own. */
+/** How to embed a form in the company's own page. */
 export function EmbedFormDialog({ form: { name, url, html }, onClose }: EmbedDialogProps) {
   return (
     <Modal
@@ -21,16 +21,16 @@ export function EmbedFormDialog({ form: { name, url, html }, onClose }: EmbedDia
     >
       <Stack>
         <Text size="sm" component="div">
-          Its own page: <WebLink address={url} />
+          Hosted page: <WebLink address={url} />
         </Text>
-        <Text size="sm">For a page of your own, this HTML:</Text>
+        <Text size="sm">HTML for your own page:</Text>
         <TextView title="HTML" text={html} />
       </Stack>
     </Modal>
   )
 }
 
-/** A button: how a form comes to a page of one's own. */
+/** A button that shows how to embed a form. */
 export function EmbedFormButton({ form }: { readonly form: LeadForm }) {
   const [isOpen, { open, close }] = useDisclosure(false)
   return (

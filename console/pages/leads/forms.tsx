@@ -16,7 +16,7 @@ import { Time } from "../../parts/time.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
 import { EmbedFormButton, EmbedFormDialog } from "./embed.tsx"
 
-/** The forms by which leads come in. */
+/** The forms that collect leads. */
 export function LeadForms() {
   const found = useOperationQuery<FormList>("form-list")
   const operation = useOperation("form-list")
@@ -26,7 +26,7 @@ export function LeadForms() {
   return (
     <Section
       title="Forms"
-      description="Each has a page that is hosted here, and HTML for a page of your own."
+      description="Each form has a hosted page, and HTML for your own page."
       actions={
         <>
           {operation === null ? null : <CopyCommandButton command={commandOf(operation, {})} />}
@@ -54,9 +54,9 @@ function List({ forms }: FormList) {
         ),
       sortBy: ({ status }) => status,
     },
-    { title: "Its page", isHiddenOnNarrow: true, cell: ({ url }) => <WebLink address={url} /> },
+    { title: "Hosted page", isHiddenOnNarrow: true, cell: ({ url }) => <WebLink address={url} /> },
     {
-      title: "From the pages of",
+      title: "Allowed sites",
       isHiddenOnNarrow: true,
       cell: ({ hostnames }) => (hostnames.length === 0 ? "Any site" : hostnames.join(", ")),
     },
@@ -76,7 +76,7 @@ function List({ forms }: FormList) {
       empty={
         <EmptyState
           title="No forms yet"
-          description="A form lets people of your web site ask to be answered; each that is sent is a lead."
+          description="Visitors of your website contact you with a form. Each submission is a lead."
           command={commandFor("form add", "--name 'Contact us'")}
         />
       }
@@ -94,7 +94,7 @@ function Row({ form }: { readonly form: LeadForm }) {
         input={{ formId: form.formId }}
         label="Close"
         variant="subtle"
-        description="It takes no more leads, for ever. Those that came by it stay."
+        description="The form takes no more leads, for good. Its leads stay."
         successMessage="The form was closed."
         isDangerous
       />
@@ -116,38 +116,38 @@ function AddForm({ onMade }: { readonly onMade: (formId: string) => void }) {
       variant="filled"
       initialValues={{ name: "", hostnames: [], refuseLinks: false }}
       validators={{
-        name: (name) => (name.trim() === "" ? "What stands above it" : null),
+        name: (name) => (name.trim() === "" ? "Enter a name" : null),
         hostnames: (names) =>
           names.every((name) => /^[a-z0-9.-]+$/i.test(name))
             ? null
-            : "Host names such as www.acme.com, without https:// and without a path",
+            : "Must be host names such as www.acme.com, without https:// and without a path",
       }}
       inputOf={({ name, ...rest }) => ({ ...rest, name: name.trim() })}
       fields={(form) => (
         <>
           <TextInput
             label="Name"
-            description="It stands above the form"
+            description="Shown above the form"
             maxLength={200}
             data-autofocus
             {...form.getInputProps("name")}
           />
           <TagsInput
             label="Host names of your pages"
-            description="Whose pages may send it beside this service's own, each with Enter"
+            description="Sites that may embed the form, each with Enter"
             value={[...form.values.hostnames]}
             onChange={(hostnames) => form.setFieldValue("hostnames", hostnames)}
             error={form.errors["hostnames"]}
           />
           <Checkbox
-            label="Take many links for a robot's"
-            description="Three links and no email to answer to"
+            label="Reject spam with many links"
+            description="Rejects submissions with three links and no email"
             {...form.getInputProps("refuseLinks", { type: "checkbox" })}
           />
         </>
       )}
       submitLabel="Open the form"
-      successMessage="The form takes leads from now on."
+      successMessage="The form now accepts leads."
       onDone={({ formId }) => onMade(formId)}
     />
   )

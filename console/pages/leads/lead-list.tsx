@@ -23,7 +23,7 @@ import { LeadStatusBadge, leadName } from "./lead-status.tsx"
 
 type Lead = Schema<"Lead">
 
-/** Leads, the oldest first, as the API lists them. */
+/** Leads, oldest first, as the API lists them. */
 export function LeadList() {
   const found = useLeads()
   const rows = useFilteredLeads(found.data?.leads ?? [])
@@ -32,7 +32,7 @@ export function LeadList() {
   return (
     <Section
       title="Leads"
-      description="The oldest first, as programs collect them."
+      description="Oldest first, as programs collect them."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf(`/api/v1/leads${since}`)} />
@@ -53,7 +53,7 @@ export function LeadList() {
 
 const sinceOf = (month: string): string => `${month}-01T00:00:00.000Z`
 
-/** A page of the API's list: from the address's month on, or from where the page before ended. */
+/** A page of the list, from the month or cursor in the address. */
 function useLeads() {
   const [{ month, after }] = useFilters()
   const since = month === undefined ? {} : { since: sinceOf(month) }
@@ -72,7 +72,7 @@ function useFilteredLeads(leads: readonly Lead[]): readonly Lead[] {
     .filter((lead) => wanted === "" || JSON.stringify(lead).toLowerCase().includes(wanted))
 }
 
-/** What forms are called. */
+/** Names of the forms. */
 function useFormNames(): readonly (readonly [string, string])[] {
   const forms = useOperationQuery<FormList>("form-list").data?.forms ?? []
   return forms.map(({ formId, name }) => [formId, name ?? formId] as const)
@@ -103,7 +103,7 @@ function LeadFilters() {
 function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: string | null }) {
   const commandFor = useShellCommand()
   const columns: readonly TableColumn<Lead>[] = [
-    { title: "Who", cell: (lead) => <TruncatedText text={leadName(lead)} width={220} /> },
+    { title: "Name", cell: (lead) => <TruncatedText text={leadName(lead)} width={220} /> },
     {
       title: "Email",
       isHiddenOnNarrow: true,
@@ -125,8 +125,8 @@ function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: s
       })}
       empty={
         <EmptyState
-          title="No leads here"
-          description="Whoever sends a form of yours is listed here. Open a form among Forms, or by:"
+          title="No leads"
+          description="People who submit one of your forms appear here. Open a form in the tab Forms, or with:"
           command={commandFor("form add", "--name 'Contact us'")}
         />
       }

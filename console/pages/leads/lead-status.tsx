@@ -3,16 +3,16 @@ import { StatusBadge } from "../../parts/status-badge.tsx"
 
 type Lead = Schema<"Lead">
 
-/** What somebody is called who asked to be answered. */
+/** The name of a lead. */
 export function leadName({ firstName, lastName, email, phone }: Lead): string {
   const name = [firstName, lastName].filter((one) => one !== null).join(" ")
   return name === "" ? (email ?? phone ?? "Erased") : name
 }
 
-/** Whether a lead says nothing any more: each has an email or a phone number otherwise. */
+/** Whether a lead is erased: every other lead has an email or a phone number. */
 export const isLeadErased = ({ email, phone }: Lead): boolean => email === null && phone === null
 
-/** How a lead stands. */
+/** The status of a lead. */
 export function LeadStatusBadge({ lead }: { readonly lead: Lead }) {
   if (isLeadErased(lead)) return <StatusBadge tone="quiet">Erased</StatusBadge>
   if (lead.collectedAt === null) return <StatusBadge tone="busy">New</StatusBadge>

@@ -17,7 +17,7 @@ import { LeadStatusBadge, isLeadErased, leadName } from "./lead-status.tsx"
 
 type Lead = Schema<"Lead">
 
-/** One lead. The API lists leads by their time, which the address has. */
+/** A lead. The API finds leads by their time, which the address has. */
 export default function LeadPage() {
   const { leadId = "" } = useParams({ strict: false })
   const [{ since }] = useFilters()
@@ -30,10 +30,7 @@ export default function LeadPage() {
       {({ leads }) => {
         const lead = leads.find(({ id }) => id === leadId)
         return lead === undefined ? (
-          <EmptyState
-            title="There is no such lead"
-            description="Open it from the list of all leads."
-          >
+          <EmptyState title="No such lead" description="Open the lead from the list.">
             <TextLink to="leads">All leads</TextLink>
           </EmptyState>
         ) : (
@@ -46,20 +43,20 @@ export default function LeadPage() {
 
 function LeadContent({ lead }: { readonly lead: Lead }) {
   const { id, formName, email, phone, company, message, pageUrl, createdAt, collectedAt } = lead
-  const isGone = isLeadErased(lead)
+  const isErased = isLeadErased(lead)
   return (
     <PageLayout
       title={leadName(lead)}
       description={<Id id={id} />}
       actions={
-        isGone ? undefined : (
+        isErased ? undefined : (
           <>
             <ActionButton
               operation="lead-erase"
               input={{ leadId: id }}
               confirmationText={leadName(lead)}
               label="Erase"
-              description="What the lead says is erased for ever. Its id, its form and its time stay."
+              description="Erases the lead's data for good. Its id, form and time stay."
               successMessage="The lead was erased."
               isDangerous
             />
@@ -78,8 +75,8 @@ function LeadContent({ lead }: { readonly lead: Lead }) {
           ["Company", company],
           ["Form", formName ?? "–"],
           ["Page", <WebLink key="page" address={pageUrl} />],
-          ["May be texted", lead.smsConsent ? "Ticked" : "Not ticked"],
-          ["May be mailed", lead.emailConsent ? "Ticked" : "Not ticked"],
+          ["Agreed to texts", lead.smsConsent ? "Yes" : "No"],
+          ["Agreed to mail", lead.emailConsent ? "Yes" : "No"],
         ]}
       />
       {message === null ? null : (
@@ -88,7 +85,7 @@ function LeadContent({ lead }: { readonly lead: Lead }) {
         </Section>
       )}
       <ExtraFields title="Fields of the form" of={lead.fields} />
-      <ExtraFields title="Where they came from" of={lead.utm} />
+      <ExtraFields title="Campaign parameters" of={lead.utm} />
     </PageLayout>
   )
 }

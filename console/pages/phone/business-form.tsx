@@ -6,7 +6,7 @@ import { numberFault } from "./phone-state.ts"
 
 type Business = Schema<"SaveBusinessRequest">
 
-/** What was saved of the business. */
+/** The saved business. */
 export type SavedBusiness = Partial<Business>
 
 const ENTITIES: Readonly<Record<Business["entityType"], string>> = {
@@ -26,14 +26,14 @@ const INDUSTRIES: readonly Business["industry"][] = [
   ...(["TECHNOLOGY", "TRANSPORTATION"] as const),
 ]
 
-/** Each field, what it is called, and what it is before anything was saved. */
+/** Fields with their labels. */
 const FIELDS = {
   legalName: "Legal name",
   brandName: "Known as",
   ein: "Tax number (EIN)",
   website: "Website",
   street: "Street and number",
-  street2: "More of the street",
+  street2: "Street, second line",
   city: "Town",
   region: "State",
   postalCode: "ZIP code",
@@ -72,29 +72,29 @@ function valuesOf(saved: SavedBusiness | null): Values {
   }
 }
 
-/** What was left empty is not said. */
+/** The body without empty fields. */
 function bodyOf(values: Values): object {
   const given = Object.entries(values).map(([name, value]) => [name, value.trim()] as const)
   return Object.fromEntries(given.filter(([, value]) => value !== ""))
 }
 
-/** A button that opens a form: who texts. */
+/** A button with a form for the business. */
 export function BusinessForm({ saved }: { readonly saved: SavedBusiness | null }) {
-  const isThere = (text: string): string | null => (text.trim() === "" ? "Is required" : null)
+  const requiredFault = (text: string): string | null => (text.trim() === "" ? "Required" : null)
   const required = NAMES.filter((name) => !MAY_BE_EMPTY.has(name))
   return (
     <ApiCallButton<Values>
       label={saved === null ? "Fill in" : "Change"}
       title="The business"
-      description="Carriers compare it with public registers: write it as it is registered."
+      description="Carriers compare the business with public registers: enter it as registered."
       initialValues={valuesOf(saved)}
       validators={{
-        ...Object.fromEntries(required.map((name) => [name, isThere])),
+        ...Object.fromEntries(required.map((name) => [name, requiredFault])),
         repPhone: numberFault,
         ein: (text, { entityType }) =>
           entityType === "sole_proprietor" || /^\d{2}-?\d{7}$/.test(text.trim())
             ? null
-            : "Nine digits, for all but sole proprietors",
+            : "Must be nine digits, except for sole proprietors",
       }}
       changeOf={(values) => ({
         method: "PUT",
@@ -103,7 +103,7 @@ export function BusinessForm({ saved }: { readonly saved: SavedBusiness | null }
       })}
       fields={(form) => <Fields form={form} />}
       submitLabel="Save"
-      successMessage="The business was saved. Nothing was sent yet."
+      successMessage="The business was saved. Send it for review next."
     />
   )
 }
@@ -116,14 +116,14 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
     <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
       {(["legalName", "brandName"] as const).map(input)}
       <Select
-        label="What it is"
+        label="Legal form"
         allowDeselect={false}
         data={Object.entries(ENTITIES).map(([value, label]) => ({ value, label }))}
         {...form.getInputProps("entityType")}
       />
       {input("ein")}
       <Select
-        label="What it works in"
+        label="Industry"
         allowDeselect={false}
         searchable
         data={INDUSTRIES.map((value) => ({ value, label: industryText(value) }))}

@@ -21,7 +21,7 @@ interface BusinessProps {
   readonly maySubmit: boolean
 }
 
-/** What a program saves it by. */
+/** The API call that saves the business. */
 const EXAMPLE: ApiChange = {
   method: "PUT",
   path: "/api/v1/phone/business",
@@ -43,26 +43,28 @@ const EXAMPLE: ApiChange = {
   },
 }
 
-/** The first step: who texts. */
+/** The first step: the business that sends texts. */
 export function BusinessSection({ business, part, mayPrepare, maySubmit }: BusinessProps) {
   const saved = business as SavedBusiness | null
   const isOpen = part.status !== "waiting" && part.status !== "approved"
-  const isOfOne = saved?.entityType === "sole_proprietor"
+  const isSoleProprietor = saved?.entityType === "sole_proprietor"
   return (
     <Section
       title="1. Business"
-      description="Who texts, as it is registered."
+      description="The business that sends texts, as registered."
       actions={
         <>
           {mayPrepare && isOpen ? <BusinessForm saved={saved} /> : null}
-          {maySubmit && isOpen && saved !== null ? <SubmitBusiness isOfOne={isOfOne} /> : null}
+          {maySubmit && isOpen && saved !== null ? (
+            <SubmitBusiness isSoleProprietor={isSoleProprietor} />
+          ) : null}
         </>
       }
     >
       {saved === null ? (
         <EmptyState
-          title="Nothing is saved of the business"
-          description="Its name, tax number, address, and whom carriers may ask stand here. A program saves them by:"
+          title="No business saved"
+          description="Its name, tax number, address and contact appear here. Programs save them with:"
           command={curlOfChange(EXAMPLE)}
         />
       ) : (
@@ -84,7 +86,7 @@ function SavedBusinessDetails({ saved }: { readonly saved: SavedBusiness }) {
         ["Website", <WebLink key="website" address={saved.website ?? null} />],
         ["Address", address.filter((one) => typeof one === "string" && one !== "").join(", ")],
         [
-          "Whom carriers may ask",
+          "Contact for carriers",
           `${saved.repFirstName} ${saved.repLastName}, ${saved.repEmail}, ${phoneText(saved.repPhone ?? null)}`,
         ],
       ]}
@@ -94,13 +96,16 @@ function SavedBusinessDetails({ saved }: { readonly saved: SavedBusiness }) {
 
 type Submit = { readonly brandType: string; readonly live: boolean }
 
-function SubmitBusiness({ isOfOne }: { readonly isOfOne: boolean }) {
+function SubmitBusiness({ isSoleProprietor }: { readonly isSoleProprietor: boolean }) {
   return (
     <ApiCallButton<Submit>
       label="Send for review"
       title="Send the business for review"
       variant="filled"
-      initialValues={{ brandType: isOfOne ? "sole_proprietor" : "low_volume", live: false }}
+      initialValues={{
+        brandType: isSoleProprietor ? "sole_proprietor" : "low_volume",
+        live: false,
+      }}
       changeOf={(body) => ({
         method: "POST",
         path: "/api/v1/phone/registration/business",
@@ -109,25 +114,25 @@ function SubmitBusiness({ isOfOne }: { readonly isOfOne: boolean }) {
       fields={(form) => (
         <>
           <Select
-            label="How much is texted"
+            label="Text volume"
             allowDeselect={false}
             data={[
-              { value: "low_volume", label: "Little: low volume" },
-              { value: "standard", label: "Much: standard" },
+              { value: "low_volume", label: "Low volume" },
+              { value: "standard", label: "Standard" },
               { value: "sole_proprietor", label: "Sole proprietor" },
             ]}
             {...form.getInputProps("brandType")}
           />
           <Checkbox
-            label="It is meant"
-            description="A paid review, which ends test mode and what was tested; without it a test one"
+            label="Real review"
+            description="A paid review, which ends test mode and removes test data. Leave it off for a test review."
             {...form.getInputProps("live", { type: "checkbox" })}
           />
           <Fee brandType={form.values.brandType} isLive={form.values.live} />
         </>
       )}
       submitLabel="Send for review"
-      successMessage="The business is with the carriers."
+      successMessage="The business was sent to the carriers."
     />
   )
 }
@@ -138,8 +143,8 @@ function Fee({ brandType, isLive }: { readonly brandType: string; readonly isLiv
   return (
     <Text size="sm">
       A review costs <Money micros={price?.unitPriceMicros ?? null} />
-      {isLive ? ", charged now. " : "; in test mode nothing. "}
-      What carriers ask for later in the same review costs nothing again.
+      {isLive ? ", charged now. " : "; it is free in test mode. "}
+      Later questions of carriers in the same review are free.
     </Text>
   )
 }

@@ -25,25 +25,27 @@ const KINDS = [
   { value: "toll_free", label: "Toll-free" },
 ]
 
-/** Looks for numbers that can be bought. What is looked for stands in the address. */
+/** Searches for numbers to buy; the address has the search. */
 export function BuyNumbers({ state }: { readonly state: State }) {
   const [filters] = useFilters()
   const { kind, areaCode, contains, region } = filters
   const query: Query =
     kind === "toll_free" ? { kind, contains } : { kind: "local", areaCode, region, contains }
-  const isAsked = kind !== undefined
-  const found = useOffers(query, isAsked)
+  const isSearching = kind !== undefined
+  const found = useOffers(query, isSearching)
   return (
     <Section
       title="Buy a number"
-      description="At most ten searches a minute, together with those that programs make by the API."
+      description="At most ten searches per minute, including API calls."
       actions={
-        isAsked ? <CopyCommandButton what="curl" command={curlOf(searchPath(query))} /> : undefined
+        isSearching ? (
+          <CopyCommandButton what="curl" command={curlOf(searchPath(query))} />
+        ) : undefined
       }
     >
       <Stack>
         <Search />
-        {isAsked ? (
+        {isSearching ? (
           <QueryView query={found}>
             {({ numbers }) => <Offers numbers={numbers} state={state} />}
           </QueryView>
@@ -60,14 +62,14 @@ function searchPath(query: Query): string {
   return `/api/v1/phone/search?${new URLSearchParams(given)}`
 }
 
-/** Offers are asked for when somebody asks, and not each time that something else changes. */
-function useOffers(query: Query, isAsked: boolean) {
+/** Searches only on request, not when other data changes, because searches are limited. */
+function useOffers(query: Query, isEnabled: boolean) {
   const { companyId } = useMe()
   const api = useApi()
   return useQuery({
     queryKey: ["searchNumbers", companyId, query],
     queryFn: () => responseData(api.GET("/api/v1/phone/search", { params: { query } })),
-    enabled: isAsked,
+    enabled: isEnabled,
     staleTime: Infinity,
     refetchOnWindowFocus: false,
   })
@@ -83,9 +85,11 @@ function Search() {
       region: region ?? "",
     },
     validate: {
-      areaCode: (text) => (/^([2-9]\d{2})?$/.test(text) ? null : "Three digits, such as 415"),
-      contains: (text) => (/^([\d*]{2,10})?$/.test(text) ? null : "2 to 10 digits, * for any"),
-      region: (text) => (/^([A-Za-z]{2})?$/.test(text) ? null : "Two letters, such as CA"),
+      areaCode: (text) =>
+        /^([2-9]\d{2})?$/.test(text) ? null : "Must be three digits, such as 415",
+      contains: (text) =>
+        /^([\d*]{2,10})?$/.test(text) ? null : "Must be 2 to 10 digits, * for any",
+      region: (text) => (/^([A-Za-z]{2})?$/.test(text) ? null : "Must be two letters, such as CA"),
     },
     validateInputOnChange: true,
   })
@@ -120,7 +124,7 @@ function Search() {
           {...form.getInputProps("region")}
         />
         <TextInput
-          label="Has these digits"
+          label="Contains"
           w={{ base: "47%", xs: 160 }}
           {...form.getInputProps("contains")}
         />
@@ -147,9 +151,9 @@ function Offers({
         : state.nextNumberMicros
   const columns: readonly TableColumn<Offered>[] = [
     { title: "Number", cell: ({ number }) => phoneText(number) },
-    { title: "Place", isHiddenOnNarrow: true, cell: localityText },
-    { title: "It can", isHiddenOnNarrow: true, cell: abilitiesText },
-    { title: "A month", isNumber: true, cell: (one) => <Money micros={priceOf(one)} /> },
+    { title: "Location", isHiddenOnNarrow: true, cell: localityText },
+    { title: "Capabilities", isHiddenOnNarrow: true, cell: abilitiesText },
+    { title: "Per month", isNumber: true, cell: (one) => <Money micros={priceOf(one)} /> },
     {
       title: "Buy",
       isNumber: true,
@@ -162,8 +166,8 @@ function Offers({
       rowKey={({ number }) => number}
       empty={
         <EmptyState
-          title="No such number is for sale"
-          description="Look for fewer digits, another area code or the whole state."
+          title="No matching numbers"
+          description="Search for fewer digits, another area code or the whole state."
         />
       }
     />
@@ -179,8 +183,8 @@ function Buy({ offer, price }: { readonly offer: Offered; readonly price: number
       variant="subtle"
       description={
         <>
-          Its first month, <Money micros={price} />, is charged now, and each month on that day
-          until it is released.
+          The first month, <Money micros={price} />, is charged now, and each later month on that
+          day until you release the number.
         </>
       }
       changeOf={() => ({
@@ -188,7 +192,7 @@ function Buy({ offer, price }: { readonly offer: Offered; readonly price: number
         path: "/api/v1/phone/buy",
         body: { number, locality, region },
       })}
-      submitLabel="Buy it"
+      submitLabel="Buy the number"
       successMessage={`${phoneText(number)} is yours.`}
     />
   )

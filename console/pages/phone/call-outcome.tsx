@@ -7,12 +7,12 @@ const OUTCOMES = {
   missed: { tone: "bad", word: "Missed" },
 } as const
 
-/** What the outcome of a call can be, and what it is called. */
+/** The outcomes of calls with their labels. */
 export const CALL_OUTCOMES = Object.entries(OUTCOMES).map(
   ([value, { word }]) => [value, word] as const,
 )
 
-/** What a call came to; how far it has come while it lasts. */
+/** The outcome of a call, or its state while it lasts. */
 export function CallOutcome({
   call,
 }: {
@@ -20,13 +20,13 @@ export function CallOutcome({
 }) {
   const { status, outcome } = call
   if (outcome === null) {
-    return <StatusBadge tone="busy">{status === "ringing" ? "Ringing" : "Going on"}</StatusBadge>
+    return <StatusBadge tone="busy">{status === "ringing" ? "Ringing" : "In progress"}</StatusBadge>
   }
   const { tone, word } = OUTCOMES[outcome]
   return <StatusBadge tone={tone}>{word}</StatusBadge>
 }
 
-/** How long something lasted: `1:05`. */
+/** Formats a duration: `1:05`. */
 export function durationText(seconds: number): string {
   const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60]
   return `${minutes}:${String(rest).padStart(2, "0")}`

@@ -20,10 +20,10 @@ import { CallOutcome, durationText } from "./call-outcome.tsx"
 
 type Call = Schema<"Call">
 
-/** So many pages of the list are gone through for a call. */
+/** Number of pages of the list that are searched for a call. */
 const MAX_PAGES = 20
 
-/** One call: what came of it, what it cost, and its audio. */
+/** A call: outcome, cost and audio. */
 export default function CallPage() {
   const { callId = "" } = useParams({ strict: false })
   const found = useCall(callId)
@@ -31,7 +31,7 @@ export default function CallPage() {
     <QueryView query={found}>
       {({ call }) =>
         call === null ? (
-          <EmptyState title="There is no such call" description="It is not among the newest calls.">
+          <EmptyState title="No such call" description="It is not among the newest calls.">
             <TextLink to="phone" search={{ tab: "calls" }}>
               All calls
             </TextLink>
@@ -44,7 +44,7 @@ export default function CallPage() {
   )
 }
 
-/** A call by its id: the list is gone through, from where the address says that it was listed. */
+/** Finds a call in the list, from the page in the address. */
 function useCall(callId: string) {
   const { companyId } = useMe()
   const api = useApi()
@@ -53,7 +53,7 @@ function useCall(callId: string) {
     let cursor = from
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const query = cursor === undefined ? {} : { cursor }
-      // Each page says where the next one begins.
+      // Each page has the cursor of the next one.
       // oxlint-disable-next-line no-await-in-loop
       const { calls, nextCursor } = await responseData(
         api.GET("/api/v1/phone/calls", { params: { query } }),
@@ -72,21 +72,21 @@ function CallContent({ call }: { readonly call: Call }) {
   const { id, from, to, forwardedTo, seconds, chargedMicros, createdAt } = call
   return (
     <PageLayout
-      title={from === null ? "A call without a number" : `Call from ${phoneText(from)}`}
+      title={from === null ? "Call from an unknown number" : `Call from ${phoneText(from)}`}
       description={<Id id={id} />}
     >
       <DetailList
         items={[
-          ["What came of it", <CallOutcome key="outcome" call={call} />],
+          ["Outcome", <CallOutcome key="outcome" call={call} />],
           ["When", <Time key="when" at={createdAt} isWhole />],
           ["To", phoneText(to)],
-          ["Taken by", phoneText(forwardedTo)],
-          ["Lasted", durationText(seconds)],
+          ["Answered by", phoneText(forwardedTo)],
+          ["Duration", durationText(seconds)],
           ["Cost", <Money key="cost" micros={chargedMicros} />],
           [
             "Charges",
             <TextLink key="charges" to="spending" search={{ item: "call_minute" }}>
-              Minutes of calls
+              Charges of calls
             </TextLink>,
           ],
           ...(from === null
@@ -95,7 +95,7 @@ function CallContent({ call }: { readonly call: Call }) {
                 [
                   "Texts",
                   <TextLink key="texts" to={`phone/texts/${encodeURIComponent(from)}`}>
-                    What was texted with them
+                    Texts with this number
                   </TextLink>,
                 ],
               ] as const)),
@@ -106,7 +106,7 @@ function CallContent({ call }: { readonly call: Call }) {
   )
 }
 
-/** What of the call can be listened to. It is listed by the time of its call. */
+/** The audio of a call. Recordings are listed by the time of the call. */
 function Audio({ call }: { readonly call: Call }) {
   const { id, createdAt, recorded, voicemailSeconds } = call
   const before = new Date(Date.parse(createdAt) + 1).toISOString()
@@ -118,15 +118,15 @@ function Audio({ call }: { readonly call: Call }) {
     <Section title="Audio">
       <QueryView query={found} lines={2}>
         {({ recordings }) => {
-          const held = recordings.find((one) => one.id === id)
-          return held === undefined ? (
+          const stored = recordings.find((one) => one.id === id)
+          return stored === undefined ? (
             <Text size="sm">
               {hadAudio
-                ? "Its audio is on its way here, or was deleted."
-                : "Nothing was recorded, and no message was left."}
+                ? "The audio is not here yet, or was deleted."
+                : "No recording and no message."}
             </Text>
           ) : (
-            <HeldRecording held={held} />
+            <HeldRecording held={stored} />
           )
         }}
       </QueryView>

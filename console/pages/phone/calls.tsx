@@ -17,7 +17,7 @@ import { RecordingRetention } from "./recording-retention.tsx"
 
 type Call = Schema<"Call">
 
-/** Calls to the company's numbers, the newest first. */
+/** Calls to the company's numbers, newest first. */
 export function CallSection() {
   const [{ before }] = useFilters()
   const found = useApiQuery(["listCalls", before ?? ""], (api) =>
@@ -28,7 +28,7 @@ export function CallSection() {
   return (
     <Section
       title="Calls"
-      description="What came to your numbers, the newest first."
+      description="Calls to your numbers, newest first."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/calls")} />
@@ -37,9 +37,7 @@ export function CallSection() {
       }
     >
       <Stack>
-        <FilterBar
-          filters={[{ name: "outcome", label: "What came of it", options: CALL_OUTCOMES }]}
-        />
+        <FilterBar filters={[{ name: "outcome", label: "Outcome", options: CALL_OUTCOMES }]} />
         <QueryView query={found} lines={8}>
           {({ calls, nextCursor }) => <List calls={calls} next={nextCursor ?? null} />}
         </QueryView>
@@ -55,17 +53,17 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
     .toReversed()
   const decimals = decimalsOf(rows.map(({ chargedMicros }) => chargedMicros))
   const columns: readonly TableColumn<Call>[] = [
-    { title: "From", cell: ({ from }) => (from === null ? "No number" : phoneText(from)) },
+    { title: "From", cell: ({ from }) => (from === null ? "Unknown" : phoneText(from)) },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: "To", isHiddenOnNarrow: true, cell: ({ to }) => phoneText(to) },
     {
-      title: "Taken by",
+      title: "Answered by",
       isHiddenOnNarrow: true,
       cell: ({ forwardedTo }) => phoneText(forwardedTo),
     },
-    { title: "What came of it", cell: (call) => <CallOutcome call={call} /> },
+    { title: "Outcome", cell: (call) => <CallOutcome call={call} /> },
     {
-      title: "Lasted",
+      title: "Duration",
       isNumber: true,
       isHiddenOnNarrow: true,
       cell: ({ seconds }) => durationText(seconds),
@@ -82,15 +80,15 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
     <DataTable
       {...{ label: "Calls", columns, rows, next }}
       rowKey={({ id }) => id}
-      // A call's own page begins to look for it where it was listed.
+      // The page of a call searches from the page on which it was listed.
       place={({ id }) => ({
         to: `phone/calls/${id}`,
         ...(before === undefined ? {} : { search: { from: before } }),
       })}
       empty={
         <EmptyState
-          title="No calls here"
-          description="What people call your numbers is listed here, with what came of it. The number's own page says whose phone rings. A program reads them so:"
+          title="No calls"
+          description="Calls to your numbers appear here, with their outcome. Set the phones that ring on the page of a number. Programs read calls with:"
           command={curlOf("/api/v1/phone/calls")}
         />
       }

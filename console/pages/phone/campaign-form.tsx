@@ -6,14 +6,14 @@ import { responseData, useApi } from "../../api/api-client.ts"
 import { ApiCallButton } from "../../parts/api-call-button.tsx"
 import { ErrorAlert } from "../../parts/error-alert.tsx"
 
-/** A campaign as it stands, once what comes first was saved. */
+/** A campaign whose prerequisites are saved. */
 export type ReadyCampaign = Extract<Schema<"Campaign">, { ready: true }>
 
 type Values = {
   readonly brandType: string
   readonly description: string
   readonly messageFlow: string
-  /** Parted by empty lines. */
+  /** Separated by empty lines. */
   readonly samples: string
   readonly directLending: boolean
 }
@@ -25,18 +25,18 @@ const samplesOf = (text: string): readonly string[] =>
     .filter((one) => one !== "")
 
 const between =
-  (least: number, most: number) =>
+  (min: number, max: number) =>
   (text: string): string | null =>
-    text.trim().length >= least && text.length <= most ? null : `${least} to ${most} characters`
+    text.trim().length >= min && text.length <= max ? null : `Must be ${min} to ${max} characters`
 
-/** A button that opens a form: what is texted. It begins with a draft where nothing was saved. */
+/** A button with a form for the campaign, which starts from a draft. */
 export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign }) {
   const { saved, brandType, description, messageFlow, samples, directLending } = campaign
   return (
     <ApiCallButton<Values>
-      label={saved ? "Change" : "Write it"}
+      label={saved ? "Change" : "Write the campaign"}
       title="The campaign"
-      description="A draft that a reviewer would take is made from the business and its pages."
+      description="The draft is made from the business and its pages."
       initialValues={{
         brandType: brandType ?? "low_volume",
         description: description ?? "",
@@ -49,7 +49,7 @@ export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign })
         messageFlow: between(40, 2_048),
         samples: (text) => {
           const count = samplesOf(text).length
-          return count >= 2 && count <= 5 ? null : "2 to 5 texts, an empty line between them"
+          return count >= 2 && count <= 5 ? null : "Must be 2 to 5 texts, separated by empty lines"
         },
       }}
       changeOf={(values) => ({
@@ -59,7 +59,7 @@ export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign })
       })}
       fields={(form) => <Fields form={form} />}
       submitLabel="Save"
-      successMessage="The campaign was saved. Nothing was sent yet."
+      successMessage="The campaign was saved. Send it for review next."
     />
   )
 }
@@ -69,46 +69,46 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
     <>
       <FillInDraft form={form} />
       <Select
-        label="How much is texted"
+        label="Text volume"
         allowDeselect={false}
         data={[
-          { value: "low_volume", label: "Little: low volume" },
-          { value: "standard", label: "Much: standard" },
+          { value: "low_volume", label: "Low volume" },
+          { value: "standard", label: "Standard" },
           { value: "sole_proprietor", label: "Sole proprietor" },
         ]}
         {...form.getInputProps("brandType")}
       />
       <Textarea
-        label="What is texted, and to whom"
+        label="Content and recipients of texts"
         autosize
         minRows={2}
         maxRows={8}
         {...form.getInputProps("description")}
       />
       <Textarea
-        label="How people agree to it"
+        label="How people agree to texts"
         autosize
         minRows={3}
         maxRows={10}
         {...form.getInputProps("messageFlow")}
       />
       <Textarea
-        label="Texts as they are sent"
-        description="2 to 5, an empty line between them"
+        label="Sample texts"
+        description="2 to 5, separated by empty lines"
         autosize
         minRows={4}
         maxRows={12}
         {...form.getInputProps("samples")}
       />
       <Checkbox
-        label="It is about loans that the company gives"
+        label="The company texts about its own loans"
         {...form.getInputProps("directLending", { type: "checkbox" })}
       />
     </>
   )
 }
 
-/** Fills the form in with the server's draft. Nothing is saved by that. */
+/** Fills the form with the server's draft, without saving it. */
 function FillInDraft({ form }: { readonly form: UseFormReturnType<Values> }) {
   const api = useApi()
   const [error, setError] = useState<Error | null>(null)

@@ -21,15 +21,15 @@ interface CampaignProps {
 
 const MISSING: Readonly<Record<string, string>> = { business: "the business", pages: "the pages" }
 
-/** The third step: what is texted, and how people agree to it. */
+/** The third step: the content of texts, and how people agree to them. */
 export function CampaignSection({ campaign, part, mayPrepare, maySubmit }: CampaignProps) {
   if (!campaign.ready) {
     const first = campaign.missing.map((one) => MISSING[one] ?? one).join(" and ")
     return (
       <Section title="3. Campaign">
         <EmptyState
-          title="Something comes first"
-          description={`Fill in ${first}; a draft is made from them.`}
+          title="Not ready yet"
+          description={`Fill in ${first} first. The draft is made from them.`}
         />
       </Section>
     )
@@ -39,7 +39,7 @@ export function CampaignSection({ campaign, part, mayPrepare, maySubmit }: Campa
   return (
     <Section
       title="3. Campaign"
-      description="What is texted, and how people agree to it."
+      description="The content of your texts, and how people agree to them."
       actions={
         <>
           {mayPrepare && isOpen ? <CampaignForm campaign={campaign} /> : null}
@@ -48,13 +48,13 @@ export function CampaignSection({ campaign, part, mayPrepare, maySubmit }: Campa
       }
     >
       <Stack>
-        <Problems title="A reviewer would refuse" problems={problems} />
+        <Problems title="A reviewer would reject" problems={problems} />
         {saved ? (
           <SavedCampaign campaign={campaign} />
         ) : (
           <EmptyState
-            title="No campaign is saved"
-            description="Begin with the draft that is made from the business and its pages, and change it. A program has it drafted by this, and saves it with PUT:"
+            title="No campaign saved"
+            description="Start from the draft, which is made from the business and its pages. Programs get the draft with this call, and save it with PUT:"
             command={curlOfChange({ method: "POST", path: "/api/v1/phone/campaign/draft" })}
           />
         )}
@@ -75,16 +75,16 @@ function SavedCampaign({ campaign }: { readonly campaign: ReadyCampaign }) {
     <Stack>
       <DetailList
         items={[
-          ["How much is texted", brandType === null ? null : BRANDS[brandType]],
+          ["Text volume", brandType === null ? null : BRANDS[brandType]],
           ["About loans", directLending === true ? "Yes" : "No"],
-          ["A review now costs", <Money key="due" micros={fees.dueMicros} />],
+          ["Cost of a review", <Money key="due" micros={fees.dueMicros} />],
         ]}
       />
-      <LabeledText title="What is texted">{description ?? "–"}</LabeledText>
+      <LabeledText title="Content of texts">{description ?? "–"}</LabeledText>
       <LabeledText title="How people agree">{messageFlow ?? "–"}</LabeledText>
       <Stack gap={4}>
         <Text size="sm" c="dimmed">
-          Texts as they are sent
+          Sample texts
         </Text>
         <List size="sm">
           {samples.map((sample) => (
@@ -118,23 +118,23 @@ function SubmitCampaign({ fees }: { readonly fees: ReadyCampaign["fees"] }) {
       fields={(form) => (
         <>
           <Checkbox
-            label="Have it reviewed sooner"
+            label="Rush review"
             description={
               <>
-                Rush costs <Money micros={fees.rushMicros} /> besides
+                Rush costs <Money micros={fees.rushMicros} /> in addition
               </>
             }
             {...form.getInputProps("rush", { type: "checkbox" })}
           />
           <Text size="sm">
             The review costs <Money micros={fees.dueMicros} />, charged now
-            {form.values.rush ? ", and rush with it in the same charge" : ""}. What would be refused
-            is said before anything is charged.
+            {form.values.rush ? ", together with rush" : ""}. Problems are shown before anything is
+            charged.
           </Text>
         </>
       )}
       submitLabel="Send for review"
-      successMessage="The campaign is with the carriers."
+      successMessage="The campaign was sent to the carriers."
     />
   )
 }

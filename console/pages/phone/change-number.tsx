@@ -8,7 +8,7 @@ type Settings = Schema<"NumberSettings">
 type Values = {
   readonly label: string
   readonly ringMode: string
-  /** A phone a line, and whose it is behind it. */
+  /** One phone per line, followed by its person. */
   readonly ringTo: string
   readonly ringSeconds: number | string
   readonly screenCalls: boolean
@@ -69,13 +69,13 @@ function patchOf(id: string, former: Settings, values: Values) {
   }
 }
 
-/** A button that opens a form: what happens when somebody calls a number. */
+/** A button with a form for incoming calls of a number. */
 export function ChangeNumber({ settings }: { readonly settings: Settings }) {
   return (
     <ApiCallButton<Values>
       label="Change"
-      title="When somebody calls"
-      description="It holds from the next call on."
+      title="Incoming calls"
+      description="Applies from the next call."
       initialValues={valuesOf(settings)}
       validators={{
         ringTo: (text) =>
@@ -83,7 +83,7 @@ export function ChangeNumber({ settings }: { readonly settings: Settings }) {
             ? "At most five phones"
             : linesOf(text).every((line) => line.startsWith("+"))
               ? null
-              : "A full number a line, such as +14155550123 Ada",
+              : "Must be one full number per line, such as +14155550123 Ada",
       }}
       changeOf={(values) => ({
         method: "PATCH",
@@ -92,7 +92,7 @@ export function ChangeNumber({ settings }: { readonly settings: Settings }) {
       })}
       fields={(form) => <Fields form={form} isRecorded={settings.recordCalls} />}
       submitLabel="Save"
-      successMessage="It holds from the next call on."
+      successMessage="Applies from the next call."
     />
   )
 }
@@ -106,20 +106,20 @@ function Fields({ form, isRecorded }: FieldsProps) {
   const { recordCalls, voicemail } = form.values
   return (
     <>
-      <TextInput label="What you call it" maxLength={40} {...form.getInputProps("label")} />
+      <TextInput label="Label" maxLength={40} {...form.getInputProps("label")} />
       <Textarea
-        label="Whose phones ring"
-        description="A full number a line, and whose it is behind it; none: straight to voicemail"
+        label="Phones that ring"
+        description="One full number per line, followed by a name. Leave empty to go straight to voicemail."
         autosize
         minRows={2}
         {...form.getInputProps("ringTo")}
       />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <Select
-          label="How"
+          label="Order"
           allowDeselect={false}
           data={[
-            { value: "all", label: "All at once" },
+            { value: "all", label: "All together" },
             { value: "order", label: "One after another" },
           ]}
           {...form.getInputProps("ringMode")}
@@ -132,24 +132,27 @@ function Fields({ form, isRecorded }: FieldsProps) {
           {...form.getInputProps("ringSeconds")}
         />
       </SimpleGrid>
-      <CheckboxField form={form} name="screenCalls" label="Who answers presses 1" />
+      <CheckboxField form={form} name="screenCalls" label="Press 1 to answer" />
       <CheckboxField form={form} name="voicemail" label="Callers can leave a message" />
       {voicemail ? (
         <Textarea
-          label="What they hear before"
-          description="Empty: usual words"
+          label="Greeting"
+          description="Leave empty for the default greeting"
           {...form.getInputProps("voicemailGreeting")}
         />
       ) : null}
       <CheckboxField form={form} name="recordCalls" label="Calls are recorded" />
       {recordCalls ? (
-        <Textarea label="What both hear before" {...form.getInputProps("recordingNotice")} />
+        <Textarea
+          label="Recording notice for both sides"
+          {...form.getInputProps("recordingNotice")}
+        />
       ) : null}
       {recordCalls && !isRecorded ? (
         <CheckboxField
           form={form}
           name="acknowledgeRecording"
-          label="You answer for it that whoever calls agrees to be recorded"
+          label="You are responsible for the callers' consent to recording"
         />
       ) : null}
     </>

@@ -19,7 +19,7 @@ import { AddOptOut, RemoveOptOut } from "./opt-out-changes.tsx"
 type OptOut = Schema<"OptOut">
 type OptIn = Schema<"OptIn">
 
-/** Who may not be texted. */
+/** Numbers that must not be texted. */
 export function OptOuts() {
   const found = useApiQuery(["listOptOuts"], (api) => api.GET("/api/v1/phone/opt-outs"))
   const isManager = hasPermission(useMe(), "Manage phone")
@@ -27,7 +27,7 @@ export function OptOuts() {
   return (
     <Section
       title="Opt-outs"
-      description="Whoever texts STOP is on it by themselves. Up to 500, what changed last first."
+      description="Numbers that text STOP are added automatically. Up to 500, latest change first."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/opt-outs")} />
@@ -40,7 +40,7 @@ export function OptOuts() {
           filters={[
             {
               name: "stands",
-              label: "Stands",
+              label: "Status",
               options: [
                 ["out", "Opted out"],
                 ["in", "Opted in again"],
@@ -71,7 +71,7 @@ function OptOutTable({
   const columns: readonly TableColumn<OptOut>[] = [
     { title: "Number", cell: ({ phone }) => phoneText(phone) },
     {
-      title: "Stands",
+      title: "Status",
       cell: ({ status }) =>
         status === "out" ? (
           <StatusBadge tone="bad">Opted out</StatusBadge>
@@ -80,7 +80,7 @@ function OptOutTable({
         ),
     },
     {
-      title: "How",
+      title: "Source",
       isHiddenOnNarrow: true,
       cell: ({ source, keyword }) =>
         source === "api" ? (
@@ -111,8 +111,8 @@ function OptOutTable({
       place={({ phone }) => ({ to: `phone/texts/${encodeURIComponent(phone ?? "erased")}` })}
       empty={
         <EmptyState
-          title="Nobody has opted out"
-          description="Whoever texts STOP to one of your numbers, or is added by your company, is listed here and not texted."
+          title="No opt-outs"
+          description="Numbers that text STOP or that your company adds appear here, and are not texted."
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/phone/opt-outs",
@@ -131,14 +131,14 @@ const METHODS = {
   text: "By text",
 } as const
 
-/** Who agreed to be texted. */
+/** Numbers that agreed to texts. */
 export function OptIns() {
   const found = useApiQuery(["listOptIns"], (api) => api.GET("/api/v1/phone/optins"))
   const columns: readonly TableColumn<OptIn>[] = [
     { title: "Number", cell: ({ phone }) => phoneText(phone) },
     { title: "Name", cell: ({ firstName }) => firstName ?? "–" },
     { title: "Agreed to", cell: ({ service, offers }) => agreedText(service, offers) },
-    { title: "How", isHiddenOnNarrow: true, cell: ({ method }) => METHODS[method] },
+    { title: "Source", isHiddenOnNarrow: true, cell: ({ method }) => METHODS[method] },
     {
       title: "Page",
       isHiddenOnNarrow: true,
@@ -154,7 +154,7 @@ export function OptIns() {
   return (
     <Section
       title="Opt-ins"
-      description="Who agreed to be texted on your hosted pages. Up to 500, the newest first."
+      description="People who agreed to texts on your hosted pages. Up to 500, newest first."
       actions={<CopyCommandButton what="curl" command={curlOf("/api/v1/phone/optins")} />}
     >
       <QueryView query={found}>
@@ -165,8 +165,8 @@ export function OptIns() {
             place={({ phone }) => ({ to: `phone/texts/${encodeURIComponent(phone ?? "erased")}` })}
             empty={
               <EmptyState
-                title="Nobody has opted in yet"
-                description="Whoever agrees on the page that Registration hosts for you is listed here."
+                title="No opt-ins yet"
+                description="People who agree on your hosted page appear here."
                 command={curlOf("/api/v1/phone/optins")}
               />
             }

@@ -15,7 +15,7 @@ import { Time } from "../../parts/time.tsx"
 import { ChangeNumber } from "./change-number.tsx"
 import { abilitiesText, localityText, usePhoneState } from "./phone-state.ts"
 
-/** One number: what it can do, what happens when somebody calls it, letting it go. */
+/** A number: capabilities, incoming calls, and release. */
 export default function NumberPage() {
   const { numberId } = useParams({ strict: false })
   const state = usePhoneState()
@@ -24,11 +24,8 @@ export default function NumberPage() {
       {({ numbers }) => {
         const found = numbers.find(({ id }) => id === numberId)
         return found === undefined ? (
-          <EmptyState
-            title="There is no such number"
-            description="It may have been released meanwhile."
-          >
-            <TextLink to="phone">Your numbers</TextLink>
+          <EmptyState title="No such number" description="It may have been released.">
+            <TextLink to="phone">All numbers</TextLink>
           </EmptyState>
         ) : (
           <NumberContent found={found} />
@@ -50,26 +47,33 @@ function NumberContent({ found }: { readonly found: Schema<"PhoneNumber"> }) {
     >
       <DetailList
         items={[
-          ["Place", localityText(found)],
-          ["It can", abilitiesText(found)],
-          ["A month", paidThrough === null ? "Free" : <Money key="month" micros={monthlyMicros} />],
+          ["Location", localityText(found)],
+          ["Capabilities", abilitiesText(found)],
+          [
+            "Per month",
+            paidThrough === null ? "Free" : <Money key="month" micros={monthlyMicros} />,
+          ],
           ["Bought", <Time key="bought" at={boughtAt} />],
           ["Paid until", <Time key="paid" at={paidThrough} />],
           ...(releasedUnlessPaidBy === null
             ? []
-            : ([["Let go unless paid by", <Time key="by" at={releasedUnlessPaidBy} />]] as const)),
+            : ([
+                ["Released unless paid by", <Time key="by" at={releasedUnlessPaidBy} />],
+              ] as const)),
           [
             "Texts",
             <TextLink key="texts" to="phone" search={{ tab: "texts" }}>
-              What was texted
+              Show texts
             </TextLink>,
           ],
         ]}
       />
       <QueryView query={settings}>
         {({ numbers }) => {
-          const own = numbers.find((one) => one.id === id)
-          return own === undefined ? null : <NumberSettings settings={own} isManager={isManager} />
+          const ownSettings = numbers.find((one) => one.id === id)
+          return ownSettings === undefined ? null : (
+            <NumberSettings settings={ownSettings} isManager={isManager} />
+          )
         }}
       </QueryView>
     </PageLayout>
@@ -84,26 +88,27 @@ function NumberSettings({
   readonly isManager: boolean
 }) {
   const { label, ringTo, ringMode, ringSeconds, screenCalls, recordCalls, voicemail } = settings
-  const who = ringTo.map(({ phone, name }) => name ?? phoneText(phone)).join(", ")
+  const names = ringTo.map(({ phone, name }) => name ?? phoneText(phone)).join(", ")
   return (
     <Section
-      title="When somebody calls"
-      description={ringTo.length === 0 ? "Nobody's phone rings." : undefined}
+      title="Incoming calls"
+      description={ringTo.length === 0 ? "No phone rings." : undefined}
       actions={isManager ? <ChangeNumber settings={settings} /> : undefined}
     >
       <DetailList
         items={[
-          ["Called here", label],
-          ["Rings", who === "" ? "Nobody" : who],
-          ["How", `${ringMode === "all" ? "All at once" : "One after another"}, ${ringSeconds} s`],
-          ["Who answers presses 1", screenCalls ? "Yes" : "No"],
+          ["Label", label],
+          ["Rings", names === "" ? "No phone" : names],
+          [
+            "Order",
+            `${ringMode === "all" ? "All together" : "One after another"}, ${ringSeconds} s`,
+          ],
+          ["Press 1 to answer", screenCalls ? "Yes" : "No"],
           ["Calls are recorded", recordCalls ? "Yes" : "No"],
           ["Callers can leave a message", voicemail ? "Yes" : "No"],
-          ...(recordCalls
-            ? ([["Notice of the recording", settings.recordingNotice]] as const)
-            : []),
+          ...(recordCalls ? ([["Recording notice", settings.recordingNotice]] as const) : []),
           ...(voicemail
-            ? ([["Greeting", settings.voicemailGreeting ?? "Usual words"]] as const)
+            ? ([["Greeting", settings.voicemailGreeting ?? "Default greeting"]] as const)
             : []),
         ]}
       />
@@ -113,18 +118,18 @@ function NumberSettings({
 
 function Release({ id, number }: { readonly id: string; readonly number: string }) {
   const navigate = useNavigate()
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   return (
     <ApiCallButton
       label="Release"
       title={`Release ${phoneText(number)}`}
-      description="The number is gone for good: others can have it, and nothing of its rent comes back."
+      description="Releases the number for good: others can get it, and its rent is not refunded."
       changeOf={() => ({ method: "POST", path: "/api/v1/phone/release", body: { id } })}
       confirmationText={number}
       isDangerous
       submitLabel="Release"
       successMessage={`${phoneText(number)} was released.`}
-      onDone={() => void navigate({ to: placeOf("phone") })}
+      onDone={() => void navigate({ to: pathOf("phone") })}
     />
   )
 }

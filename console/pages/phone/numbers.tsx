@@ -16,7 +16,7 @@ import { abilitiesText, localityText, usePhoneState, useRegistration } from "./p
 
 type PhoneNumber = Schema<"PhoneNumber">
 
-/** The company's numbers, and how to get another one. */
+/** The company's numbers, and buying one. */
 export function Numbers() {
   const state = usePhoneState()
   const isManager = hasPermission(useMe(), "Manage phone")
@@ -24,7 +24,7 @@ export function Numbers() {
     <>
       <Section
         title="Your numbers"
-        description="Each is charged a month ahead, on the day that it was bought."
+        description="Each number is charged monthly in advance, on the day it was bought."
         actions={<CopyCommandButton what="curl" command={curlOf("/api/v1/phone/state")} />}
       >
         <QueryView query={state}>{({ numbers }) => <OwnedNumbers numbers={numbers} />}</QueryView>
@@ -40,8 +40,8 @@ function OwnedNumbers({ numbers }: { readonly numbers: readonly PhoneNumber[] })
     registration?.parts.find(({ part }) => part === `number:${id}`)?.status
   const columns: readonly TableColumn<PhoneNumber>[] = [
     { title: "Number", cell: ({ number }) => phoneText(number), sortBy: ({ number }) => number },
-    { title: "Place", isHiddenOnNarrow: true, cell: localityText },
-    { title: "It can", cell: abilitiesText },
+    { title: "Location", isHiddenOnNarrow: true, cell: localityText },
+    { title: "Capabilities", cell: abilitiesText },
     {
       title: "Texting",
       isHiddenOnNarrow: true,
@@ -51,7 +51,7 @@ function OwnedNumbers({ numbers }: { readonly numbers: readonly PhoneNumber[] })
       },
     },
     {
-      title: "A month",
+      title: "Per month",
       isNumber: true,
       isHiddenOnNarrow: true,
       cell: ({ monthlyMicros, paidThrough }) =>
@@ -77,7 +77,7 @@ function OwnedNumbers({ numbers }: { readonly numbers: readonly PhoneNumber[] })
       empty={
         <EmptyState
           title="No numbers yet"
-          description="A number that you buy is listed here, with what it can do. Search for one below, or by a program:"
+          description="Numbers that you buy appear here, with their capabilities. Search below, or buy with a program:"
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/phone/buy",

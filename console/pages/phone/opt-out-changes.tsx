@@ -5,12 +5,12 @@ import { numberFault } from "./phone-state.ts"
 
 const PATH = "/api/v1/phone/opt-outs"
 
-/** A button: stops texting a number; which one is asked for where it is not known. */
+/** A button that stops texts to a number; it asks for the number if none is given. */
 export function AddOptOut({ phone }: { readonly phone?: string }) {
   return (
     <ApiCallButton<{ readonly phone: string }>
       label={phone === undefined ? "Add an opt-out" : "Stop texting"}
-      description="Every text to it is refused from now on, until that is undone here."
+      description="Texts to this number are refused until you undo it here."
       initialValues={{ phone: phone ?? "" }}
       validators={{ phone: numberFault }}
       changeOf={(values) => ({ method: "POST", path: PATH, body: { phone: values.phone.trim() } })}
@@ -25,19 +25,19 @@ export function AddOptOut({ phone }: { readonly phone?: string }) {
         />
       )}
       submitLabel="Stop texting"
-      successMessage="This number is not texted any more."
+      successMessage="This number no longer gets texts."
     />
   )
 }
 
-/** A button: lets a number be texted again that was added here. */
+/** A button that removes an opt-out that was added here. */
 export function RemoveOptOut({ phone }: { readonly phone: string }) {
   return (
     <ApiCallButton
       label="Undo"
       title={`Text ${phoneText(phone)} again`}
       variant="subtle"
-      description="It can be texted again from now on. An opt-out that somebody texted stays: they undo it by texting START."
+      description="The number can be texted again. An opt-out by text stays: only the person can undo it, by texting START."
       changeOf={() => ({ method: "DELETE", path: PATH, body: { phone } })}
       submitLabel="Undo the opt-out"
       successMessage="This number can be texted again."

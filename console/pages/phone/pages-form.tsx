@@ -55,21 +55,22 @@ function bodyOf(values: Values): object {
 const httpsFault = (text: string, { mode }: Values): string | null =>
   mode === "hosted" || /^https:\/\/[^\s]+\.[^\s]+$/.test(text.trim())
     ? null
-    : "An address that begins with https://"
+    : "Must begin with https://"
 
-/** A button that opens a form: how the pages are. */
+/** A button with a form for the pages. */
 export function PagesForm({ pages }: { readonly pages: Pages }) {
   return (
     <ApiCallButton<Values>
       label={pages.mode === null ? "Fill in" : "Change"}
       title="The pages"
-      description="They are checked anew before the campaign is sent."
+      description="The pages are checked again before the campaign is sent."
       initialValues={valuesOf(pages)}
       validators={{
         services: (text) =>
-          text.trim().length >= 10 && text.length <= 200 ? null : "10 to 200 characters",
+          text.trim().length >= 10 && text.length <= 200 ? null : "Must be 10 to 200 characters",
         supportPhone: numberFault,
-        supportEmail: (text) => (/^\S+@\S+\.\S+$/.test(text.trim()) ? null : "An email address"),
+        supportEmail: (text) =>
+          /^\S+@\S+\.\S+$/.test(text.trim()) ? null : "Must be an email address",
         ownTextUrl: httpsFault,
         ownTermsUrl: httpsFault,
         ownPrivacyUrl: httpsFault,
@@ -91,11 +92,11 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
   return (
     <>
       <Select
-        label="Served"
+        label="Hosting"
         allowDeselect={false}
         data={[
-          { value: "hosted", label: "From here: hosted pages" },
-          { value: "own_site", label: "By your own site" },
+          { value: "hosted", label: "Hosted pages" },
+          { value: "own_site", label: "Your own site" },
         ]}
         {...form.getInputProps("mode")}
       />
@@ -107,27 +108,27 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
         />
       ) : (
         <>
-          <TextInput label="Where people agree" {...form.getInputProps("ownTextUrl")} />
+          <TextInput label="Page where people agree" {...form.getInputProps("ownTextUrl")} />
           <TextInput label="Terms" {...form.getInputProps("ownTermsUrl")} />
           <TextInput label="Privacy policy" {...form.getInputProps("ownPrivacyUrl")} />
         </>
       )}
       <Textarea
-        label="What people are texted about"
+        label="Topics of texts"
         placeholder="Appointments and repairs"
         {...form.getInputProps("services")}
       />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <TextInput label="Help by phone" {...form.getInputProps("supportPhone")} />
-        <TextInput label="Help by mail" {...form.getInputProps("supportEmail")} />
+        <TextInput label="Support phone" {...form.getInputProps("supportPhone")} />
+        <TextInput label="Support email" {...form.getInputProps("supportEmail")} />
       </SimpleGrid>
       <Checkbox
-        label="They are texted offers, too"
+        label="Texts include offers"
         {...form.getInputProps("offers", { type: "checkbox" })}
       />
       {offers ? (
         <NumberInput
-          label="Offers a month, at most"
+          label="Maximum of offers per month"
           min={1}
           max={30}
           allowDecimal={false}
@@ -135,11 +136,11 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
         />
       ) : null}
       <Checkbox
-        label="People agree on the phone as well"
+        label="People also agree by phone"
         {...form.getInputProps("optinPhone", { type: "checkbox" })}
       />
       <Checkbox
-        label="People agree on paper as well"
+        label="People also agree on paper"
         {...form.getInputProps("optinPaper", { type: "checkbox" })}
       />
     </>

@@ -18,12 +18,12 @@ type Pages = Schema<"TextingPages">
 
 interface PagesProps {
   readonly pages: Pages
-  /** When they passed their check; null for never. */
+  /** When the pages passed their check; null for never. */
   readonly passedAt: string | null
   readonly mayPrepare: boolean
 }
 
-/** What a program saves them by. */
+/** The API call that saves the pages. */
 const EXAMPLE: ApiChange = {
   method: "PUT",
   path: "/api/v1/phone/pages",
@@ -39,14 +39,14 @@ const EXAMPLE: ApiChange = {
   },
 }
 
-/** The second step: where people agree, and read the terms. */
+/** The second step: the pages for consent, terms and privacy. */
 export function PagesSection({ pages, passedAt, mayPrepare }: PagesProps) {
   const [check, setCheck] = useState<Schema<"PagesCheck"> | null>(null)
   const isSaved = pages.mode !== null
   return (
     <Section
       title="2. Pages"
-      description="Where people agree to be texted, the terms, and the privacy policy: hosted here, or your own."
+      description="The pages for consent, terms and privacy: hosted here, or on your own site."
       actions={
         mayPrepare ? (
           <>
@@ -62,8 +62,8 @@ export function PagesSection({ pages, passedAt, mayPrepare }: PagesProps) {
           <SavedPages pages={pages} passedAt={passedAt} />
         ) : (
           <EmptyState
-            title="No pages are saved"
-            description="Hosted pages are made from what you say here; own ones are looked at. A program saves them by:"
+            title="No pages saved"
+            description="Hosted pages are created from your entries; your own pages are checked. Programs save them with:"
             command={curlOfChange(EXAMPLE)}
           />
         )}
@@ -77,24 +77,24 @@ function CheckNow({ onChecked }: { readonly onChecked: (check: Schema<"PagesChec
     <ApiCallButton<Record<string, never>, Schema<"PagesCheck">>
       label="Check now"
       title="Check the pages"
-      description="The pages are read now, as a reviewer of the carriers does. What would be refused is shown."
+      description="Reads the pages as a reviewer does, and shows what would be rejected."
       changeOf={() => ({ method: "POST", path: "/api/v1/phone/pages/check" })}
       submitLabel="Check"
       successMessage={({ passed }) =>
-        passed ? "The pages passed." : "Something would be refused."
+        passed ? "The pages passed." : "A reviewer would reject the pages."
       }
       onDone={onChecked}
     />
   )
 }
 
-const PAGE_LABELS = { texts: "Where people agree", terms: "Terms", privacy: "Privacy" } as const
+const PAGE_LABELS = { texts: "Consent", terms: "Terms", privacy: "Privacy" } as const
 
 const DOMAIN_MESSAGES: Readonly<Record<string, string>> = {
-  not_connected: "The host name is under no connected domain.",
+  not_connected: "The host name is not under a connected domain.",
   waiting_dns: "The host name does not lead here yet.",
-  waiting_certificate: "Nobody opened the host name by https yet.",
-  failed: "The host name does not lead here any more.",
+  waiting_certificate: "The host name was not opened with https yet.",
+  failed: "The host name no longer leads here.",
 }
 
 function CheckResult({ check }: { readonly check: Schema<"PagesCheck"> }) {
@@ -103,14 +103,14 @@ function CheckResult({ check }: { readonly check: Schema<"PagesCheck"> }) {
   if (passed && ofDomain === undefined) {
     return (
       <Alert color="green" variant="light" title="The pages passed">
-        A reviewer would find nothing to refuse.
+        A reviewer would accept the pages.
       </Alert>
     )
   }
-  const own = problems.map(({ page, message }) => ({ where: PAGE_LABELS[page], message }))
+  const pageProblems = problems.map(({ page, message }) => ({ where: PAGE_LABELS[page], message }))
   const domain =
     ofDomain === undefined ? [] : [{ where: "Host name", message: domainError ?? ofDomain }]
-  return <Problems title="A reviewer would refuse" problems={[...own, ...domain]} />
+  return <Problems title="A reviewer would reject" problems={[...pageProblems, ...domain]} />
 }
 
 function SavedPages({
@@ -125,7 +125,7 @@ function SavedPages({
   return (
     <DetailList
       items={[
-        ["Served", pages.mode === "hosted" ? "From here" : "By your own site"],
+        ["Hosting", pages.mode === "hosted" ? "Hosted pages" : "Your own site"],
         ["Host name", pages.hostname],
         [
           "Check",
@@ -139,9 +139,9 @@ function SavedPages({
             </span>
           ),
         ],
-        ["Texted about", pages.services],
+        ["Topics of texts", pages.services],
         ["Offers", pages.offers === true ? `Up to ${pages.offersPerMonth} a month` : "None"],
-        ["Help", `${pages.supportEmail}, ${phoneText(pages.supportPhone)}`],
+        ["Support", `${pages.supportEmail}, ${phoneText(pages.supportPhone)}`],
         ...Object.entries(PAGE_LABELS).map(
           ([name, word]) =>
             [

@@ -2,7 +2,7 @@ import type { Schema } from "../../api/api-client.ts"
 import type { Tone } from "../../parts/status-badge.tsx"
 import { StatusBadge } from "../../parts/status-badge.tsx"
 
-/** How a part of the registration of texting stands. */
+/** The status of a part of the registration. */
 export type RegistrationPartState = Schema<"RegistrationStatus">["overall"]
 
 const STATUSES: Readonly<Record<RegistrationPartState, readonly [Tone, string]>> = {
@@ -13,13 +13,13 @@ const STATUSES: Readonly<Record<RegistrationPartState, readonly [Tone, string]>>
   approved: ["good", "Approved"],
 }
 
-/** How a part of the registration of texting stands, in a word. */
+/** The status of a part of the registration, as a badge. */
 export function PartStatusBadge({ status }: { readonly status: RegistrationPartState }) {
   const [tone, word] = STATUSES[status]
   return <StatusBadge tone={tone}>{word}</StatusBadge>
 }
 
-/** How a part stands, and what carriers said of it. */
+/** A part of the registration, with the carriers' reasons. */
 export interface RegistrationPart {
   readonly status: RegistrationPartState
   readonly reasons: readonly string[]

@@ -1,6 +1,6 @@
 import { Alert, List, Text } from "@mantine/core"
 
-/** What would be refused, a line each. */
+/** Problems that a reviewer would find. */
 export function Problems({
   title,
   problems,

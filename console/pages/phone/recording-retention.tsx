@@ -6,9 +6,9 @@ import { ApiCallButton } from "../../parts/api-call-button.tsx"
 
 type RetentionSettings = Schema<"KeepRecordingsRequest">
 
-const FOR_EVER = "for ever"
+const FOR_EVER = "forever"
 
-/** A button: how long recordings are kept. */
+/** A button that sets the retention of recordings. */
 export function RecordingRetention() {
   const isManager = hasPermission(useMe(), "Manage phone")
   const { data } = useApiQuery<RetentionSettings>(
@@ -19,9 +19,9 @@ export function RecordingRetention() {
   if (data === undefined) return null
   return (
     <ApiCallButton<{ readonly days: string }>
-      label="Keep recordings"
-      title="How long recordings are kept"
-      description="Each night what is older is deleted for good, and the minutes that are held are charged."
+      label="Retention"
+      title="Retention of recordings"
+      description="Each night older recordings are deleted for good, and stored minutes are charged."
       initialValues={{ days: String(data.days ?? FOR_EVER) }}
       changeOf={({ days }) => ({
         method: "PUT",
@@ -30,19 +30,19 @@ export function RecordingRetention() {
       })}
       fields={(form) => (
         <Select
-          label="From the call on"
+          label="Keep for"
           allowDeselect={false}
           data={[
             { value: "30", label: "30 days" },
             { value: "90", label: "90 days" },
             { value: "365", label: "365 days" },
-            { value: FOR_EVER, label: "Until somebody deletes them" },
+            { value: FOR_EVER, label: "Until deleted" },
           ]}
           {...form.getInputProps("days")}
         />
       )}
       submitLabel="Save"
-      successMessage="It holds from tonight on."
+      successMessage="Applies from tonight."
     />
   )
 }

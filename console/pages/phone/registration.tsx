@@ -18,20 +18,20 @@ import { usePhoneState, useRegistration } from "./phone-state.ts"
 
 type RegistrationState = Schema<"RegistrationStatus">
 
-/** What carriers review before a company may text, step by step. */
+/** The registration that carriers review before a company may text. */
 export function RegistrationSection() {
-  const standing = useRegistration()
+  const registration = useRegistration()
   const state = usePhoneState()
   const pages = useApiQuery(["readTextingPages"], (api) => api.GET("/api/v1/phone/pages"))
   const campaign = useApiQuery(["readCampaign"], (api) => api.GET("/api/v1/phone/campaign"))
   const me = useMe()
   const may = { mayPrepare: hasPermission(me, "Manage phone"), maySubmit: isAdmin(me) }
   return (
-    <QueryView query={standing} lines={8}>
+    <QueryView query={registration} lines={8}>
       {(found) => (
         <Stack gap="xl">
           <RegistrationSummary
-            standing={found}
+            registration={found}
             maySubmit={may.maySubmit}
             numbers={state.data?.numbers ?? []}
           />
@@ -64,18 +64,18 @@ function partOf({ parts }: RegistrationState, name: string): RegistrationPart {
 }
 
 interface StandsProps {
-  readonly standing: RegistrationState
+  readonly registration: RegistrationState
   readonly maySubmit: boolean
   readonly numbers: readonly Schema<"PhoneNumber">[]
 }
 
-function RegistrationSummary({ standing, maySubmit, numbers }: StandsProps) {
-  const { testMode, parts } = standing
+function RegistrationSummary({ registration, maySubmit, numbers }: StandsProps) {
+  const { testMode, parts } = registration
   const isWaiting = parts.some(({ status }) => status === "waiting")
   return (
     <Section
-      title="Where it stands"
-      description="Carriers review who texts, what, and how people agreed to it."
+      title="Status"
+      description="Carriers review the business, its texts, and how people agree to them."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/registration")} />
@@ -85,9 +85,8 @@ function RegistrationSummary({ standing, maySubmit, numbers }: StandsProps) {
     >
       <Stack>
         {testMode ? (
-          <Alert color="blue" variant="light" title="This is test mode">
-            Nothing is reviewed by anybody and reviews cost nothing. Sending the business as meant
-            ends it.
+          <Alert color="blue" variant="light" title="Test mode">
+            Reviews are simulated and free. Send the business for a real review to end test mode.
           </Alert>
         ) : null}
         <DataTable
@@ -97,7 +96,7 @@ function RegistrationSummary({ standing, maySubmit, numbers }: StandsProps) {
           columns={[
             { title: "Part", cell: ({ part }) => partText(part, numbers) },
             {
-              title: "Stands",
+              title: "Status",
               cell: ({ status, reasons }) => (
                 <>
                   <PartStatusBadge status={status} />
@@ -106,7 +105,7 @@ function RegistrationSummary({ standing, maySubmit, numbers }: StandsProps) {
               ),
             },
             {
-              title: "What carriers said",
+              title: "Carriers' answer",
               isHiddenOnNarrow: true,
               cell: ({ reasons }) => (reasons.length === 0 ? "–" : reasons.join(" ")),
             },
@@ -128,11 +127,11 @@ function partText(part: string, numbers: readonly Schema<"PhoneNumber">[]): stri
 function ApproveInTestMode() {
   return (
     <ApiCallButton
-      label="Approve what waits"
-      description="You stand in for the carriers: what waits is approved. It is there in test mode alone."
+      label="Approve pending parts"
+      description="Approves all pending parts in place of the carriers. Only available in test mode."
       changeOf={() => ({ method: "POST", path: "/api/v1/phone/registration/confirm" })}
       submitLabel="Approve"
-      successMessage="What waited was approved."
+      successMessage="The pending parts were approved."
     />
   )
 }

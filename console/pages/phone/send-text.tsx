@@ -11,12 +11,12 @@ type Values = { readonly to: string; readonly body: string; readonly from: strin
 const MAX_CHARACTERS = 1_600
 
 interface SendTextProps {
-  /** Whom to; asked for where it is not known. */
+  /** The recipient; without it the form asks for one. */
   readonly to?: string
   readonly label?: string
 }
 
-/** A button that opens a form: sends a text. */
+/** A button with a form that sends a text. */
 export function SendText({ to, label = "Send a text" }: SendTextProps) {
   return (
     <ApiCallButton<Values, Schema<"SendTextAnswer">>
@@ -28,7 +28,7 @@ export function SendText({ to, label = "Send a text" }: SendTextProps) {
         to: numberFault,
         body: (body) =>
           body === ""
-            ? "What it says"
+            ? "Enter a text"
             : [...body].length > MAX_CHARACTERS
               ? `At most ${MAX_CHARACTERS} characters`
               : null,
@@ -61,7 +61,7 @@ export function SendText({ to, label = "Send a text" }: SendTextProps) {
         </>
       )}
       submitLabel="Send"
-      successMessage="The text is queued: the list says what becomes of it."
+      successMessage="The text is queued. The list shows its status."
     />
   )
 }
@@ -86,13 +86,13 @@ function TextPrice() {
   const price = prices.find(({ item }) => item === "text_segment")
   return (
     <Text size="sm" span>
-      It is handed to the carrier at once, and charged by its segments
+      The text is sent immediately and charged per segment
       {price === undefined ? null : (
         <>
           : <Money micros={price.unitPriceMicros} /> each in the US and Canada
         </>
       )}
-      . A first text tells how to stop.
+      . A first text includes how to opt out.
     </Text>
   )
 }

@@ -10,12 +10,12 @@ const STATUSES: Readonly<Record<Schema<"Message">["status"], readonly [Tone, str
   received: ["good", "Received"],
 }
 
-/** What the status of a text can be, and what it is called. */
+/** The statuses of texts with their labels. */
 export const TEXT_STATUSES = Object.entries(STATUSES).map(
   ([value, [, word]]) => [value, word] as const,
 )
 
-/** How a text stands, with the carrier's word where it failed. */
+/** The status of a text, with the carrier's code if it failed. */
 export function TextStatusBadge({
   text,
 }: {

@@ -16,7 +16,7 @@ import { SendText } from "./send-text.tsx"
 import { TextStatusBadge } from "./text-status.tsx"
 import { otherParty, useTexts } from "./texts.tsx"
 
-/** What was texted with one number. */
+/** The texts with one number. */
 export default function TextThreadPage() {
   const { number = "" } = useParams({ strict: false })
   const optOut = useOptOut(number)
@@ -58,12 +58,12 @@ function useOptOut(number: string): Schema<"OptOut"> | undefined {
 
 function OptedOut({ optOut }: { readonly optOut: Schema<"OptOut"> }) {
   return (
-    <Alert color="orange" variant="light" title="This number may not be texted">
-      {optOut.source === "text" ? "They texted STOP" : "It was added by your company"}{" "}
+    <Alert color="orange" variant="light" title="This number must not be texted">
+      {optOut.source === "text" ? "The person texted STOP" : "Your company added it"}{" "}
       <Time at={optOut.since} />.{" "}
       {optOut.source === "text"
-        ? "Only they can undo that, by texting START."
-        : "It can be undone among the opt-outs."}
+        ? "Only the person can undo that, by texting START."
+        : "Undo it in the tab Opt-outs."}
     </Alert>
   )
 }
@@ -79,8 +79,8 @@ function TextThread({
     <Stack>
       {messages.length === 0 ? (
         <EmptyState
-          title="No texts with this number here"
-          description="What you send it, and what it texts you, stands here. Older texts are on earlier pages."
+          title="No texts with this number on this page"
+          description="Texts to and from this number appear here. Older texts are on earlier pages."
         />
       ) : (
         <MessageThread

@@ -17,7 +17,7 @@ import { TEXT_STATUSES, TextStatusBadge } from "./text-status.tsx"
 
 type Message = Schema<"Message">
 
-/** Texts in both directions, by the cursor of the address. */
+/** Texts in both directions, at the cursor of the address. */
 export function useTexts() {
   const [{ before }] = useFilters()
   return useApiQuery(["listMessages", before ?? ""], (api) =>
@@ -27,17 +27,17 @@ export function useTexts() {
   )
 }
 
-/** Who is at the other end of a text. */
+/** The other number of a text. */
 export const otherParty = ({ direction, from, to }: Message): string | null =>
   direction === "in" ? from : to
 
-/** Texts, the newest first. */
+/** Texts, newest first. */
 export function Texts() {
   const found = useTexts()
   return (
     <Section
       title="Texts"
-      description="In both directions, the newest first."
+      description="In both directions, newest first."
       actions={
         <>
           <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/messages")} />
@@ -101,8 +101,8 @@ function List({
       place={(text) => ({ to: `phone/texts/${encodeURIComponent(otherParty(text) ?? "erased")}` })}
       empty={
         <EmptyState
-          title="No texts here"
-          description="What you send, and what people text to your numbers, is listed here. A program sends one so:"
+          title="No texts"
+          description="Texts to and from your numbers appear here. Programs send a text with:"
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/phone/messages",
