@@ -1,6 +1,6 @@
 import type { LimitStatus } from "../parts/limit-bar.tsx"
 
-/** What operations answer, as far as pages show it. */
+/** Answers of operations, with the fields that pages show. */
 export interface KeyList {
   readonly keys: readonly Key[]
 }
@@ -14,49 +14,49 @@ export interface Key {
   readonly status: "active" | "paused" | "deleted"
   readonly operations: readonly string[]
   readonly createdAt: string
-  /** Null where it never was. */
+  /** Null if it was never used. */
   readonly lastUsedAt: string | null
   readonly spentThisMonthMicros: number
-  /** What it may buy; null where it never might. */
+  /** What the key can buy; null if it never could. */
   readonly addFunds: KeyPurchases | null
 }
 
-/** How a key may add funds. Amounts are micros. */
+/** Purchases of a key. Amounts are micro-dollars. */
 export interface KeyPurchases {
   readonly mode: "on" | "needs_owner_review" | "off"
   readonly perPurchaseMicros: number
   readonly perMonthMicros: number
 }
 
-/** A key just made: the only time that it is shown. */
+/** A new key, which is shown only once. */
 export interface CreatedKey {
   readonly keyId: string
   readonly key: string
   readonly appSecret?: string
 }
 
-/** The people of the company, and who is invited. */
+/** The people and open invitations of the company. */
 export interface PersonList {
   readonly people: readonly TeamMember[]
   readonly invited: readonly Invitation[]
 }
 
-/** A person, as those with `Team` see them. */
+/** A person, as holders of `Team` see them. */
 export interface TeamMember {
   readonly personId: string
   readonly name: string | null
   readonly email: string | null
   readonly role: string
-  /** Those that they hold: by the role, and one by one. */
+  /** Permissions of the role and individual ones. */
   readonly permissions: readonly string[]
-  /** Those that the role brings. */
+  /** Permissions of the role. */
   readonly ofRole: readonly string[]
   readonly grant: readonly string[]
   readonly deny: readonly string[]
   readonly addedAt: string
 }
 
-/** Somebody invited who has not come yet. */
+/** An invitation that was not accepted yet. */
 export interface Invitation {
   readonly inviteId: string
   readonly email: string | null
@@ -69,7 +69,7 @@ export interface LimitList {
   readonly limits: readonly Limit[]
 }
 
-/** A limit, and how it stands. */
+/** A limit with its usage. */
 export interface Limit extends LimitStatus {
   readonly leaveKeysOut: boolean
   readonly remindersMicros: readonly number[]
@@ -81,7 +81,7 @@ export interface ChargeList {
   readonly next: number | null
 }
 
-/** What a month's charges add up to, by UTC day and item. Amounts are micros. */
+/** A month's charges by UTC day and item. Amounts are micro-dollars. */
 export interface ChargeDays {
   readonly month: string
   readonly days: readonly ChargeDay[]
@@ -91,7 +91,7 @@ export interface ChargeDays {
   readonly charges: number
 }
 
-/** An item on a day. */
+/** The charges of an item on a day. */
 export interface ChargeDay {
   /** `YYYY-MM-DD`. */
   readonly day: string
@@ -102,7 +102,7 @@ export interface ChargeDay {
   readonly charges: number
 }
 
-/** A charge. Amounts are micros. */
+/** A charge. Amounts are micro-dollars. */
 export interface Charge {
   readonly revision: number
   readonly at: string
@@ -123,7 +123,7 @@ export interface Charge {
   readonly givenBackMicros: number
 }
 
-/** All that is recorded of one. */
+/** A charge with its refunds. */
 export interface ChargeWithRefunds extends Charge {
   readonly giveBacks: readonly {
     readonly revision: number
@@ -139,7 +139,7 @@ export interface RefusalList {
   readonly next: number | null
 }
 
-/** A charge that was refused, and what stood against it. */
+/** A refused charge with its evidence. */
 export interface RefusedCharge {
   readonly revision: number
   readonly at: string
@@ -171,18 +171,18 @@ export interface ChargeCheck {
   readonly creditLineMicros: number
 }
 
-/** What things cost. */
+/** The price book. */
 export interface PriceList {
   readonly version: number
   readonly prices: readonly {
     readonly item: string
-    /** As bills call it. */
+    /** Name on bills. */
     readonly name: string
     readonly unitPriceMicros: number
   }[]
 }
 
-/** The company's standing. */
+/** The company's account. */
 export interface CompanyDetails {
   readonly companyId: string
   readonly name: string | null

@@ -6,15 +6,15 @@ import type { components, paths } from "./document.d.ts"
 import { RequestError, noResponseError } from "./request-error.ts"
 import { useMe } from "./session.ts"
 
-/** What the API's document calls a thing. */
+/** A schema of the API document. */
 export type Schema<Name extends keyof components["schemas"]> = components["schemas"][Name]
 
-/** Every route of the API, by the session, at one company. */
+/** All API routes, with the session, at one company. */
 function clientOf(companyId: string) {
   return createClient<paths>({ baseUrl: `/console/${companyId}`, headers: CONSOLE_HEADERS })
 }
 
-/** The API, as whoever looks at the page. */
+/** The API, as the reader. */
 export function useApi(): ReturnType<typeof clientOf> {
   const { companyId } = useMe()
   return useMemo(() => clientOf(companyId), [companyId])
@@ -26,31 +26,31 @@ interface ApiResult<T> {
   readonly response: Response
 }
 
-/** What an answer says. @throws Refused */
-export async function responseData<T>(asked: Promise<ApiResult<T>>): Promise<NonNullable<T>> {
-  const answered = await asked.catch(() => null)
-  if (answered === null) throw noResponseError()
-  const { data, error, response } = answered
+/** The data of an answer. @throws RequestError */
+export async function responseData<T>(request: Promise<ApiResult<T>>): Promise<NonNullable<T>> {
+  const result = await request.catch(() => null)
+  if (result === null) throw noResponseError()
+  const { data, error, response } = result
   if (response.ok && data !== undefined && data !== null) return data
   const body = typeof error === "object" && error !== null ? { ...error } : {}
   throw new RequestError(response.status, body, response.headers)
 }
 
 /**
- * What a route of the API answers: asked once, shown until something changes.
+ * Queries an API route, and caches the answer until something changes.
  *
- * @param key tells apart what is asked: the route's name, and what it is given
+ * @param key identifies the query: the route's name and its parameters
  */
 export function useApiQuery<T>(
   key: readonly unknown[],
-  ask: (api: ReturnType<typeof clientOf>) => Promise<ApiResult<T>>,
-  isWanted = true,
+  call: (api: ReturnType<typeof clientOf>) => Promise<ApiResult<T>>,
+  isEnabled = true,
 ) {
   const { companyId } = useMe()
   const api = useApi()
   return useQuery({
     queryKey: [companyId, "api", ...key],
-    queryFn: () => responseData(ask(api)),
-    enabled: isWanted,
+    queryFn: () => responseData(call(api)),
+    enabled: isEnabled,
   })
 }

@@ -1,24 +1,24 @@
 import type { Tone } from "../parts/status-badge.tsx"
 
-/** The company's installed apps, and how their updates stand. */
+/** The company's installed apps and their updates. */
 export interface AppList {
   readonly apps: readonly InstalledApp[]
   readonly updates: readonly AppUpdate[]
 }
 
-/** An app as it said of itself last. */
+/** An app, as it reported itself last. */
 export interface InstalledApp {
   readonly installId: string
   readonly version: string
   readonly platform: string | null
-  /** Whether its protected core is the release's. */
+  /** Whether its protected core matches the release. */
   readonly seal: string | null
   readonly checkedInAt: string
-  /** How many of what it holds; null for what it did not say. */
+  /** Counts of its data; null for a count that it did not report. */
   readonly counts: Readonly<Record<string, number | null>>
 }
 
-/** How the last update of an app, or of its launcher, stands. */
+/** The last update of an app or its launcher. */
 export interface AppUpdate {
   readonly installId: string
   readonly kind: "app" | "launcher"
@@ -29,20 +29,20 @@ export interface AppUpdate {
   readonly reportedAt: string
 }
 
-/** How updates stand, in a word and its colour. */
+/** Label and color of each update status. */
 export const UPDATE_STATUS_LABELS: Readonly<Record<AppUpdate["status"], readonly [Tone, string]>> =
   {
     available: ["quiet", "Available"],
-    deferred: ["busy", "Put off"],
-    started: ["busy", "Under way"],
-    completed: ["good", "Done"],
+    deferred: ["busy", "Deferred"],
+    started: ["busy", "In progress"],
+    completed: ["good", "Completed"],
     failed: ["bad", "Failed"],
   }
 
-/** What an app is given when it is connected, in a line each. */
+/** The permissions of a connected app, with descriptions. */
 export const APP_PERMISSIONS = [
   ["connection.account.read", "See the company's name, plan and balance, and who you are"],
-  ["connection.checkin", "Say once a day that it runs, and in which version"],
-  ["connection.updates.read", "See which releases are newer than itself"],
-  ["connection.devices.report", "Say how its updates go"],
+  ["connection.checkin", "Report daily that it runs, and its version"],
+  ["connection.updates.read", "See newer releases"],
+  ["connection.devices.report", "Report the progress of its updates"],
 ] as const

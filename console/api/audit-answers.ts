@@ -1,10 +1,10 @@
-/** What the auditors' operations answer, as far as pages show it. */
+/** Answers of the audit operations, with the fields that pages show. */
 export interface StreamList {
   readonly streams: readonly StreamRow[]
   readonly next: string | null
 }
 
-/** A stream, and where it ends. */
+/** A stream and its end. */
 export interface StreamRow {
   readonly stream: string
   readonly events: number
@@ -12,13 +12,13 @@ export interface StreamRow {
   readonly lastAt: string
 }
 
-/** Events of a stream, the first one first. */
+/** Events of a stream, oldest first. */
 export interface EventList {
   readonly events: readonly StoredEvent[]
   readonly next: number | null
 }
 
-/** An event as it is stored. */
+/** An event as stored. */
 export interface StoredEvent {
   readonly stream: string
   readonly revision: number
@@ -37,7 +37,7 @@ export interface StoredEvent {
   }
 }
 
-/** The newest signed head of the company's tree. */
+/** The newest signed tree head of the company. */
 export interface HeadList {
   readonly publicKey: string
   readonly heads: readonly {
@@ -50,7 +50,7 @@ export interface HeadList {
   }[]
 }
 
-/** What an audit found. */
+/** The result of an audit. */
 export interface AuditReport {
   readonly ok: boolean
   readonly checks: readonly {
@@ -60,7 +60,7 @@ export interface AuditReport {
   }[]
   readonly firstBroken: {
     readonly check: string
-    /** Empty where it is of the whole history. */
+    /** Empty if it concerns the whole history. */
     readonly stream: string
     readonly revision: number
     readonly expected: string

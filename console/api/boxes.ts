@@ -7,7 +7,7 @@ import { useMe } from "./session.ts"
 const MAX_BOXES = 200
 const POLL_INTERVAL_MS = 5_000
 
-/** All boxes of the company, and whose they are; to who may not see that, their own. */
+/** All boxes of the company with their people; for others, their own boxes. */
 export function useBoxes() {
   const { companyId } = useMe()
   const api = useApi()
@@ -21,7 +21,7 @@ export function useBoxes() {
   return { seesAll, found: seesAll ? all : own }
 }
 
-/** One box, as it stands; one that starts is looked at until it runs. */
+/** A box; a starting one is polled until it runs. */
 export function useBox(boxId: string) {
   const { companyId } = useMe()
   const api = useApi()
@@ -33,17 +33,17 @@ export function useBox(boxId: string) {
   })
 }
 
-/** Why a box stopped, in words; null where it did not. */
+/** Why a box stopped, in words; null if it did not. */
 export function stopReasonLabel(reason: Box["stopReason"]): string | null {
   return reason === null ? null : STOP_REASON_LABELS[reason]
 }
 
 const STOP_REASON_LABELS: Readonly<Record<NonNullable<Box["stopReason"]>, string>> = {
-  idle: "Nothing was done in it",
-  time_cap: "Its time was over",
-  budget: "Its budget was used up",
-  spending_limit: "A spending limit stood against its next minute",
-  funds: "The funds were used up",
-  key_changed: "Its key may not any more",
-  stopped: "Somebody stopped it",
+  idle: "Idle for too long",
+  time_cap: "Time limit reached",
+  budget: "Budget used up",
+  spending_limit: "A spending limit was reached",
+  funds: "No funds left",
+  key_changed: "Its key lost the permission",
+  stopped: "Stopped by a person",
 }

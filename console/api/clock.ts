@@ -1,7 +1,7 @@
-/** How far the server's clock is ahead of this machine's, ms: an installation may go by a clock of its own. */
+/** Offset of the server's clock to this machine's, ms; an installation may use a clock of its own. */
 let aheadMs = 0
 
-/** Goes by what the server said of its time, ISO. */
+/** Sets the offset from the server's time (ISO). */
 export function setServerTime(now: string): void {
   aheadMs = Date.parse(now) - Date.now()
 }

@@ -1,7 +1,7 @@
-/** What operations on code, previews and boxes answer, as far as pages show it. */
+/** Answers of the operations on code, previews and boxes, with the fields that pages show. */
 import type { Schema } from "./api-client.ts"
 
-/** A company's repository as it stands. */
+/** A company's repository. */
 export interface RepositoryDetails {
   readonly isThere: boolean
   /** The default branch. */
@@ -9,20 +9,20 @@ export interface RepositoryDetails {
   readonly refs: readonly Ref[]
 }
 
-/** A branch or tag, and where it points. */
+/** A branch or tag and its commit. */
 export interface Ref {
   readonly kind: "branch" | "tag"
   readonly name: string
   readonly id: string
 }
 
-/** A page of pushes, the newest first. */
+/** A page of pushes, newest first. */
 export interface PushList {
   readonly pushes: readonly PushRecord[]
   readonly next: number | null
 }
 
-/** A push, and what became of it. */
+/** A push and its result. */
 export interface PushRecord {
   readonly revision: number
   readonly at: string
@@ -33,7 +33,7 @@ export interface PushRecord {
   readonly keyId: string | null
   readonly objects: number
   readonly bytes: number
-  /** Its refs; of a refused one what was told of it. Null once erased. */
+  /** Its refs, or the message of its refusal; null after erasure. */
   readonly lines: readonly string[] | null
 }
 
@@ -42,11 +42,11 @@ export interface PreviewDetails {
   readonly url: string
   readonly live: { readonly publishId: string; readonly kind: string } | null
   readonly apps: readonly { readonly publishId: string; readonly status: string }[] | null
-  /** Of its database and storage. */
+  /** Size of its database and storage. */
   readonly bytes: number | null
 }
 
-/** What a publish wrote, as far as it is kept. */
+/** The logs of a publish that still exist. */
 export interface PublishLog {
   readonly error: string | null
   readonly build: string | null
@@ -59,7 +59,7 @@ export interface BoxList {
   readonly boxes: readonly Box[]
 }
 
-/** A box, and whose it is where that is known. */
+/** A box, with its person if known. */
 export type Box = Schema<"Box"> & {
   readonly personId?: string | null
   readonly keyId?: string | null

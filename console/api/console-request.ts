@@ -1,13 +1,13 @@
 import { noResponseError, requestErrorFromResponse } from "./request-error.ts"
 
-/** Every change says that a page of the console asked for it. */
+/** Marks a request as sent by a page of the console. */
 export const CONSOLE_HEADERS = { "x-console": "1" } as const
 
 /**
- * Asks the console's own calls.
+ * Calls the console's own routes.
  *
- * @param path behind `/console`
- * @throws Refused
+ * @param path after `/console`
+ * @throws RequestError
  */
 export async function callConsole<T>(
   method: string,
@@ -19,7 +19,7 @@ export async function callConsole<T>(
   return (await response.json()) as T
 }
 
-/** The same where the answer may be a file. @throws Refused */
+/** Calls a route whose answer may be a file. @throws RequestError */
 export async function sendToConsole(
   method: string,
   path: string,

@@ -1,4 +1,4 @@
-/** Operations of keys as somebody chooses them: in groups, by what they are called before their dot. */
+/** Titles of the groups of operations, by the part of the name before the first dot. */
 const GROUP_LABELS: Readonly<Record<string, string>> = {
   account: "Account",
   billing: "Billing",
@@ -15,7 +15,7 @@ const GROUP_LABELS: Readonly<Record<string, string>> = {
   team: "Team",
 }
 
-/** The items of the price book that an operation is charged as. */
+/** Items of the price book that an operation is charged as. */
 const CHARGED_ITEMS: Readonly<Record<string, readonly string[]>> = {
   "phone.messages.send": ["text_segment"],
   "phone.numbers.buy": ["number_month_local", "number_month_toll_free"],
@@ -44,7 +44,7 @@ export interface OperationGroup {
   readonly operations: readonly string[]
 }
 
-/** Operations in their groups. */
+/** Groups operations by topic. */
 export function groupOperations(operations: readonly string[]): readonly OperationGroup[] {
   const groups = Map.groupBy(operations, (name) => name.split(".")[0] ?? name)
   return [...groups].map(([prefix, found]) => ({
@@ -53,7 +53,7 @@ export function groupOperations(operations: readonly string[]): readonly Operati
   }))
 }
 
-/** The items that an operation is charged as, beside what every call costs. */
+/** The items of an operation, in addition to the price of each call. */
 export function chargedItemsOf(operation: string): readonly string[] {
   return CHARGED_ITEMS[operation] ?? []
 }

@@ -3,11 +3,11 @@ import type { KeyList, LimitList, PersonList, PriceList } from "./answers.ts"
 import { callOperation, useOperationQuery, useCanRun } from "./operations.ts"
 import { useMe } from "./session.ts"
 
-/** What people and keys are called, as far as the reader may know it. */
+/** Names of people and keys, as far as the reader may know them. */
 export interface Names {
   readonly person: (personId: string | null) => string
   readonly key: (keyId: string | null) => string
-  /** Whose limit it is. */
+  /** Name of a limit's holder. */
   readonly holder: (limit: Pick<LimitList["limits"][number], "holder" | "holderId">) => string
   readonly people: readonly (readonly [string, string])[]
   readonly keys: readonly (readonly [string, string])[]
@@ -35,11 +35,11 @@ export function useNames(): Names {
 
 let itemNames: ReadonlyMap<string, string> = new Map()
 
-/** Has items of the price book be called as bills call them. Asked before pages are shown. */
+/** Loads the names of items; pages wait for them. */
 export function useItemNames() {
   const { companyId } = useMe()
   return useQuery({
-    // They are the installation's, and change with the program alone.
+    // Names are the same for all companies, and change only with the program.
     queryKey: ["item names"],
     queryFn: async () => {
       const { prices } = await callOperation<PriceList>(companyId, "price-list")
@@ -50,7 +50,7 @@ export function useItemNames() {
   })
 }
 
-/** What an item is called: `text_segment` is `Text message segment`; the company's own by their ids in words. */
+/** The name of an item: `text_segment` is `Text message segment`; a company's own item is named by its id. */
 export function itemText(item: string): string {
   const words = item
     .replaceAll("_", " ")

@@ -3,11 +3,11 @@ import { callConsole, sendToConsole } from "./console-request.ts"
 import { queryClient } from "./query-client.ts"
 import { useMe } from "./session.ts"
 
-/** An operation, as this person is shown it. */
+/** An operation, as this person sees it. */
 export interface ConsoleOperation {
-  /** As paths have it: `key-create`. */
+  /** Name in paths: `key-create`. */
   readonly name: string
-  /** As the command line has it: `key create`. */
+  /** Name on the command line: `key create`. */
   readonly command: string
   readonly summary: string
   readonly notes: readonly string[]
@@ -20,7 +20,7 @@ export interface ConsoleOperation {
   readonly irreversible: { readonly field: string; readonly says: string } | null
   readonly takesFile: boolean
   readonly sendsFile: boolean
-  /** This person may do it: whomever it is about, about themselves alone, not at all. */
+  /** Whether this person may run it: for everyone, only for themselves, or not at all. */
   readonly may: "all" | "own" | "no"
 }
 
@@ -30,22 +30,22 @@ export interface InputField {
   readonly enum?: readonly string[]
   readonly description?: string
   readonly items?: { readonly enum?: readonly string[]; readonly suggests?: readonly string[] }
-  /** What the command line calls it, where that differs. */
+  /** Name of the command line option, if different. */
   readonly flag?: string
-  /** The word behind the command that it is. */
+  /** Name of the positional argument. */
   readonly argument?: string
 }
 
-/** What an operation is given. */
+/** Input of an operation. */
 export type OperationInput = Readonly<Record<string, unknown>>
 
-/** What a change is asked with beside its input. */
+/** Reason and confirmation of a change. */
 export interface ChangeConfirmation {
   readonly reason?: string
   readonly confirm?: string
 }
 
-/** All operations of the console, with what this person may. */
+/** All operations of the console, with this person's permissions. */
 export function useOperations() {
   const { companyId } = useMe()
   return useQuery({
@@ -59,62 +59,62 @@ export function useOperations() {
   })
 }
 
-/** One of them; null until they are known, or where there is none. */
+/** An operation; null until they are loaded, or if there is none. */
 export function useOperation(name: string): ConsoleOperation | null {
   return useOperations().data?.find((one) => one.name === name) ?? null
 }
 
-/** Whether this person may do one, about anybody; about themselves with `own`. */
-export function useCanRun(name: string, own = false): boolean {
+/** Whether this person may run an operation; with `own`, also only for themselves. */
+export function useCanRun(name: string, forSelf = false): boolean {
   const may = useOperation(name)?.may ?? "no"
-  return may === "all" || (own && may === "own")
+  return may === "all" || (forSelf && may === "own")
 }
 
-/** What an operation answers that changes nothing: asked once, shown until something changes. */
-export function useOperationQuery<T>(name: string, input: OperationInput = {}, isWanted = true) {
+/** Queries an operation that changes nothing, and caches the answer until something changes. */
+export function useOperationQuery<T>(name: string, input: OperationInput = {}, isEnabled = true) {
   const { companyId } = useMe()
   return useQuery({
     queryKey: [companyId, "answer", name, input],
     queryFn: () => callOperation<T>(companyId, name, input),
-    enabled: isWanted,
+    enabled: isEnabled,
   })
 }
 
-/** Does an operation. @throws Refused */
+/** Runs an operation. @throws RequestError */
 export function callOperation<T>(
   companyId: string,
   name: string,
   input: OperationInput = {},
-  said: ChangeConfirmation = {},
+  confirmation: ChangeConfirmation = {},
 ): Promise<T> {
   return callConsole("POST", `/${companyId}/operations/${name}`, {
     input: withoutEmpty(input),
-    ...said,
+    ...confirmation,
   })
 }
 
-/** Does one at this company, and has what is shown asked anew. */
+/** Runs an operation at this company, and refreshes all shown data. */
 export function useCallOperation() {
   const { companyId } = useMe()
   return async <T>(
     name: string,
     input: OperationInput = {},
-    said: ChangeConfirmation = {},
+    confirmation: ChangeConfirmation = {},
   ): Promise<T> => {
-    const done = await callOperation<T>(companyId, name, input, said)
+    const done = await callOperation<T>(companyId, name, input, confirmation)
     await queryClient.invalidateQueries({ queryKey: [companyId] })
     return done
   }
 }
 
-/** What was filled in: a field left empty is a field not given. */
+/** Drops empty fields of a form. */
 function withoutEmpty(input: OperationInput): OperationInput {
   return Object.fromEntries(
     Object.entries(input).filter(([, value]) => value !== undefined && value !== ""),
   )
 }
 
-/** Has the file of an operation saved under a name. @throws Refused */
+/** Downloads the file of an operation. @throws RequestError */
 export async function downloadFile(
   companyId: string,
   name: string,
@@ -128,7 +128,7 @@ export async function downloadFile(
   )
 }
 
-/** Hands bytes to the browser as a file. */
+/** Saves bytes as a file in the browser. */
 export function saveFile(bytes: Blob, name: string): void {
   const link = document.createElement("a")
   link.href = URL.createObjectURL(bytes)
@@ -137,16 +137,16 @@ export function saveFile(bytes: Blob, name: string): void {
   URL.revokeObjectURL(link.href)
 }
 
-/** Makes the command that does the same, for people who write programs. */
+/** Returns a function that builds the equivalent command line. */
 export function useCommand(): (
   operation: ConsoleOperation,
   input: OperationInput,
-  said?: ChangeConfirmation,
+  confirmation?: ChangeConfirmation,
 ) => string {
   const { company, companyId } = useMe()
   return (operation, input, { reason } = {}) => {
     const { properties = {} } = operation.input
-    // Here it is this company's; the command line would ask for one, or do it for all.
+    // The command line would ask for a company, or apply to all.
     const whose = "company" in properties ? { company: company ?? companyId } : {}
     const words = Object.entries({ ...whose, ...withoutEmpty(input) }).flatMap(([name, value]) =>
       commandWords(name, value, properties[name] ?? {}),
@@ -168,7 +168,7 @@ function commandWords(
   return [`--${flag ?? dashed}`, ...values.map(shellQuote)]
 }
 
-/** A word of a shell's command. */
+/** Quotes a value for a shell. */
 export function shellQuote(value: unknown): string {
   const text = String(value)
   return /^[\w.:/@+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

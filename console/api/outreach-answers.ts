@@ -1,6 +1,6 @@
-/** What the operations of email, domains and leads answer, as far as pages show it. */
+/** Answers of the operations on email, domains and leads, with the fields that pages show. */
 
-/** What a company sent by mail: a row for each recipient, the newest first. */
+/** Sent mails, one row per recipient, newest first. */
 export interface MailList {
   readonly emails: readonly MailCopy[]
 }
@@ -9,19 +9,19 @@ export interface MailList {
 export interface MailCopy {
   readonly sentAt: string
   readonly mailId: string
-  /** Which recipient of the mail it is, from 0 on. */
+  /** Index of the recipient in the mail, from 0. */
   readonly recipientIndex: number
-  /** Null once it was erased, as `to` is. */
+  /** Null after erasure, like `to`. */
   readonly from: string | null
   readonly to: string | null
   readonly status: string
-  /** What the other side said. */
+  /** Answer of the receiving server. */
   readonly code: string | null
   readonly changedAt: string
   readonly chargeId: string | null
 }
 
-/** What became of a test mail. */
+/** Result of a test mail. */
 export interface TestMail {
   readonly from: string
   readonly to: string
@@ -29,21 +29,21 @@ export interface TestMail {
   readonly code: string | null
 }
 
-/** Whom a company must not write to, the newest first. */
+/** Addresses that the company must not write to, newest first. */
 export interface SuppressionList {
   readonly suppressions: readonly Suppression[]
 }
 
-/** Somebody who must not be written to. */
+/** An address that must not be written to. */
 export interface Suppression {
   readonly email: string | null
   readonly reason: "bounced" | "unsubscribed"
   readonly since: string
-  /** From which sending domain; null for any of the company's. */
+  /** The sending domain; null for all of the company's. */
   readonly sendingDomainId: string | null
 }
 
-/** A company's connected domains, the first one first. */
+/** A company's connected domains, oldest first. */
 export interface DomainList {
   readonly domains: readonly ConnectedDomain[]
 }
@@ -54,17 +54,17 @@ export interface ConnectedDomain {
   readonly domain: string
   readonly status: "waiting" | "live" | "moved"
   readonly nameServers: readonly string[]
-  /** What its registrar named when it was last looked at; null before. */
+  /** Name servers at its registrar at the last check; null before. */
   readonly seenNameServers: readonly string[] | null
   readonly connectedAt: string
 }
 
-/** A company's forms, the first one first. */
+/** A company's forms, oldest first. */
 export interface FormList {
   readonly forms: readonly LeadForm[]
 }
 
-/** A form by which leads come in. */
+/** A form that collects leads. */
 export interface LeadForm {
   readonly formId: string
   readonly name: string | null
@@ -72,7 +72,7 @@ export interface LeadForm {
   readonly hostnames: readonly string[]
   readonly refuseLinks: boolean
   readonly url: string
-  /** What stands on a page of one's own. */
+  /** HTML for the company's own page. */
   readonly html: string
   readonly openedAt: string
 }

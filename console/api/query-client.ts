@@ -1,12 +1,12 @@
 import { QueryClient } from "@tanstack/react-query"
 import { RequestError } from "./request-error.ts"
 
-/** All that was asked, and is shown until it is asked again. */
+/** The cache of all queries. */
 export const queryClient: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 15_000,
-      // What the server refused it refuses again; only a cut line is tried once more.
+      // A rejection is final; a lost connection is retried once.
       retry: (times, error) => times < 1 && !(error instanceof RequestError && error.status > 0),
     },
   },

@@ -1,21 +1,21 @@
-/** What the server says where it does not do what it was asked. */
+/** The server's error answer. */
 export class RequestError extends Error {
   override readonly name = "RequestError"
-  /** The HTTP status; 0 where no answer came. */
+  /** HTTP status; 0 if there was no answer. */
   readonly status: number
-  /** To compare: `not_allowed`, `spend_limit_reached`. */
+  /** Error code: `not_allowed`, `spend_limit_reached`. */
   readonly code: string
-  /** Names the request, for whoever looks into it. */
+  /** Id of the request, for support. */
   readonly requestId: string | null
-  /** Seconds to wait before the same again; null where that is not said. */
+  /** Seconds until a retry is allowed; null if not specified. */
   readonly retryAfter: number | null
-  /** A sentence for each field that is not as it must be. */
+  /** Message for each invalid field. */
   readonly fields: Readonly<Record<string, string>>
-  /** All of the answer: the limit of a spending refusal stands there. */
+  /** The whole answer; a spending refusal has its limit here. */
   readonly body: Readonly<Record<string, unknown>>
 
   constructor(status: number, body: Readonly<Record<string, unknown>>, headers: Headers | null) {
-    super(typeof body["message"] === "string" ? body["message"] : "The server gave no answer.")
+    super(typeof body["message"] === "string" ? body["message"] : "The server sent no message.")
     this.status = status
     this.code = typeof body["error"] === "string" ? body["error"] : "no_answer"
     this.requestId = headers?.get("x-request-id") ?? null
@@ -28,10 +28,10 @@ export class RequestError extends Error {
 
 function fieldsIn(found: unknown): Readonly<Record<string, string>> {
   if (typeof found !== "object" || found === null) return {}
-  return Object.fromEntries(Object.entries(found).map(([name, says]) => [name, String(says)]))
+  return Object.fromEntries(Object.entries(found).map(([name, message]) => [name, String(message)]))
 }
 
-/** What an answer says that is no success. */
+/** Reads the error from an answer. */
 export async function requestErrorFromResponse(response: Response): Promise<RequestError> {
   const text = await response.text()
   return new RequestError(response.status, readBody(text), response.headers)
@@ -42,14 +42,14 @@ function readBody(text: string): Record<string, unknown> {
     const body: unknown = JSON.parse(text)
     return typeof body === "object" && body !== null ? { ...body } : {}
   } catch (error) {
-    // Something on the way answered, and not the server: its page is of no use to anybody.
+    // A proxy answered in place of the server; its page does not help.
     if (!(error instanceof SyntaxError)) throw error
     return {}
   }
 }
 
-/** No answer came at all: the server is not there, or the line is cut. */
+/** The error if there is no answer: the server is down, or the connection is lost. */
 export function noResponseError(): RequestError {
-  const message = "The server cannot be reached. Nothing is known of what was asked."
+  const message = "The server cannot be reached. It is unknown whether the request was executed."
   return new RequestError(0, { error: "no_answer", message }, null)
 }

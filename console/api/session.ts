@@ -5,7 +5,7 @@ import { setServerTime } from "./clock.ts"
 import { queryClient } from "./query-client.ts"
 import { RequestError } from "./request-error.ts"
 
-/** Somebody at one of their companies. */
+/** A person at one of their companies. */
 export interface Profile {
   readonly companyId: string
   readonly company: string | null
@@ -14,9 +14,9 @@ export interface Profile {
   readonly email: string | null
   readonly role: "owner" | "admin" | "developer" | "manager" | "user"
   readonly permissions: readonly string[]
-  /** What a key of theirs can be granted. */
+  /** Operations that they can grant to their keys. */
   readonly operations: readonly string[]
-  /** When the data goes, where the company was deleted. */
+  /** When the data of a deleted company is erased; null if not deleted. */
   readonly deleteDataAfter: string | null
 }
 
@@ -27,7 +27,7 @@ interface Session {
 
 const SESSION = ["session"]
 
-/** Who is signed in; `null` for nobody. */
+/** The signed-in person's companies; `null` if signed out. */
 export function useSession() {
   return useQuery({ queryKey: SESSION, queryFn: readSession, staleTime: 60_000 })
 }
@@ -43,48 +43,48 @@ async function readSession(): Promise<readonly Profile[] | null> {
   }
 }
 
-/** Has a code mailed; answers for how many minutes it is good. @throws Refused */
+/** Requests a sign-in code by mail; returns its lifetime in minutes. @throws RequestError */
 export function requestSignInCode(email: string): Promise<{ readonly minutes: number }> {
   return callConsole("POST", "/api/code", { email })
 }
 
-/** Signs in by a code; whoever was invited is called by `name` from then on. @throws Refused */
+/** Signs in with a code; `name` becomes the name of an invited person. @throws RequestError */
 export async function signInWithCode(code: string, name: string): Promise<void> {
   await callConsole("POST", "/api/session", { code, ...(name === "" ? {} : { name }) })
   await queryClient.invalidateQueries({ queryKey: SESSION })
 }
 
-/** Signs out, and forgets all that was shown. @throws Refused */
+/** Signs out, and removes all cached data. @throws RequestError */
 export async function signOut(): Promise<void> {
   await callConsole("DELETE", "/api/session")
-  // First the session, which the page looks at: then nothing else is shown any more.
+  // The session first: pages watch it and stop showing data.
   queryClient.setQueryData(SESSION, null)
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
 }
 
-/** The session is over: what is shown is the sign-in. */
+/** Shows the sign-in page after the session has ended. */
 export function clearSession(): void {
   queryClient.setQueryData(SESSION, null)
 }
 
 const ProfileContext = createContext<Profile | null>(null)
 
-/** Gives the pages below who looks at them. */
+/** Provides the reader to the pages below. */
 export const ProfileProvider = ProfileContext.Provider
 
-/** Who looks, at the company of the address. */
+/** The reader, at the company of the address. */
 export function useMe(): Profile {
   const me = useContext(ProfileContext)
-  if (me === null) throw new Error("this page is of no company")
+  if (me === null) throw new Error("this page has no company")
   return me
 }
 
-/** Whether somebody is an owner or admin: they hold every permission. */
+/** Whether a person is an owner or admin, and so has every permission. */
 export function isAdmin({ role }: Pick<Profile, "role">): boolean {
   return role === "owner" || role === "admin"
 }
 
-/** Whether somebody holds a permission. */
+/** Whether a person has a permission. */
 export function hasPermission(
   me: Pick<Profile, "role" | "permissions">,
   permission: string,

@@ -1,11 +1,11 @@
-/** What streams hold, by the word that their names begin with. */
+/** Titles of streams, by the first word of their names. */
 const CATEGORY_LABELS: Readonly<Record<string, string>> = {
   access: "People, keys and roles",
   app: "Installed app",
   box: "Box",
-  boxes: "Places for boxes",
+  boxes: "Box slots",
   call: "Call",
-  calls: "Places for calls",
+  calls: "Call slots",
   code: "Repository and pushes",
   domain: "Domain",
   leads: "Leads and forms",
@@ -20,13 +20,13 @@ const CATEGORY_LABELS: Readonly<Record<string, string>> = {
   suppressions: "Suppressed email addresses",
 }
 
-/** What a stream holds: `Charges, funds and limits`. */
+/** The title of a stream: `Charges, funds and limits`. */
 export function streamLabel(stream: string): string {
   const [category = stream] = stream.split("-")
   return CATEGORY_LABELS[category] ?? category
 }
 
-/** What a stream is of, beside its company: `box_4Zb0x7`; null where it is the company's only one. */
+/** The object of a stream: `box_4Zb0x7`; null if it is the company's only stream of its kind. */
 export function streamSubject(stream: string): string | null {
   const [, , ...rest] = stream.split("-")
   return rest.length === 0 ? null : rest.join("-")

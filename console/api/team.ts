@@ -4,13 +4,13 @@ import type { Schema } from "./api-client.ts"
 import { responseData, useApi } from "./api-client.ts"
 import { useMe } from "./session.ts"
 
-/** Who is online is asked again so often, ms. */
+/** Interval of the online statuses, ms. */
 const POLL_INTERVAL_MS = 30_000
 
-/** Where somebody is just now, or was last. */
+/** Online status of a person. */
 export type PersonOnlineStatus = Pick<Schema<"Person">, "online" | "onlineIn" | "lastSeenAt">
 
-/** Where each person of the company is, by their id. */
+/** The online status of each person, by id. */
 export function useOnlineStatuses(): ReadonlyMap<string, PersonOnlineStatus> {
   const { companyId } = useMe()
   const api = useApi()
@@ -22,14 +22,14 @@ export function useOnlineStatuses(): ReadonlyMap<string, PersonOnlineStatus> {
   return new Map((found.data?.people ?? []).map((person) => [person.id, person]))
 }
 
-/** What is asked for so that somebody holds these permissions, and no other. */
+/** The input that gives a person exactly these permissions. */
 export function accessChange(
   { permissions, ofRole }: Pick<TeamMember, "permissions" | "ofRole">,
   chosen: readonly string[],
 ) {
   const more = chosen.filter((name) => !permissions.includes(name))
   const less = permissions.filter((name) => !chosen.includes(name))
-  // What comes with the role is denied, or not any more; all else is granted, or not any more.
+  // Permissions of the role are denied or no longer denied; others are granted or no longer granted.
   return {
     grant: more.filter((name) => !ofRole.includes(name)),
     deny: less.filter((name) => ofRole.includes(name)),

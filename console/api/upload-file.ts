@@ -2,28 +2,28 @@ import { CONSOLE_HEADERS } from "./console-request.ts"
 import { queryClient } from "./query-client.ts"
 import { RequestError, noResponseError } from "./request-error.ts"
 
-/** So long a file may be that is sent, bytes. */
+/** Maximum size of an upload, bytes. */
 export const MAX_UPLOAD_BYTES = 536_870_912
 
 interface FileUpload {
   readonly companyId: string
-  /** The operation that takes it, as paths have it. */
+  /** Name of the operation, as in paths. */
   readonly operation: string
   readonly file: File
-  /** Its other fields. */
+  /** Other fields of the operation. */
   readonly input: Readonly<Record<string, string>>
-  /** Hears which share is sent, 0 to 1. */
+  /** Called with the sent share, 0 to 1. */
   readonly onSent: (share: number) => void
 }
 
-/** Sends a file to an operation that takes one, and says how much of it is sent. @throws Refused */
+/** Uploads a file to an operation, and reports progress. @throws RequestError */
 export async function uploadFile<T>(sending: FileUpload): Promise<T> {
   const answer = await sendRequest(sending)
   await queryClient.invalidateQueries({ queryKey: [sending.companyId] })
   return answer as T
 }
 
-/** Only this older way of asking says how far a body has come. */
+/** Only `XMLHttpRequest` reports the progress of a body. */
 function sendRequest({ companyId, operation, file, input, onSent }: FileUpload): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>()
   const request = new XMLHttpRequest()
@@ -51,6 +51,6 @@ function uploadError(request: XMLHttpRequest, body: unknown): RequestError {
     const value = request.getResponseHeader(name)
     return value === null ? [] : [[name, value] as [string, string]]
   })
-  const said = typeof body === "object" && body !== null ? { ...body } : {}
-  return new RequestError(request.status, said, new Headers(headers))
+  const fields = typeof body === "object" && body !== null ? { ...body } : {}
+  return new RequestError(request.status, fields, new Headers(headers))
 }

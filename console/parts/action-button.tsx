@@ -13,31 +13,31 @@ import { showUndoable } from "./undo.tsx"
 import { useAsyncAction } from "./use-async-action.ts"
 
 interface ActionProps {
-  /** The operation, as paths have it. */
+  /** Name of the operation, as in paths. */
   readonly operation: string
   readonly input: OperationInput
-  /** On the button. */
+  /** Label of the button. */
   readonly label: string
-  /** What it will do, before it is done. */
+  /** Effect of the operation, shown before it runs. */
   readonly description: ReactNode
-  /** What was done, after. */
+  /** Shown after it ran. */
   readonly successMessage: string
   readonly isDangerous?: boolean
-  /** What is typed where it cannot be undone: its name as people know it. */
+  /** The text to type before an irreversible operation. */
   readonly confirmationText?: string
-  /** Said where something is typed; default that it cannot be undone. */
+  /** Shown above that text; by default that the operation cannot be undone. */
   readonly warning?: string
   readonly variant?: DialogVariant
-  /** It is about the reader themselves: those may who may do it for themselves alone. */
+  /** Whether it concerns the reader, who may do it for themselves only. */
   readonly isOwn?: boolean
   readonly onDone?: (answer: unknown) => void
-  /** What takes it back, where something does. */
+  /** The operation that undoes it, if there is one. */
   readonly undo?: UndoOperation
-  /** More that is asked before it is done. */
+  /** Further fields of the dialog. */
   readonly children?: ReactNode
 }
 
-/** A button that says what it will do, asks, does it, and says what it did. Not shown to who may not. */
+/** A button that explains an operation, asks for confirmation, and runs it. Hidden from people who may not run it. */
 export function ActionButton(props: ActionProps) {
   const { operation: name, label, isDangerous, variant, isOwn = false } = props
   const operation = useOperation(name)
@@ -78,25 +78,26 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   if (operation === null) return null
   const { irreversible, needsReason } = operation
   const field = irreversible === null ? null : String(input[irreversible.field] ?? "")
-  const asksFor = confirmationText ?? field
-  const said: ChangeConfirmation = {
+  const textToType = confirmationText ?? field
+  const confirmation: ChangeConfirmation = {
     ...(needsReason ? { reason } : {}),
     ...(field === null ? {} : { confirm: field }),
   }
-  const isReady = (asksFor === null || word === asksFor) && (!needsReason || reason.trim() !== "")
+  const isReady =
+    (textToType === null || word === textToType) && (!needsReason || reason.trim() !== "")
   return (
     <Stack
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        if (isReady) void run(said)
+        if (isReady) void run(confirmation)
       }}
     >
       <Text size="sm">{description}</Text>
       {props.children}
-      {asksFor === null ? null : (
+      {textToType === null ? null : (
         <TextInput
-          label={`${warning}: type ${asksFor}`}
+          label={`${warning}: type ${textToType}`}
           value={word}
           autoComplete="off"
           onChange={(event) => setWord(event.currentTarget.value)}
@@ -105,14 +106,14 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
       {needsReason ? (
         <TextInput
           label="Reason"
-          description="It is recorded with what is done."
+          description="Recorded with the change."
           value={reason}
           onChange={(event) => setReason(event.currentTarget.value)}
         />
       ) : null}
       {error === null ? null : <ErrorAlert error={error} />}
       <Group justify="space-between">
-        <CopyCommandButton command={commandOf(operation, input, said)} />
+        <CopyCommandButton command={commandOf(operation, input, confirmation)} />
         <Button
           type="submit"
           loading={isBusy}

@@ -18,7 +18,7 @@ import { useAsyncAction } from "./use-async-action.ts"
 
 const MICROS = 1_000_000
 
-/** A button with which an owner adds funds from the company's card; `?add=funds` in the address opens its dialog. */
+/** The button for owners to add funds from the company's card; `?add=funds` in the address opens its dialog. */
 export function AddFundsButton() {
   const { role } = useMe()
   const [{ add }, setFilters] = useFilters()
@@ -36,7 +36,7 @@ export function AddFundsButton() {
   )
 }
 
-/** Funds are bought with a card: where there is none, that comes first. */
+/** Asks for a card first if there is none, because funds are bought with a card. */
 function FromCard({ onDone }: { readonly onDone: () => void }) {
   const company = useOperationQuery<CompanyDetails>("company-show")
   return (
@@ -50,7 +50,7 @@ function NoCard() {
   return (
     <Stack align="flex-start">
       <Text size="sm">
-        The company has no card on file, and funds are bought with one: put one on file first.
+        The company has no card on file. Add a card first, then buy funds with it.
       </Text>
       <AddCardButton card={null} />
     </Stack>
@@ -61,7 +61,7 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
   const api = useApi()
   const { companyId } = useMe()
   const [dollars, setDollars] = useState("")
-  // Of one form: pressed twice, or sent again after a cut line, it is one purchase.
+  // One key per form: a second click, or a retry after a lost connection, is the same purchase.
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const fault = dollarsFault(dollars)
   const purchase = () =>
@@ -73,12 +73,13 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
     )
   const { run, isBusy, error } = useAsyncAction(async () => {
     const { status, amount } = await purchase().catch((thrown: unknown) => {
-      // What the processor refused is over: the next attempt is a purchase of its own.
+      // A rejected payment is final: the next attempt is a new purchase.
       if (thrown instanceof RequestError && thrown.status === 402) setAttempt(crypto.randomUUID())
       throw thrown
     })
     const sum = dollarsText(amount * MICROS)
-    const message = status === "paid" ? `${sum} were added.` : `The payment of ${sum} is under way.`
+    const message =
+      status === "paid" ? `${sum} were added.` : `The payment of ${sum} is in progress.`
     notifications.show({ message })
     await queryClient.invalidateQueries({ queryKey: [companyId] })
     onDone()
@@ -91,7 +92,7 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
         if (fault === null) void run()
       }}
     >
-      <Text size="sm">The company's card on file is charged at once.</Text>
+      <Text size="sm">The company's card on file is charged immediately.</Text>
       <TextInput
         label="Dollars"
         inputMode="decimal"

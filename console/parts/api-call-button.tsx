@@ -12,15 +12,15 @@ interface ApiCallButtonProps<Values extends Record<string, unknown>, Answer>
   extends
     Omit<DialogFormOptions<Values, Answer>, Optional>,
     Partial<Pick<DialogFormOptions<Values, Answer>, Optional>> {
-  /** On the button that opens it. */
+  /** Label of the button that opens the dialog. */
   readonly label: string
   readonly title?: string
-  /** What is asked of the API. */
+  /** The API call for the entered values. */
   readonly changeOf: (values: Values) => ApiChange
   readonly variant?: DialogVariant
 }
 
-/** A button that says what a route of the API will do, asks for what that needs, and does it. */
+/** A button whose dialog explains an API call, asks for its values, and sends it. */
 export function ApiCallButton<Values extends Record<string, unknown>, Answer = unknown>(
   props: ApiCallButtonProps<Values, Answer>,
 ) {

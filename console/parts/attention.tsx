@@ -8,7 +8,7 @@ import { hasPermission, useMe } from "../api/session.ts"
 import type { DomainList } from "../api/outreach-answers.ts"
 import { TextLink } from "./link.tsx"
 
-/** What somebody must do something about; of that, what the reader may see. */
+/** Alerts about problems that need action, as far as the reader may see them. */
 export function AttentionAlerts() {
   const me = useMe()
   const [seesMoney, seesDomains] = [useCanRun("company-show"), useCanRun("domain-list")]
@@ -38,30 +38,27 @@ function MoneyAlerts() {
     <>
       {locked ? (
         <AttentionAlert>
-          The account is locked: a payment failed. Nothing can be spent until it is settled.{" "}
-          <TextLink to="billing">Look at the card</TextLink>
+          The account is locked: a payment failed. Spending is blocked until the payment succeeds.{" "}
+          <TextLink to="billing">Check the card</TextLink>
         </AttentionAlert>
       ) : null}
       {card?.failing === true ? (
         <AttentionAlert>
-          Payments by the card fail.{" "}
-          <TextLink to="billing">Put another one on the account</TextLink>
+          Payments from the card fail. <TextLink to="billing">Use another card</TextLink>
         </AttentionAlert>
       ) : null}
       {balanceMicros + creditLineMicros <= 0 ? (
-        <AttentionAlert>No funds are left: every charge is refused.</AttentionAlert>
+        <AttentionAlert>No funds are left. Every charge is refused.</AttentionAlert>
       ) : null}
-      {isLow ? (
-        <AttentionAlert>The balance is below the sum that you wanted to hear of.</AttentionAlert>
-      ) : null}
+      {isLow ? <AttentionAlert>The balance is below your alert threshold.</AttentionAlert> : null}
     </>
   )
 }
 
 const DOMAIN_ALERTS = {
   live: null,
-  waiting: "waits for its registrar to name our name servers.",
-  moved: "was moved away: its registrar names other name servers.",
+  waiting: "does not use our name servers yet. Set them at its registrar.",
+  moved: "no longer uses our name servers. Its registrar names other ones.",
 } as const
 
 function DomainAlerts() {
@@ -83,9 +80,9 @@ function RegistrationAlerts() {
   if (data?.overall !== "action_needed" && data?.overall !== "rejected") return null
   return (
     <AttentionAlert>
-      Carriers stopped the registration for texts.{" "}
+      Carriers rejected the registration for texts.{" "}
       <TextLink to="phone" search={{ tab: "registration" }}>
-        See what they said
+        Read their answer
       </TextLink>
     </AttentionAlert>
   )

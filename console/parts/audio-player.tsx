@@ -3,12 +3,12 @@ import styles from "./parts.module.css"
 
 interface SoundProps {
   readonly title: string
-  /** Where it is played from: this page's own server. */
+  /** Address of the audio on this page's own server. */
   readonly address: string
   readonly description?: string
 }
 
-/** Audio, to be listened to where one is. Nothing of it is loaded before. */
+/** An audio player; it loads nothing before it is played. */
 export function AudioPlayer({ title, address, description }: SoundProps) {
   return (
     <Stack gap={4}>
@@ -20,7 +20,7 @@ export function AudioPlayer({ title, address, description }: SoundProps) {
           </Text>
         )}
       </Text>
-      {/* It is what people said on the telephone: nobody wrote captions of it. */}
+      {/* Recordings of calls have no captions. */}
       {/* oxlint-disable-next-line jsx-a11y/media-has-caption */}
       <audio className={styles.sound} controls preload="none" src={address} aria-label={title} />
     </Stack>

@@ -14,7 +14,7 @@ import { StatusBadge } from "./status-badge.tsx"
 
 const HASH = /^[0-9a-f]{64}$/
 
-/** Checks all that is stored of the company anew, and says what was checked, or what is wrong. */
+/** Verifies everything stored about the company, and shows the checks and the first error. */
 export function VerifySection() {
   const { companyId } = useMe()
   const operation = useOperation("audit-verify")
@@ -22,14 +22,14 @@ export function VerifySection() {
   const [noted, setNoted] = useState("")
   const head = noted.trim()
   const input = head === "" ? {} : { head }
-  const fault = head === "" || HASH.test(head) ? null : "64 hexadecimal digits, in small letters"
+  const fault = head === "" || HASH.test(head) ? null : "Must be 64 lowercase hexadecimal digits"
   const verifying = useMutation({
     mutationFn: () => callOperation<AuditReport>(companyId, "audit-verify", input),
   })
   return (
     <Section
       title="Verify"
-      description="Every hash is computed again, and every decision made again from what was known then."
+      description="Calculates every hash again, and decides every command again from the facts before it."
     >
       <Stack
         component="form"
@@ -39,8 +39,8 @@ export function VerifySection() {
         }}
       >
         <TextInput
-          label="A head or hash that you noted"
-          description="It must be in the history still. Empty: all else is checked."
+          label="A head or hash that you saved"
+          description="Checks that it is still in the history. Leave empty for all other checks."
           {...{ value: noted, error: fault, maw: 640, autoComplete: "off" }}
           onChange={(event) => setNoted(event.currentTarget.value)}
         />
@@ -67,8 +67,8 @@ function VerifyProgress() {
     <Stack gap={4} role="status" maw={640}>
       <Progress value={100} animated aria-label="Verifying" />
       <Text size="sm" c="dimmed">
-        All events are read and decided again. Of many that takes minutes; leaving this page loses
-        the answer and nothing else.
+        All events are read and decided again. For many events this takes minutes. If you leave this
+        page, only the result is lost.
       </Text>
     </Stack>
   )
@@ -81,18 +81,18 @@ function VerifyResult({ ok, checks, firstBroken, streams, events, skipped }: Aud
       <Alert
         color={ok ? "green" : "red"}
         variant="light"
-        title={ok ? "Everything holds" : "Something does not hold"}
+        title={ok ? "All checks passed" : "A check failed"}
         role={ok ? "status" : "alert"}
       >
         {ok
-          ? "Nothing was changed, left out or put in since it was recorded."
-          : "Keep what you see, export the ledger, and hand both to whoever runs the installation."}
+          ? "No event was changed, removed or inserted since it was recorded."
+          : "Save this result, export the ledger, and send both to the operator of this installation."}
       </Alert>
       {firstBroken === null ? null : <FirstBroken {...firstBroken} />}
       <SimpleGrid cols={{ base: 1, xs: 3 }}>
         <KeyFigure label="Events read">{events.toLocaleString("en-US")}</KeyFigure>
         <KeyFigure label="Streams">{streams.toLocaleString("en-US")}</KeyFigure>
-        <KeyFigure label="Checks that hold">{`${held} of ${checks.length}`}</KeyFigure>
+        <KeyFigure label="Checks passed">{`${held} of ${checks.length}`}</KeyFigure>
       </SimpleGrid>
       <DataTable
         label="Checks"
@@ -101,12 +101,12 @@ function VerifyResult({ ok, checks, firstBroken, streams, events, skipped }: Aud
         columns={[
           { title: "Check", cell: ({ name }) => sentence(name) },
           {
-            title: "Holds",
+            title: "Passed",
             cell: (one) => (
               <StatusBadge tone={one.ok ? "good" : "bad"}>{one.ok ? "Yes" : "No"}</StatusBadge>
             ),
           },
-          { title: "Looked at", isHiddenOnNarrow: true, cell: ({ detail }) => detail },
+          { title: "Checked", isHiddenOnNarrow: true, cell: ({ detail }) => detail },
         ]}
         empty={null}
       />
@@ -118,7 +118,7 @@ function VerifyResult({ ok, checks, firstBroken, streams, events, skipped }: Aud
 function SkippedChecks({ skipped }: Pick<AuditReport, "skipped">) {
   if (skipped.length === 0) return null
   return (
-    <Section title="Not looked at" description="So that nobody takes it for proven.">
+    <Section title="Not checked" description="These parts are not proven.">
       <DetailList
         items={skipped.map(({ what, count, why }) => [
           sentence(count === null ? what : `${count} ${what}`),
@@ -137,7 +137,7 @@ function FirstBroken({
   found,
 }: NonNullable<AuditReport["firstBroken"]>) {
   return (
-    <Section title="The first place that does not hold" description={sentence(check)}>
+    <Section title="First failed check" description={sentence(check)}>
       <DetailList
         items={[
           [

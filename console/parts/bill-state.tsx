@@ -1,6 +1,6 @@
 import { StatusBadge } from "./status-badge.tsx"
 
-/** Whether a month is over. */
+/** Whether the month of a bill is closed. */
 export function BillStateBadge({ state }: { readonly state: "open" | "closed" }) {
   return state === "open" ? (
     <StatusBadge tone="busy">Open</StatusBadge>

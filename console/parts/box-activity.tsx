@@ -27,7 +27,7 @@ const ACTION_LABELS: Readonly<Record<BoxEvent["action"], string>> = {
   notice: "Notice",
 }
 
-/** What was done in a box, the newest first. */
+/** The activity log of a box, newest first. */
 export function BoxActivityLog({ boxId }: { readonly boxId: string }) {
   const { companyId } = useMe()
   const api = useApi()
@@ -39,13 +39,13 @@ export function BoxActivityLog({ boxId }: { readonly boxId: string }) {
   })
   const columns: readonly TableColumn<BoxEvent>[] = [
     { title: "When", cell: ({ at }) => <Time at={at} /> },
-    { title: "What", cell: ({ action }) => ACTION_LABELS[action] },
+    { title: "Action", cell: ({ action }) => ACTION_LABELS[action] },
     {
-      title: "Of what",
+      title: "Detail",
       isHiddenOnNarrow: true,
       cell: ({ detail }) => (detail === null ? "–" : <Code className={styles.code}>{detail}</Code>),
     },
-    { title: "Came to", cell: ({ result }) => result },
+    { title: "Result", cell: ({ result }) => result },
     { title: "Key", isHiddenOnNarrow: true, cell: ({ apiKeyId }) => key(apiKeyId) },
   ]
   return (

@@ -18,14 +18,14 @@ import { TextView } from "./text-view.tsx"
 
 type Process = Schema<"BoxProcess">
 
-/** After so long a command that is waited for is ended. */
+/** Timeout of a command in the foreground. */
 const TIMEOUT_MS = 120_000
 
 interface BoxProps {
   readonly boxId: string
 }
 
-/** Commands in a box: run now, or in the background. */
+/** Commands in a box, in the foreground and background. */
 export function BoxCommands({ boxId, mayRun }: BoxProps & { readonly mayRun: boolean }) {
   const [{ process }] = useFilters()
   return (
@@ -70,7 +70,7 @@ function RunCommand({ boxId }: BoxProps) {
     >
       <TextInput
         label="Run a command"
-        description="In the repository's folder, at most two minutes. It is noted in the activity."
+        description="Runs in the repository's folder for at most two minutes. The activity log records it."
         placeholder="npm test"
         {...{ value: command, autoComplete: "off", maw: 760 }}
         onChange={(event) => setCommand(event.currentTarget.value)}
@@ -104,8 +104,8 @@ function CommandResult({ exitCode, stdout, stderr }: CommandResultProps) {
   return (
     <Stack gap="sm" role="status">
       <StatusBadge tone={exitCode === 0 ? "good" : "bad"}>{`Exit code ${exitCode}`}</StatusBadge>
-      {stdout === "" ? null : <TextView title="What it wrote" text={stdout} isLog />}
-      {stderr === "" ? null : <TextView title="What it complained of" text={stderr} isLog />}
+      {stdout === "" ? null : <TextView title="Output" text={stdout} isLog />}
+      {stderr === "" ? null : <TextView title="Errors" text={stderr} isLog />}
     </Stack>
   )
 }
@@ -154,8 +154,8 @@ function Processes({ boxId, mayRun }: BoxProps & { readonly mayRun: boolean }) {
             })}
             empty={
               <EmptyState
-                title="Nothing runs in the background"
-                description="A server or a watcher is started so: it goes on while other commands run."
+                title="No background commands"
+                description="Start a server or watcher in the background: it continues while other commands run."
               />
             }
           />
@@ -170,7 +170,7 @@ function StopCommand({ boxId, process }: BoxProps & { readonly process: string }
     <ApiCallButton
       label="Stop"
       variant="subtle"
-      description="The command and all that it started are ended."
+      description="Ends the command and the processes it started."
       successMessage="The command was stopped."
       isDangerous
       changeOf={() => ({
@@ -192,18 +192,18 @@ function CommandLogs({ boxId, process }: BoxProps & { readonly process: string }
   })
   return (
     <Section
-      title="What it wrote"
+      title="Output of the command"
       actions={
         <Button variant="default" size="xs" onClick={() => void found.refetch()}>
-          Look again
+          Refresh
         </Button>
       }
     >
       <QueryView query={found}>
         {({ stdout, stderr }) => (
           <Stack>
-            <TextView title="Output" text={stdout === "" ? "Nothing so far." : stdout} isLog />
-            {stderr === "" ? null : <TextView title="Complaints" text={stderr} isLog />}
+            <TextView title="Output" text={stdout === "" ? "No output yet." : stdout} isLog />
+            {stderr === "" ? null : <TextView title="Errors" text={stderr} isLog />}
           </Stack>
         )}
       </QueryView>

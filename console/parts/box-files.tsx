@@ -16,7 +16,7 @@ import { Time } from "./time.tsx"
 
 type Entry = Schema<"FileEntry">
 
-/** Where a box's repository is. */
+/** Folder of a box's repository. */
 const REPOSITORY = "/workspace/repo"
 
 interface BoxFilesProps {
@@ -24,7 +24,7 @@ interface BoxFilesProps {
   readonly mayDelete: boolean
 }
 
-/** Files of a box, folder by folder; the one that is looked at stands in the address. */
+/** Browses the files of a box; the address has the open file. */
 export function BoxFileBrowser({ boxId, mayDelete }: BoxFilesProps) {
   const [{ path = REPOSITORY, file }] = useFilters()
   return (
@@ -39,7 +39,7 @@ export function BoxFileBrowser({ boxId, mayDelete }: BoxFilesProps) {
   )
 }
 
-/** The folders down to here, each of them a link. */
+/** The folders of a path as links. */
 function PathBreadcrumbs({ path }: { readonly path: string }) {
   const [, setFilters] = useFilters()
   const names = path.split("/").filter((name) => name !== "")
@@ -101,9 +101,9 @@ function FolderView({ boxId, path }: { readonly boxId: string; readonly path: st
         <DataTable
           {...{ label: "Files", columns, rows: files }}
           rowKey={({ name }) => name}
-          place={({ type, path: there }) => ({
+          place={({ type, path: target }) => ({
             to: `boxes/${boxId}`,
-            search: { tab: "files", [type === "directory" ? "path" : "file"]: there },
+            search: { tab: "files", [type === "directory" ? "path" : "file"]: target },
           })}
           empty={
             <EmptyState
@@ -136,7 +136,7 @@ function FileView({ boxId, path, mayDelete }: BoxFilesProps & { readonly path: s
           <ApiCallButton
             label="Delete the file"
             variant="subtle"
-            description={`${path} is deleted in the box. Git in it still has what was committed.`}
+            description={`Deletes ${path} in the box. Committed versions stay in git.`}
             successMessage="The file was deleted."
             isDangerous
             changeOf={() => ({

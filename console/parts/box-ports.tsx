@@ -11,12 +11,12 @@ interface BoxPortsProps {
   readonly mayChange: boolean
 }
 
-/** Ports of a box that can be opened by a link. */
+/** The preview links of a box. */
 export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
   return (
     <Stack>
       <Text size="sm" c="dimmed">
-        Whoever has such a link can open it until the box stops or the port is closed.
+        Anyone with the link can open it until the box stops or the port is closed.
       </Text>
       <DataTable
         label="Ports"
@@ -40,7 +40,7 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
         empty={
           <EmptyState
             title="No port is open"
-            description="What listens in the box can be opened in a browser by a link of its own."
+            description="Open a port to get a link to the program that listens on it."
             command={curlOfChange({
               method: "POST",
               path: `/api/v1/sandboxes/${id}/previews`,
@@ -57,14 +57,14 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
 const portFault = (text: string): string | null =>
   /^\d{4,5}$/.test(text) && Number(text) >= 1_024 && Number(text) <= 65_535
     ? null
-    : "A number from 1024 to 65535"
+    : "Must be a number from 1024 to 65535"
 
 function OpenPort({ boxId }: { readonly boxId: string }) {
   return (
     <div>
       <ApiCallButton
         label="Open a port"
-        description="A link is made that leads to this port of the box. Whoever has it needs no key."
+        description="Creates a link to this port of the box. Anyone with the link can open it without a key."
         successMessage="The port is open."
         initialValues={{ port: "3000" }}
         validators={{ port: portFault }}
@@ -86,7 +86,7 @@ function ClosePort({ boxId, port }: { readonly boxId: string; readonly port: num
     <ApiCallButton
       label="Close"
       variant="subtle"
-      description="The link leads nowhere any more. Opening the port again makes another one."
+      description="The link stops working. Opening the port again creates a new one."
       successMessage="The port is closed."
       isDangerous
       changeOf={() => ({ method: "DELETE", path: `/api/v1/sandboxes/${boxId}/previews/${port}` })}

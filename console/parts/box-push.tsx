@@ -9,7 +9,7 @@ import { Section } from "./page-layout.tsx"
 import { StatusBadge } from "./status-badge.tsx"
 import { TextView } from "./text-view.tsx"
 
-/** Commits what stands in a box, and pushes its branch. */
+/** Commits the changes in a box and pushes its branch. */
 export function BoxPush({ boxId }: { readonly boxId: string }) {
   const { companyId } = useMe()
   const api = useApi()
@@ -28,7 +28,7 @@ export function BoxPush({ boxId }: { readonly boxId: string }) {
   return (
     <Section
       title="Push"
-      description="All that changed in the box becomes one commit on its branch, checked as any push is."
+      description="Commits all changes in the box to its branch and pushes it, with the checks of any push."
     >
       <Stack
         component="form"
@@ -40,7 +40,7 @@ export function BoxPush({ boxId }: { readonly boxId: string }) {
         }}
       >
         <TextInput
-          label="What changed"
+          label="Commit message"
           {...{ value: message, maxLength: 2_000 }}
           onChange={(event) => setMessage(event.currentTarget.value)}
         />
@@ -53,7 +53,7 @@ export function BoxPush({ boxId }: { readonly boxId: string }) {
             <StatusBadge tone={pushing.data.pushed ? "good" : "busy"}>
               {pushing.data.pushed ? "Pushed" : "Not pushed"}
             </StatusBadge>
-            <TextView title="What was said to it" text={pushing.data.output} />
+            <TextView title="Output of the push" text={pushing.data.output} />
           </Stack>
         )}
       </Stack>

@@ -1,7 +1,7 @@
 import type { Box } from "../api/code-answers.ts"
 import { StatusBadge } from "./status-badge.tsx"
 
-/** What each state is called. */
+/** Labels of the states. */
 export const BOX_STATUS_LABELS: Readonly<Record<Box["status"], string>> = {
   starting: "Starting",
   running: "Running",
@@ -11,7 +11,7 @@ export const BOX_STATUS_LABELS: Readonly<Record<Box["status"], string>> = {
 
 const TONES = { starting: "busy", running: "good", stopped: "quiet", failed: "bad" } as const
 
-/** How a box stands. */
+/** The status of a box. */
 export function BoxStatusBadge({ status }: Pick<Box, "status">) {
   return <StatusBadge tone={TONES[status]}>{BOX_STATUS_LABELS[status]}</StatusBadge>
 }

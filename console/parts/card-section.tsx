@@ -12,13 +12,10 @@ import { useAsyncAction } from "./use-async-action.ts"
 
 type CardOnFile = CompanyDetails["card"]
 
-/** The company's card: how it stands, putting one on file, seeing that it is good. */
+/** The company's card: its state, and the actions to add and verify it. */
 export function CardSection({ company }: { readonly company: UseQueryResult<CompanyDetails> }) {
   return (
-    <Section
-      title="Card"
-      description="Purchases of funds and months that are paid by card are taken from it."
-    >
+    <Section title="Card" description="Charged for purchases of funds and for months paid by card.">
       <QueryView query={company} lines={1}>
         {({ card }) => <CardContent card={card} />}
       </QueryView>
@@ -36,7 +33,7 @@ function CardContent({ card }: { readonly card: CardOnFile }) {
         {card === null ? null : (
           <Text size="sm" c="dimmed">
             {card.verified
-              ? "Clones and publishing may cost money."
+              ? "Clones and publishing are enabled."
               : "Clones and publishing need a verified card."}
           </Text>
         )}
@@ -48,8 +45,8 @@ function CardContent({ card }: { readonly card: CardOnFile }) {
             operation="card-verify"
             input={{}}
             label="Verify"
-            description="A sum is held on the card for a moment and let go at once. Nothing is charged."
-            successMessage="The processor was asked: how the card stands is shown."
+            description="Holds an amount on the card and releases it immediately. Nothing is charged."
+            successMessage="The card's status was updated."
           />
         )}
         {card === null ? null : (
@@ -58,8 +55,8 @@ function CardContent({ card }: { readonly card: CardOnFile }) {
             input={{}}
             label="Remove"
             isDangerous
-            description="Nothing can be paid from it any more. Another one can be put on file."
-            successMessage="The card is off the account."
+            description="The card can no longer be charged. You can add another card."
+            successMessage="The card was removed."
           />
         )}
       </Group>
@@ -69,7 +66,7 @@ function CardContent({ card }: { readonly card: CardOnFile }) {
 
 function CardState({ card }: { readonly card: CardOnFile }) {
   if (card === null) return <StatusBadge tone="quiet">No card on file</StatusBadge>
-  if (card.failing) return <StatusBadge tone="bad">Payments by it fail</StatusBadge>
+  if (card.failing) return <StatusBadge tone="bad">Payments fail</StatusBadge>
   return card.verified ? (
     <StatusBadge tone="good">On file, verified</StatusBadge>
   ) : (
@@ -77,7 +74,7 @@ function CardState({ card }: { readonly card: CardOnFile }) {
   )
 }
 
-/** Where the payment processor has a page of its own, cards are entered there; else here. */
+/** Adds a card: on the payment processor's page if it has one, else here. */
 export function AddCardButton({ card }: { readonly card: CardOnFile }) {
   const hasPage = useCanRun("card-page")
   return hasPage ? <AddCardAtProcessor /> : <TestCard card={card} />
@@ -88,20 +85,21 @@ function AddCardAtProcessor() {
   const { run, isBusy, error } = useAsyncAction(async () => {
     const { url } = await operate<{ readonly url: string }>("card-page")
     const { protocol, href } = new URL(url)
-    if (!/^https?:$/.test(protocol)) throw new Error(`No page can be at ${href}.`)
+    if (!/^https?:$/.test(protocol))
+      throw new Error(`The payment processor returned an invalid address: ${href}`)
     window.location.assign(href)
   })
   return (
     <>
       <Button variant="default" loading={isBusy} onClick={() => void run()}>
-        Change the card at the processor
+        Change the card on the processor's page
       </Button>
       <ActionButton
         operation="card-look"
         input={{}}
-        label="See what is on file"
-        description="The processor is asked which card it has. A card that is new has to be verified."
-        successMessage="The processor was asked: how the card stands is shown."
+        label="Update the card"
+        description="Reads the card that the processor has on file. A new card must be verified."
+        successMessage="The card's status was updated."
       />
       {error === null ? null : <ErrorAlert error={error} />}
     </>
@@ -114,24 +112,24 @@ type Values = {
   readonly outcome: string | null
 }
 
-/** The card of the built-in processor: no money moves, and it does what it is told. */
+/** The card of the simulated processor: no money moves, and the form chooses the outcome of payments. */
 function TestCard({ card }: { readonly card: CardOnFile }) {
   const outcomes = useOperation("card-set")?.input.properties?.["outcome"]?.enum ?? []
   return (
     <OperationFormButton<Values, unknown>
       operation="card-set"
-      label={card === null ? "Put a card on file" : "Change the card"}
-      description="This installation has the built-in test processor: no money moves, and payments come to what is chosen here."
+      label={card === null ? "Add a card" : "Change the card"}
+      description="This installation uses the simulated payment processor: no money moves, and you choose the outcome of payments."
       initialValues={{
         verified: card?.verified ?? false,
         failing: card?.failing ?? false,
         outcome: null,
       }}
-      inputOf={({ outcome, ...said }) => ({ ...said, outcome: outcome ?? undefined })}
+      inputOf={({ outcome, ...flags }) => ({ ...flags, outcome: outcome ?? undefined })}
       fields={(form) => (
         <>
           <Checkbox
-            label="It is verified"
+            label="The card is verified"
             {...form.getInputProps("verified", { type: "checkbox" })}
           />
           <Checkbox
@@ -139,17 +137,17 @@ function TestCard({ card }: { readonly card: CardOnFile }) {
             {...form.getInputProps("failing", { type: "checkbox" })}
           />
           <Select
-            label="What payments come to"
-            placeholder="Paid, unless they fail"
+            label="Outcome of payments"
+            placeholder="Paid, or failed if payments fail"
             clearable
-            clearButtonProps={{ "aria-label": "As it is without" }}
+            clearButtonProps={{ "aria-label": "Clear the outcome" }}
             data={outcomes.map((value) => ({ value, label: outcomeText(value) }))}
             {...form.getInputProps("outcome")}
           />
         </>
       )}
-      submitLabel="Put it on file"
-      successMessage="The card is on file."
+      submitLabel="Save the card"
+      successMessage="The card was saved."
     />
   )
 }

@@ -1,12 +1,12 @@
 import { StatusBadge } from "./status-badge.tsx"
 
 const STATES = {
-  open: { tone: "busy", word: "Open" },
-  final: { tone: "good", word: "Final" },
-  given_back: { tone: "quiet", word: "Given back" },
+  open: { tone: "busy", word: "Pending" },
+  final: { tone: "good", word: "Settled" },
+  given_back: { tone: "quiet", word: "Refunded" },
 } as const
 
-/** How a charge stands. */
+/** The state of a charge. */
 export function ChargeStateBadge({ state }: { readonly state: keyof typeof STATES }) {
   const { tone, word } = STATES[state]
   return <StatusBadge tone={tone}>{word}</StatusBadge>

@@ -3,12 +3,12 @@ import type { ApiChange } from "../api/api-change.ts"
 import { CommandIcon } from "./icons.tsx"
 
 interface CopyAsProps {
-  /** The curl or command that does the same. */
+  /** The equivalent curl call or command. */
   readonly command: string
   readonly what?: "curl" | "command"
 }
 
-/** Copies what does the same from a shell. */
+/** A button that copies the equivalent call or command for a shell. */
 export function CopyCommandButton({ command, what = "command" }: CopyAsProps) {
   return (
     <CopyButton value={command}>
@@ -28,12 +28,12 @@ export function CopyCommandButton({ command, what = "command" }: CopyAsProps) {
   )
 }
 
-/** The curl of a GET of the API. */
+/** The curl call of a GET request to the API. */
 export function curlOf(path: string): string {
   return `curl -s '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"`
 }
 
-/** The curl of a change by the API. */
+/** The curl call of a change. */
 export function curlOfChange({ method, path, body }: ApiChange): string {
   const base = `curl -s -X ${method} '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"`
   if (body === undefined) return base

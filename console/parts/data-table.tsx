@@ -11,36 +11,36 @@ import styles from "./parts.module.css"
 export interface TableColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => ReactNode
-  /** Amounts and counts stand at the right. */
+  /** Numbers are aligned right. */
   readonly isNumber?: boolean
-  /** Left out on a narrow screen. */
+  /** Hidden on narrow screens. */
   readonly isHiddenOnNarrow?: boolean
-  /** What whole lists can be sorted by. */
+  /** Sort key; only complete lists can be sorted. */
   readonly sortBy?: (row: Row) => string | number
 }
 
 interface DataTableProps<Row> {
-  /** What it lists, for whoever hears the page. */
+  /** Name of the list, for screen readers. */
   readonly label: string
   readonly columns: readonly TableColumn<Row>[]
   readonly rows: readonly Row[]
   readonly rowKey: (row: Row) => string
-  /** Where a row leads; the first column is its link. */
+  /** Page of a row; the first column links to it. */
   readonly place?: (row: Row) => LinkTarget
-  /** Where the next page begins; null for the last one, undefined where a list is whole. */
+  /** Cursor of the next page; null on the last page, undefined if the list is complete. */
   readonly next?: string | number | null
-  /** Which way it goes on; the newest first where nothing is said. */
+  /** Direction of the pages; newest first by default. */
   readonly order?: PageOrder
-  /** Shown where there is no row. */
+  /** Shown instead of an empty list. */
   readonly empty: ReactNode
 }
 
-/** A list: a link for every row, arrow keys, pages by the cursor that the address has. */
+/** A list with a link per row, arrow keys, and pages by the cursor in the address. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, rowKey, place, next, order = "before", empty } = props
   const [filters, setFilters] = useFilters()
-  const isWhole = next === undefined
-  const rows = isWhole ? sorted(props.rows, columns, filters["sort"]) : props.rows
+  const isComplete = next === undefined
+  const rows = isComplete ? sorted(props.rows, columns, filters["sort"]) : props.rows
   const isFirst = filters[order] === undefined
   if (rows.length === 0 && isFirst) return <>{empty}</>
   return (
@@ -60,7 +60,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   key={column.title}
                   column={column}
                   sort={filters["sort"]}
-                  onSort={isWhole ? (sort) => setFilters({ sort }) : null}
+                  onSort={isComplete ? (sort) => setFilters({ sort }) : null}
                 />
               ))}
             </Table.Tr>
@@ -82,7 +82,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {isWhole ? null : <Pager {...{ count: rows.length, next, order }} />}
+      {isComplete ? null : <Pager {...{ count: rows.length, next, order }} />}
     </Stack>
   )
 }
@@ -127,7 +127,7 @@ function sorted<Row>(
   return rows.toSorted((a, b) => (by(a) < by(b) ? -sign : by(a) > by(b) ? sign : 0))
 }
 
-/** Up and down go from row to row, as in a list. */
+/** Moves the focus between rows with the arrow keys. */
 function moveFocus(event: KeyboardEvent<HTMLElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key]
   if (step === undefined || event.target instanceof HTMLInputElement) return

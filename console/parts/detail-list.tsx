@@ -1,7 +1,7 @@
 import { SimpleGrid, Stack, Text } from "@mantine/core"
 import type { ReactNode } from "react"
 
-/** What is known of one thing: a word, and what it is. */
+/** Labeled values of one object. */
 export function DetailList({
   items,
 }: {

@@ -2,22 +2,22 @@ import { Button, Modal } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
 import type { ReactNode } from "react"
 
-/** How a button looks that opens a dialog. */
+/** Appearance of a button that opens a dialog. */
 export type DialogVariant = "filled" | "default" | "subtle"
 
 interface DialogButtonProps {
-  /** On the button. */
+  /** Label of the button. */
   readonly label: string
-  /** Above the dialog; default the label. */
+  /** Title of the dialog; default the label. */
   readonly title?: string | undefined
   readonly variant?: DialogVariant | undefined
   readonly isDangerous?: boolean | undefined
   readonly size?: "md" | "lg" | "xl"
-  /** Whether it is open without the button: a link led to it. */
+  /** Whether a link opened the dialog without the button. */
   readonly isLinked?: boolean
-  /** Hears that it was closed. */
+  /** Called after the dialog closed. */
   readonly onClosed?: () => void
-  /** What is in the dialog, given what closes it; made anew each time that it is opened. */
+  /** The dialog's content, rebuilt at each opening; gets a function that closes it. */
   readonly children: (close: () => void) => ReactNode
 }
 
@@ -25,9 +25,9 @@ interface DialogButtonProps {
 export function DialogButton(props: DialogButtonProps) {
   const { label, title = label, variant = "default", isDangerous = false, size = "md" } = props
   const { isLinked = false, onClosed } = props
-  const [isOpen, { open, close: shut }] = useDisclosure(false)
+  const [isOpen, { open, close: closeModal }] = useDisclosure(false)
   const close = () => {
-    shut()
+    closeModal()
     onClosed?.()
   }
   const danger = { color: "red", variant: variant === "default" ? "light" : variant }

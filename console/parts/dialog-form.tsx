@@ -8,21 +8,21 @@ import { RequestError } from "../api/request-error.ts"
 import { ErrorAlert } from "./error-alert.tsx"
 import { useAsyncAction } from "./use-async-action.ts"
 
-/** What a form in a dialog is made of, whatever it does. */
+/** Options of a form in a dialog. */
 export interface DialogFormOptions<Values extends Record<string, unknown>, Answer> {
-  /** What it will do. */
+  /** Effect of the form. */
   readonly description?: ReactNode
   readonly initialValues: Values
-  /** Why a field cannot be as it is, by its name; checked while typing. */
+  /** Validators by field name, which run while typing. */
   readonly validators?: {
     readonly [Name in keyof Values]?: (value: Values[Name], all: Values) => string | null
   }
   readonly fields: (form: UseFormReturnType<Values>) => ReactNode
-  /** On the button that does it. */
+  /** Label of the submit button. */
   readonly submitLabel: string
   readonly successMessage: string | ((answer: Answer) => string)
   readonly onDone?: (answer: Answer) => void
-  /** What is typed where it cannot be undone. */
+  /** The text to type before an irreversible action. */
   readonly confirmationText?: string
   readonly isDangerous?: boolean
 }
@@ -31,14 +31,14 @@ interface DialogFormProps<Values extends Record<string, unknown>, Answer> extend
   Values,
   Answer
 > {
-  /** Does it. @throws Refused */
+  /** Submits the values. @throws RequestError */
   readonly act: (values: Values) => Promise<Answer>
-  /** What does the same from a shell. */
+  /** The button that copies the equivalent command. */
   readonly copyAs: (values: Values) => ReactNode
   readonly onClose: () => void
 }
 
-/** A form in a dialog. What was typed stays where the server refuses. */
+/** A form in a dialog; it keeps the entered values if the server rejects them. */
 export function DialogForm<Values extends Record<string, unknown>, Answer>(
   props: DialogFormProps<Values, Answer>,
 ) {
@@ -81,7 +81,7 @@ export function DialogForm<Values extends Record<string, unknown>, Answer>(
         {fields(form)}
         {confirmationText === undefined ? null : (
           <TextInput
-            label={`This cannot be undone: type ${confirmationText}`}
+            label={`This cannot be undone. Type ${confirmationText} to confirm.`}
             value={word}
             autoComplete="off"
             onChange={(event) => setWord(event.currentTarget.value)}
@@ -104,8 +104,11 @@ export function DialogForm<Values extends Record<string, unknown>, Answer>(
   )
 }
 
-/** By the names that fields have here: what is sent may have them in a thing of its own, `record.name`. */
+/** Messages by field name of the form; the API may nest a field, as in `record.name`. */
 function faultsOf({ fields }: RequestError): Readonly<Record<string, string>> {
-  const own = Object.entries(fields).map(([name, says]) => [name.split(".").at(-1), says])
-  return { ...Object.fromEntries(own), ...fields }
+  const byLastName = Object.entries(fields).map(([name, message]) => [
+    name.split(".").at(-1),
+    message,
+  ])
+  return { ...Object.fromEntries(byLastName), ...fields }
 }

@@ -10,19 +10,19 @@ import { ErrorAlert } from "./error-alert.tsx"
 import { useAsyncAction } from "./use-async-action.ts"
 
 interface DownloadProps {
-  /** The operation that sends the file. */
+  /** The operation that returns the file. */
   readonly operation: string
   readonly input?: OperationInput
   readonly fileName: string
-  /** On the button. */
+  /** Label of the button. */
   readonly label: string
-  /** What is in the file. */
+  /** Content of the file. */
   readonly description: ReactNode
-  /** More that is asked before. */
+  /** Further fields of the dialog. */
   readonly children?: ReactNode
 }
 
-/** A button that says what is in a file, and saves it. Not shown to who may not have it. */
+/** A button that describes a file and downloads it. Hidden from people who may not have it. */
 export function DownloadButton(props: DownloadProps) {
   const { operation: name, label } = props
   const operation = useOperation(name)

@@ -4,14 +4,14 @@ import styles from "./parts.module.css"
 
 interface EmptyProps {
   readonly title: string
-  /** What would be here. */
+  /** What the list would show. */
   readonly description: ReactNode
-  /** The call or command that makes one. */
+  /** The call or command that creates the first item. */
   readonly command?: string
   readonly children?: ReactNode
 }
 
-/** Nothing is here yet: what would be, and how one is made. */
+/** The state of an empty list: what it would show, and how to create an item. */
 export function EmptyState({ title, description, command, children }: EmptyProps) {
   return (
     <Stack className={styles.empty} gap="xs" align="center">

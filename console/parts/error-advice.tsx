@@ -3,45 +3,42 @@ import { RequestError } from "../api/request-error.ts"
 import { countText } from "./count.ts"
 import { TextLink } from "./link.tsx"
 
-/** What to do about codes whose status says too little. They come at a company's pages alone, where links lead. */
+/** Advice for codes whose status is not specific enough. Its links need a company's page, where these codes occur. */
 const BY_CODE: Readonly<Record<string, ReactNode>> = {
-  other_site: "Load the page again at its own address, then do it again.",
-  no_card: <TextLink to="billing">Put a card on file first.</TextLink>,
-  card_required: (
-    <TextLink to="billing">Put a card on file first, or have an owner do it.</TextLink>
-  ),
-  needs_managed_plan: <TextLink to="billing">See how the card and the account stand.</TextLink>,
-  payment_required: <TextLink to="billing">See how the funds and the account stand.</TextLink>,
-  needs_owner: "Confirm the payment with the card's bank, then do it again.",
-  declined: "Ask the card's bank, or use another card. Another attempt is a payment of its own.",
-  payment_failed: "Use another card, or try again: another attempt is a payment of its own.",
-  purchase_not_allowed: "An owner of the company buys funds.",
-  conflict: "Look how things stand now, then decide again.",
-  idempotency_conflict: "Close this form, and begin anew.",
+  other_site: "Reload the page, then try again.",
+  no_card: <TextLink to="billing">Add a card first.</TextLink>,
+  card_required: <TextLink to="billing">Add a card first, or ask an owner to.</TextLink>,
+  needs_managed_plan: <TextLink to="billing">Check the card and the account.</TextLink>,
+  payment_required: <TextLink to="billing">Check the funds and the account.</TextLink>,
+  needs_owner: "Confirm the payment with the card's bank, then try again.",
+  declined: "Ask the card's bank, or use another card. A new attempt is a new payment.",
+  payment_failed: "Use another card, or try again. A new attempt is a new payment.",
+  purchase_not_allowed: "Ask an owner of the company to buy funds.",
+  conflict: "Reload the page to see the current state, then decide again.",
+  idempotency_conflict: "Close this form and start again.",
   bad_file: "Choose another file.",
   too_large: "Choose a smaller file.",
-  gone: "Load the page again: the company was deleted meanwhile.",
+  gone: "The company was deleted. Reload the page.",
 }
 
 const BY_STATUS: Readonly<Record<number, string>> = {
-  0: "Look whether you are online, then try again.",
-  400: "Change what the message names.",
-  401: "Sign in again: the session is over.",
-  403: "An owner or admin of the company can do this, or let you.",
-  404: "It may have been removed meanwhile: go back to its list.",
-  409: "The message says what stands against it: change that first.",
-  422: "Change what the message names.",
+  0: "Check your connection, then try again.",
+  400: "Correct the values that the message names.",
+  401: "Your session has ended. Sign in again.",
+  403: "Ask an owner or admin of the company to do this, or to give you the permission.",
+  404: "It may have been removed. Go back to the list.",
+  409: "Resolve the conflict that the message names first.",
+  422: "Correct the values that the message names.",
 }
 
-/** What to do about an error, in a sentence. */
+/** Advice on an error, in one sentence. */
 export function errorAdvice(error: Error): ReactNode {
-  if (!(error instanceof RequestError))
-    return "Load the page again; what was typed elsewhere is kept."
+  if (!(error instanceof RequestError)) return "Reload the page. Saved changes are kept."
   const { code, status, retryAfter } = error
   if (retryAfter !== null) return `Try again in ${countText(retryAfter, "second")}.`
   return (
     BY_CODE[code] ??
     BY_STATUS[status] ??
-    "Try again. If it goes on, hand the request's id to whoever runs the installation."
+    "Try again. If the error persists, send the request id to the operator of this installation."
   )
 }

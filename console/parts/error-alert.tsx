@@ -8,11 +8,11 @@ import { RefusalCard, refusalFromError } from "./refusal-card.tsx"
 interface ErrorAlertProps {
   readonly error: Error
   readonly onAgain?: () => void
-  /** What to do about it, where the page knows more than the error. */
+  /** Advice of the page, if it knows more than the error. */
   readonly advice?: ReactNode
 }
 
-/** What went wrong: the server's words, the request's id, and what to do. */
+/** An error: the server's message, the request id, and advice. */
 export function ErrorAlert({ error, onAgain, advice }: ErrorAlertProps) {
   const refusal = error instanceof RequestError ? refusalFromError(error) : null
   if (refusal !== null) return <RefusalCard refusal={refusal} message={error.message} />

@@ -1,7 +1,7 @@
 import type { StoredEvent } from "../api/audit-answers.ts"
 import type { Names } from "../api/names.ts"
 
-/** Who caused an event: a person, with the key that they used; the operator; or nobody but the program. */
+/** Who caused an event: a person with a key, an operator, or the program itself. */
 export function eventActor(
   { person, key, actor }: StoredEvent["metadata"],
   names: Pick<Names, "person" | "key">,

@@ -14,7 +14,7 @@ import { QueryView } from "./query-view.tsx"
 import { TextView } from "./text-view.tsx"
 import { Time } from "./time.tsx"
 
-/** Before the first event of a stream there is none: its hash is over zeros. */
+/** The hash before the first event of a stream. */
 const NO_HASH = "0".repeat(64)
 
 interface EventDrawerProps {
@@ -22,16 +22,16 @@ interface EventDrawerProps {
   readonly revision: number
 }
 
-/** One event beside its stream: what it says, who caused it, and how it hangs on the one before. */
+/** The details of an event, with its actor and its place in the hash chain. */
 export function EventDrawer({ stream, revision }: EventDrawerProps) {
   const [{ after }, setFilters] = useFilters()
   const [isOpened, setOpened] = useState(false)
   const from = Math.max(0, revision - 1)
-  const place = { stream, from, limit: revision - from + 1 }
-  const sealed = useOperationQuery<EventList>("audit-show", place)
+  const range = { stream, from, limit: revision - from + 1 }
+  const sealed = useOperationQuery<EventList>("audit-show", range)
   const inTheClear = useOperationQuery<EventList>(
     "audit-show",
-    { ...place, unseal: true },
+    { ...range, unseal: true },
     isOpened,
   )
   return (
@@ -50,7 +50,7 @@ export function EventDrawer({ stream, revision }: EventDrawerProps) {
           const event = events.find((one) => one.revision === revision)
           const before = events.find((one) => one.revision === revision - 1)
           return event === undefined ? (
-            <EmptyState title="There is no such event" description="The stream ends before it." />
+            <EmptyState title="No such event" description="The stream ends before this revision." />
           ) : (
             <EventContent {...{ event, before, isOpened, setOpened }} />
           )
@@ -82,13 +82,13 @@ function EventContent({ event, before, isOpened, setOpened }: ShownProps) {
           ...(reason === undefined ? [] : [["Reason", reason] as const]),
           ["Id", <Id key="id" id={id} />],
           ["Command", <Id key="command" id={command} />],
-          ["Version of its form", version],
+          ["Schema version", version],
         ]}
       />
       {isAdmin(me) ? (
         <Switch
-          label="Open personal fields"
-          description="Names, numbers and texts of people are shown in the clear here, as long as their keys are kept. Nothing stored changes."
+          label="Show personal fields"
+          description="Shows names, numbers and texts of people in clear text while their keys exist. Stored data does not change."
           checked={isOpened}
           onChange={({ currentTarget }) => setOpened(currentTarget.checked)}
         />
@@ -96,15 +96,15 @@ function EventContent({ event, before, isOpened, setOpened }: ShownProps) {
       <TextView title="Data" text={JSON.stringify(data, null, 2)} />
       <TextView title="Hash" text={hash} />
       <Text size="sm" c="dimmed">
-        The hash is over this event and the hash before it: who changes anything changes every hash
-        behind it.
+        The hash covers this event and the hash before it, so a change to any event changes every
+        later hash.
       </Text>
       <TextView
         title={before === undefined ? "Previous: none, this is the first" : "Previous"}
         text={before?.metadata.hash ?? NO_HASH}
       />
       <Text size="sm" c="dimmed">
-        Previous is the hash of the event right before it in this stream.
+        Previous is the hash of the preceding event in this stream.
       </Text>
       <TextView title="Metadata" text={JSON.stringify(metadata, null, 2)} />
     </Stack>

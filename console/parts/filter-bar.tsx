@@ -1,21 +1,21 @@
 import { Button, Group, Select } from "@mantine/core"
 import { useFilters } from "./filters.ts"
 
-/** What a list can be narrowed by. */
+/** A filter of a list. */
 export interface Filter {
-  /** In the address. */
+  /** Name of the parameter in the address. */
   readonly name: string
   readonly label: string
-  /** Each value, and what it is called. */
+  /** Each value with its label. */
   readonly options: readonly (readonly [string, string])[]
 }
 
-/** Narrows the list below; what is chosen stands in the address. */
+/** Filters the list below; the address has the chosen values. */
 export function FilterBar({ filters: offered }: { readonly filters: readonly Filter[] }) {
   const [filters, setFilters] = useFilters()
-  const isNarrowed = offered.some(({ name }) => filters[name] !== undefined)
+  const isFiltered = offered.some(({ name }) => filters[name] !== undefined)
   return (
-    <Group gap="xs" role="search" aria-label="Narrow the list">
+    <Group gap="xs" role="search" aria-label="Filter the list">
       {offered.map(({ name, label, options }) => (
         <Select
           key={name}
@@ -31,7 +31,7 @@ export function FilterBar({ filters: offered }: { readonly filters: readonly Fil
           onChange={(value) => setFilters({ [name]: value ?? undefined })}
         />
       ))}
-      {isNarrowed ? (
+      {isFiltered ? (
         <Button
           variant="subtle"
           size="xs"
@@ -46,12 +46,12 @@ export function FilterBar({ filters: offered }: { readonly filters: readonly Fil
   )
 }
 
-/** A filter that only links set, such as a request's id: it is there to be taken away. */
+/** A filter that only links set, such as a request id; people can remove it. */
 export function linkedFilter(name: string, label: string, chosen: string | undefined): Filter[] {
   return chosen === undefined ? [] : [{ name, label, options: [[chosen, chosen]] }]
 }
 
-/** What the address has is offered too, though nobody knows it here. */
+/** Options with the value of the address, even if it is unknown. */
 function selectOptions(options: Filter["options"], chosen: string | undefined) {
   const known = options.map(([value, label]) => ({ value, label }))
   return chosen === undefined || options.some(([value]) => value === chosen)
@@ -59,7 +59,7 @@ function selectOptions(options: Filter["options"], chosen: string | undefined) {
     : [...known, { value: chosen, label: chosen }]
 }
 
-/** The months up to a time, ms, the newest first, as filters of a list. */
+/** The months up to a time (ms), newest first, as options of a filter. */
 export function monthOptions(nowMs: number, count = 12): Filter["options"] {
   const now = new Date(nowMs)
   const words = new Intl.DateTimeFormat("en", { year: "numeric", month: "long", timeZone: "UTC" })

@@ -1,9 +1,9 @@
 import { useNavigate, useSearch } from "@tanstack/react-router"
 
-/** What a page is narrowed to, as the address has it. */
+/** The filters of a page, as in its address. */
 export type Filters = Readonly<Record<string, string | undefined>>
 
-/** The filters in the address, and how they are changed. A changed filter begins at the first page. */
+/** The filters in the address, and a function that changes them; a change goes to the first page. */
 export function useFilters(): readonly [Filters, (changed: Filters) => void] {
   const search: Record<string, unknown> = useSearch({ strict: false })
   const navigate = useNavigate()
@@ -15,8 +15,8 @@ export function useFilters(): readonly [Filters, (changed: Filters) => void] {
   )
   const change = (changed: Filters): void => {
     const next = { ...filters, before: undefined, after: undefined, ...changed }
-    const kept = Object.entries(next).filter(([, value]) => value !== undefined && value !== "")
-    void navigate({ to: ".", search: Object.fromEntries(kept) })
+    const set = Object.entries(next).filter(([, value]) => value !== undefined && value !== "")
+    void navigate({ to: ".", search: Object.fromEntries(set) })
   }
   return [filters, change]
 }

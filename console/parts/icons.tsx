@@ -13,7 +13,7 @@ function Icon({ children, size = 14 }: { readonly children: ReactNode; readonly 
   )
 }
 
-/** Two sheets: copy. */
+/** Icon for copying. */
 export const CopyIcon = () => (
   <Icon>
     <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" />
@@ -21,14 +21,14 @@ export const CopyIcon = () => (
   </Icon>
 )
 
-/** It is done. */
+/** Icon for success. */
 export const CheckIcon = () => (
   <Icon>
     <path d="m3 8.5 3.2 3L13 4.5" />
   </Icon>
 )
 
-/** A glass: look for something. */
+/** Icon for search. */
 export const SearchIcon = () => (
   <Icon>
     <circle cx="7" cy="7" r="4.5" />
@@ -36,7 +36,7 @@ export const SearchIcon = () => (
   </Icon>
 )
 
-/** Light or dark. */
+/** Icon for light and dark mode. */
 export const ContrastIcon = () => (
   <Icon size={16}>
     <circle cx="8" cy="8" r="5.5" />
@@ -44,7 +44,7 @@ export const ContrastIcon = () => (
   </Icon>
 )
 
-/** A prompt: the command that does the same. */
+/** Icon for the equivalent command. */
 export const CommandIcon = () => (
   <Icon>
     <path d="m3 4 4 4-4 4M8.5 12H13" />

@@ -5,12 +5,12 @@ import styles from "./parts.module.css"
 /** Longer ids are shortened in their middle. */
 const MAX_LENGTH = 18
 
-/** An id as it is shown: `chg_0353…vep`. */
+/** Shortens an id for display: `chg_0353…vep`. */
 export function shortId(id: string): string {
   return id.length <= MAX_LENGTH ? id : `${id.slice(0, 8)}…${id.slice(-4)}`
 }
 
-/** An id, shortened; copied whole. */
+/** A shortened id with a button that copies all of it. */
 export function Id({ id }: { readonly id: string | null }) {
   if (id === null) return <>–</>
   return (

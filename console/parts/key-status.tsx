@@ -6,7 +6,7 @@ const STATUSES = {
   deleted: { tone: "quiet", word: "Deleted" },
 } as const
 
-/** How a key stands. */
+/** The status of a key. */
 export function KeyStatusBadge({ status }: { readonly status: keyof typeof STATUSES }) {
   const { tone, word } = STATUSES[status]
   return <StatusBadge tone={tone}>{word}</StatusBadge>

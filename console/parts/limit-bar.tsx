@@ -3,11 +3,11 @@ import { Money, decimalsOf } from "./money.tsx"
 import styles from "./parts.module.css"
 import { TimeUntil } from "./time.tsx"
 
-/** A share of the limit from which on its bar warns. */
+/** Used share of a limit from which its bar warns. */
 const WARNING_SHARE = 0.8
 const MICROS = 1_000_000
 
-/** How a limit stands. */
+/** A spending limit with its usage. */
 export interface LimitStatus {
   readonly holder: "company" | "person" | "key"
   readonly holderId: string | null
@@ -21,13 +21,13 @@ export interface LimitStatus {
 
 const CLASS_LABELS = { ai: "AI", general: "general spending", all: "all spending" } as const
 
-/** How many decimals amounts of these limits need: of one of cents, a rounded number would be a wrong one. */
+/** Decimals for amounts of these limits; small limits need more than cents. */
 export function limitDecimals(limits: readonly Pick<LimitStatus, "amountMicros" | "usedMicros">[]) {
-  const ofCents = limits.filter(({ amountMicros }) => amountMicros < MICROS)
-  return decimalsOf(ofCents.flatMap(({ usedMicros, amountMicros }) => [usedMicros, amountMicros]))
+  const small = limits.filter(({ amountMicros }) => amountMicros < MICROS)
+  return decimalsOf(small.flatMap(({ usedMicros, amountMicros }) => [usedMicros, amountMicros]))
 }
 
-/** Of which spending it is, and for how long: `AI a week`. */
+/** Class and period of a limit: `AI a week`. */
 export function limitLabel(limit: Pick<LimitStatus, "class" | "period">): string {
   return `${CLASS_LABELS[limit.class]} a ${limit.period}`
 }
@@ -36,16 +36,16 @@ interface BarProps {
   readonly label: string
   readonly usedMicros: number
   readonly amountMicros: number
-  /** What was asked beyond what is left, drawn behind the limit's end. */
+  /** Rejected amount, drawn after the end of the limit. */
   readonly requestedMicros?: number
 }
 
-/** A limit as a bar: what is used of it, and what was asked beyond its end. */
+/** A bar of the used and the rejected amount of a limit. */
 export function UsageBar({ label, usedMicros, amountMicros, requestedMicros = 0 }: BarProps) {
-  const whole = Math.max(amountMicros, usedMicros + requestedMicros, 1)
+  const total = Math.max(amountMicros, usedMicros + requestedMicros, 1)
   const share = amountMicros === 0 ? 1 : usedMicros / amountMicros
-  const colour = share >= 1 ? styles.over : share >= WARNING_SHARE ? styles.near : styles.used
-  const width = (micros: number): string => `${(100 * micros) / whole}%`
+  const color = share >= 1 ? styles.over : share >= WARNING_SHARE ? styles.near : styles.used
+  const width = (micros: number): string => `${(100 * micros) / total}%`
   return (
     <Box
       className={styles.bar}
@@ -56,7 +56,7 @@ export function UsageBar({ label, usedMicros, amountMicros, requestedMicros = 0 
       aria-valuenow={usedMicros}
       aria-valuetext={`${Math.round(share * 100)} % used`}
     >
-      <Box className={colour} w={width(usedMicros)} />
+      <Box className={color} w={width(usedMicros)} />
       {requestedMicros === 0 ? null : (
         <>
           <Box className={styles.asked} w={width(requestedMicros)} />
@@ -69,13 +69,13 @@ export function UsageBar({ label, usedMicros, amountMicros, requestedMicros = 0 
 
 interface LimitBarProps {
   readonly limit: LimitStatus
-  /** Whose it is. */
+  /** Name of the holder. */
   readonly whose: string
-  /** When it is used up if spending goes on as it did; null for not before it resets. */
+  /** When the limit is used up at the current pace; null if it lasts until its reset. */
   readonly forecast?: string | null
 }
 
-/** A limit: whose, of what, used, left, when it resets, and how that will end. */
+/** A limit: holder, class, usage, reset and forecast. */
 export function LimitBar({ limit, whose, forecast }: LimitBarProps) {
   const { usedMicros, amountMicros, remainingMicros, resetsAt } = limit
   const decimals = limitDecimals([limit])

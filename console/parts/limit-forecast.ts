@@ -3,14 +3,14 @@ import { timeText } from "./time.tsx"
 
 const DAY_MS = 86_400_000
 
-/** When a limit's window began, ms. */
+/** Start of a limit's window, ms. */
 function windowStartOf({ period, resetsAt }: Pick<LimitStatus, "period" | "resetsAt">): number {
   const end = new Date(resetsAt)
   if (period === "month") return Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, 1)
   return end.getTime() - (period === "week" ? 7 : 1) * DAY_MS
 }
 
-/** When a limit is used up if spending goes on as it did in this window; null for not before it resets. */
+/** When the limit is used up at the pace of this window; null if it lasts until its reset. */
 export function limitForecast(limit: LimitStatus, now: number): string | null {
   const { usedMicros, remainingMicros, resetsAt } = limit
   if (remainingMicros <= 0) return "used up"

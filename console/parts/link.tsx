@@ -4,14 +4,14 @@ import type { ReactNode } from "react"
 import { useMe } from "../api/session.ts"
 import styles from "./parts.module.css"
 
-/** Where a link leads: a page of this company, with its filters. */
+/** Target of a link: a page of this company, with filters. */
 export interface LinkTarget {
-  /** Behind the company: `spending/chg_…`; empty for the overview. */
+  /** Path after the company: `spending/chg_…`; empty for the overview. */
   readonly to: string
   readonly search?: Readonly<Record<string, string>>
 }
 
-/** Makes the address of a page at this company. */
+/** Returns a function that builds the path of a page of this company. */
 export function usePagePath(): (to: string) => string {
   const { companyId } = useMe()
   return (to) => (to === "" ? `/${companyId}` : `/${companyId}/${to}`)
@@ -19,23 +19,23 @@ export function usePagePath(): (to: string) => string {
 
 /** A link in a sentence. */
 export function TextLink({ to, search, children }: LinkTarget & { readonly children: ReactNode }) {
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   return (
     <Anchor
       inherit
       underline="always"
-      renderRoot={(props) => <Link {...props} to={placeOf(to)} search={search ?? {}} />}
+      renderRoot={(props) => <Link {...props} to={pathOf(to)} search={search ?? {}} />}
     >
       {children}
     </Anchor>
   )
 }
 
-/** The link of a row: it looks like text. */
+/** The link of a row, styled as text. */
 export function RowLink({ to, search, children }: LinkTarget & { readonly children: ReactNode }) {
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   return (
-    <Link className={styles.rowLink} data-row to={placeOf(to)} search={search ?? {}}>
+    <Link className={styles.rowLink} data-row to={pathOf(to)} search={search ?? {}}>
       {children}
     </Link>
   )

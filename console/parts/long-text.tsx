@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core"
 import styles from "./parts.module.css"
 
-/** What somebody wrote: in its own lines, as text alone. */
+/** A person's text with its line breaks, never as HTML. */
 export function LongText({ children }: { readonly children: string }) {
   return (
     <Text size="sm" className={styles.longText}>

@@ -2,16 +2,16 @@ import { Stack, Text } from "@mantine/core"
 import type { ReactNode } from "react"
 import styles from "./parts.module.css"
 
-/** Something that was said in a conversation. */
+/** A message of a conversation. */
 export interface ThreadMessage {
   readonly id: string
   readonly isOurs: boolean
   readonly text: string
-  /** When, and what became of it. */
+  /** Time and status. */
   readonly footer: ReactNode
 }
 
-/** What was said between the company and somebody, the oldest first; the company's own at the right. */
+/** The messages between the company and another party, oldest first; the company's own at the right. */
 export function MessageThread({
   label,
   sayings,

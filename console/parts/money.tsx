@@ -3,10 +3,10 @@ import styles from "./parts.module.css"
 const MICROS = 1_000_000
 
 /**
- * Dollars as text: `$1,234.50`, a minus before the sign.
+ * Formats dollars: `$1,234.50`, with a minus before the sign.
  *
- * @param micros millionths of a dollar
- * @param decimals 2 to 6; what lies behind is rounded
+ * @param micros micro-dollars
+ * @param decimals 2 to 6; the rest is rounded
  */
 export function dollarsText(micros: number, decimals = 2): string {
   const text = (Math.abs(micros) / MICROS).toLocaleString("en-US", {
@@ -16,7 +16,7 @@ export function dollarsText(micros: number, decimals = 2): string {
   return `${micros < 0 ? "−" : ""}$${text}`
 }
 
-/** How many decimals a column needs so that each of its amounts is shown whole: 2 to 6. */
+/** Decimals that show each amount exactly: 2 to 6. */
 export function decimalsOf(amounts: readonly (number | null)[]): number {
   let most = 2
   for (const micros of amounts) {
@@ -25,23 +25,23 @@ export function decimalsOf(amounts: readonly (number | null)[]): number {
   return most
 }
 
-/** An amount as somebody types it into a form: `12.5`. */
+/** An amount as typed into a form: `12.5`. */
 export function typedDollars(micros: number): string {
   return String(micros / MICROS)
 }
 
-/** Micros of an amount of dollars, as the API answers it. */
+/** Converts dollars of the API to micro-dollars. */
 export function dollarMicros(dollars: number): number {
   return Math.round(dollars * MICROS)
 }
 
 interface MoneyProps {
-  /** Millionths of a dollar; null shows a dash. */
+  /** Micro-dollars; null shows a dash. */
   readonly micros: number | null
   readonly decimals?: number
 }
 
-/** An amount: dollars, and micro-dollars on hover. */
+/** An amount in dollars, with micro-dollars on hover. */
 export function Money({ micros, decimals }: MoneyProps) {
   if (micros === null) return <span className={styles.money}>–</span>
   return (

@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core"
 import type { ReactNode } from "react"
 
-/** A second line of a cell, on a narrow screen, for what has a column of its own on a wide one. */
+/** A second line of a cell on narrow screens, for the value of a hidden column. */
 export function NarrowLine({ children }: { readonly children: ReactNode }) {
   return (
     <Text size="xs" c="dimmed" hiddenFrom="sm">

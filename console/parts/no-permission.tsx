@@ -2,22 +2,21 @@ import { EmptyState } from "./empty-state.tsx"
 import { PageLayout } from "./page-layout.tsx"
 
 interface NotYoursProps {
-  /** The page's. */
   readonly title: string
-  /** What they do not see: `the bills`. */
+  /** What is hidden from the reader: `the bills`. */
   readonly what: string
-  /** Each of these lets somebody see it. */
+  /** Any of these permissions shows it. */
   readonly permissions: readonly string[]
 }
 
-/** A page whose address somebody has who may not see what is there: who may, and who can let them. */
+/** The page for a reader without permission: which permission it needs, and who can give it. */
 export function NoPermission({ title, what, permissions }: NotYoursProps) {
   const named = permissions.map((name) => `“${name}”`).join(" or ")
   return (
     <PageLayout title={title}>
       <EmptyState
-        title={`You do not see ${what}`}
-        description={`That takes the permission ${named}. An owner or admin can give it to you.`}
+        title={`You have no access to ${what}`}
+        description={`You need the permission ${named}. Ask an owner or admin for it.`}
       />
     </PageLayout>
   )

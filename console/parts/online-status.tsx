@@ -3,7 +3,7 @@ import type { PersonOnlineStatus } from "../api/team.ts"
 import { StatusBadge } from "./status-badge.tsx"
 import { Time } from "./time.tsx"
 
-/** Whether somebody is there, or when they were seen last. */
+/** Whether a person is online, or when they were last seen. */
 export function OnlineStatusBadge({
   presence,
 }: {

@@ -12,19 +12,19 @@ interface OperationChoiceProps {
   readonly error?: string | null
 }
 
-/** What the reader can let a key do: all that there is, or what they may themselves. */
+/** The operations that the reader can grant a key: all, or their own. */
 function useKeyOperations(): readonly string[] {
   const field = useOperation("key-create")?.input.properties?.["operations"]
   const { operations } = useMe()
-  const ofOthers = useCanRun("key-create")
+  const canGrantAll = useCanRun("key-create")
   const all = field?.items?.suggests ?? []
-  return ofOthers ? all : all.filter((name) => operations.includes(name))
+  return canGrantAll ? all : all.filter((name) => operations.includes(name))
 }
 
-/** Chooses what a key may do, in groups, with what each costs. */
+/** A choice of operations in groups, with their prices. */
 export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProps) {
   const may = useKeyOperations()
-  // What a key has of before can be taken from it, also where it could not be given any more.
+  // Operations that the key already has can be removed, even if they cannot be granted.
   const all = [...may, ...chosen.filter((name) => !may.includes(name))]
   const set = (names: readonly string[], isOn: boolean) => {
     const others = chosen.filter((name) => !names.includes(name))
@@ -34,7 +34,7 @@ export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProp
     <Stack gap="xs">
       <Group justify="space-between">
         <Text size="sm" fw={500}>
-          What it may do
+          Operations
         </Text>
         <Checkbox
           size="xs"
@@ -94,7 +94,7 @@ export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProp
 function OperationLabel({ name }: { readonly name: string }) {
   const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
   const priced = prices.filter(({ item }) => chargedItemsOf(name).includes(item))
-  const says = priced.map(({ item, unitPriceMicros }) => {
+  const descriptions = priced.map(({ item, unitPriceMicros }) => {
     const price = dollarsText(unitPriceMicros, decimalsOf([unitPriceMicros]))
     return `${price} each ${itemText(item).toLowerCase()}`
   })
@@ -102,7 +102,7 @@ function OperationLabel({ name }: { readonly name: string }) {
     <>
       {name}{" "}
       <Text span size="xs" c="dimmed">
-        {says.join(", ")}
+        {descriptions.join(", ")}
       </Text>
     </>
   )

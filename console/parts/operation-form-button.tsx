@@ -11,16 +11,16 @@ interface OperationFormButtonProps<
   Answer,
 > extends DialogFormOptions<Values, Answer> {
   readonly operation: string
-  /** On the button that opens it. */
+  /** Label of the button that opens the form. */
   readonly label: string
   readonly title?: string
-  /** What the operation is given. */
+  /** Input of the operation for the entered values. */
   readonly inputOf: (values: Values) => OperationInput
   readonly variant?: DialogVariant
   readonly isOwn?: boolean
 }
 
-/** A button that opens a form, which does an operation. What was typed stays where the server refuses. */
+/** A button with a form that runs an operation; it keeps the entered values if the server rejects them. */
 export function OperationFormButton<Values extends Record<string, unknown>, Answer>(
   props: OperationFormButtonProps<Values, Answer>,
 ) {
@@ -55,7 +55,9 @@ function OperationForm<Values extends Record<string, unknown>, Answer>(
   )
 }
 
-/** Why a text is no amount of dollars that can be asked for; null where it is one. */
+/** Why a text is not a valid dollar amount; null if it is. */
 export function dollarsFault(text: string): string | null {
-  return /^\d{1,9}(\.\d{1,6})?$/.test(text.trim()) ? null : "An amount of dollars, such as 12.50"
+  return /^\d{1,9}(\.\d{1,6})?$/.test(text.trim())
+    ? null
+    : "Must be an amount of dollars, such as 12.50"
 }

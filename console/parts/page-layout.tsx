@@ -5,14 +5,14 @@ import styles from "./parts.module.css"
 
 interface PageProps {
   readonly title: string
-  /** One sentence: what is here. */
+  /** One sentence about the page. */
   readonly description?: ReactNode
-  /** What can be done here; the most important one last. */
+  /** Actions of the page, the most important last. */
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
 
-/** A page: its head, and what it shows. */
+/** A page with its title, description and actions. */
 export function PageLayout({ title, description, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Console`
@@ -42,7 +42,7 @@ interface SectionProps {
   readonly children: ReactNode
 }
 
-/** A part of a page under a heading. */
+/** A section of a page. */
 export function Section({ title, description, actions, children }: SectionProps) {
   return (
     <Box component="section" aria-label={title} miw={0}>
@@ -62,7 +62,7 @@ export function Section({ title, description, actions, children }: SectionProps)
   )
 }
 
-/** A number that matters, and what it is. */
+/** A figure with its label. */
 export function KeyFigure({
   label,
   children,

@@ -2,22 +2,22 @@ import { Button, Group, Text } from "@mantine/core"
 import { useFilters } from "./filters.ts"
 
 interface PagerProps {
-  /** So many are shown. */
+  /** Number of shown rows. */
   readonly count: number
-  /** Where the next page begins; null for the last one. */
+  /** Cursor of the next page; null on the last page. */
   readonly next: string | number | null
   readonly order?: PageOrder
 }
 
-/** Whether a list begins with its newest and goes on `before` a place, or with its first and goes on `after` one. */
+/** `before` lists the newest first and continues before a cursor; `after` lists the oldest first. */
 export type PageOrder = "before" | "after"
 
 const WORDS = {
-  before: { here: "The newest", beyond: "Earlier ones", first: "Newest", go: "Earlier" },
-  after: { here: "The first", beyond: "Later ones", first: "From the first", go: "Later" },
+  before: { here: "Newest", beyond: "Earlier", first: "Newest", go: "Earlier" },
+  after: { here: "Oldest", beyond: "Later", first: "Oldest", go: "Later" },
 } as const
 
-/** Pages of a list, by the cursor in the address; nothing where there is but one. */
+/** Buttons for the pages of a list; hidden if there is only one. */
 export function Pager({ count, next, order = "before" }: PagerProps) {
   const [filters, setFilters] = useFilters()
   const words = WORDS[order]

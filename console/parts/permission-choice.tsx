@@ -3,28 +3,28 @@ import { PERMISSION_DESCRIPTIONS, permissionDenialReason } from "../api/permissi
 import { useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 
-/** Every permission there is, as the server has them. */
+/** All permissions that the server has. */
 export function usePermissions(): readonly string[] {
   return useOperation("person-change")?.input.properties?.["permissions"]?.items?.enum ?? []
 }
 
 interface PermissionChoiceProps {
   readonly chosen: readonly string[]
-  /** Those that they hold just now: they can be taken whoever looks. */
+  /** Current permissions; anyone who can edit can remove them. */
   readonly held: readonly string[]
-  /** Those that come with the role. */
+  /** Permissions of the role. */
   readonly ofRole: readonly string[]
   readonly onChoose: (chosen: readonly string[]) => void
 }
 
-/** Chooses permissions, with what each allows; what the reader may not give says why. */
+/** A choice of permissions with descriptions; a disabled one says why the reader cannot give it. */
 export function PermissionChoice({ chosen, held, ofRole, onChoose }: PermissionChoiceProps) {
   const me = useMe()
   const all = usePermissions()
   return (
     <Stack gap="xs">
       {all.map((name) => {
-        const bar = held.includes(name) ? null : permissionDenialReason(me, name)
+        const denialReason = held.includes(name) ? null : permissionDenialReason(me, name)
         return (
           <Checkbox
             key={name}
@@ -34,13 +34,13 @@ export function PermissionChoice({ chosen, held, ofRole, onChoose }: PermissionC
                 {ofRole.includes(name) ? (
                   <Text span size="xs" c="dimmed">
                     {" "}
-                    by the role
+                    from the role
                   </Text>
                 ) : null}
               </>
             }
-            description={bar ?? PERMISSION_DESCRIPTIONS[name] ?? ""}
-            disabled={bar !== null}
+            description={denialReason ?? PERMISSION_DESCRIPTIONS[name] ?? ""}
+            disabled={denialReason !== null}
             checked={chosen.includes(name)}
             onChange={(event) =>
               onChoose(

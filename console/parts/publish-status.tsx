@@ -4,7 +4,7 @@ import { StatusBadge } from "./status-badge.tsx"
 
 type PublishState = Schema<"Publish">["status"]
 
-/** What each state is called. */
+/** Labels of the states. */
 export const PUBLISH_STATUS_LABELS: Readonly<Record<PublishState, string>> = {
   queued: "Queued",
   building: "Building",
@@ -23,14 +23,14 @@ const TONES: Readonly<Record<PublishState, Tone>> = {
   failed: "bad",
 }
 
-/** States that do not last. */
+/** Statuses that still change. */
 export const IN_PROGRESS_STATUSES: ReadonlySet<PublishState> = new Set([
   "queued",
   "building",
   "uploading",
 ])
 
-/** How far a publish has come. */
+/** The status of a publish. */
 export function PublishStatusBadge({ status }: { readonly status: PublishState }) {
   return <StatusBadge tone={TONES[status]}>{PUBLISH_STATUS_LABELS[status]}</StatusBadge>
 }

@@ -9,14 +9,14 @@ import { EmptyState } from "./empty-state.tsx"
 import { PushStatusBadge } from "./push-status.tsx"
 import { Time } from "./time.tsx"
 
-/** What a push was about, in a line: its refs, or why it was refused. */
+/** A push in one line: its refs, or the reason of its refusal. */
 function summaryText({ lines, status, code }: PushRecord): string {
   if (lines === null) return "Erased"
-  if (status === "refused") return code === "secret" ? "A secret stands in it" : (lines[0] ?? "")
+  if (status === "refused") return code === "secret" ? "Contains a secret" : (lines[0] ?? "")
   return lines.map((line) => line.replace(/^refs\/(heads|tags)\//, "")).join(", ")
 }
 
-/** Who pushed. */
+/** The person and key of a push. */
 export function pusherText({ personId, keyId }: PushRecord, names: Names): string {
   if (personId === null) return "The operator"
   return keyId === null
@@ -24,7 +24,7 @@ export function pusherText({ personId, keyId }: PushRecord, names: Names): strin
     : `${names.person(personId)}, key ${names.key(keyId)}`
 }
 
-/** Pushes, the newest first. */
+/** Pushes, newest first. */
 export function PushTable({ pushes, next }: PushList) {
   const names = useNames()
   const columns: readonly TableColumn<PushRecord>[] = [
@@ -54,8 +54,8 @@ export function PushTable({ pushes, next }: PushList) {
       place={({ revision }) => ({ to: `code/${revision}` })}
       empty={
         <EmptyState
-          title="Nothing was pushed yet"
-          description="Each push and upload is listed here, and why some were refused."
+          title="No pushes yet"
+          description="Pushes and uploads appear here, with the reasons of refusals."
           command="git push origin main"
         />
       }

@@ -6,11 +6,11 @@ import { ErrorAlert } from "./error-alert.tsx"
 interface LoadedProps<T> {
   readonly query: Pick<UseQueryResult<T>, "data" | "error" | "refetch">
   readonly children: (found: T) => ReactNode
-  /** So many lines stand in until it is there. */
+  /** Number of placeholder lines. */
   readonly lines?: number
 }
 
-/** What was asked for: lines until it is there, the fault where it does not come. */
+/** The result of a query: placeholder lines while it loads, or its error. */
 export function QueryView<T>({ query, children, lines = 4 }: LoadedProps<T>) {
   if (query.data !== undefined) return <>{children(query.data)}</>
   if (query.error !== null)
@@ -18,7 +18,7 @@ export function QueryView<T>({ query, children, lines = 4 }: LoadedProps<T>) {
   return <Loading lines={lines} />
 }
 
-/** Lines where something will stand. */
+/** Placeholder lines. */
 export function Loading({ lines = 4 }: { readonly lines?: number }) {
   return (
     <Stack gap="xs" role="status" aria-label="Loading">

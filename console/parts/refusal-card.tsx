@@ -12,21 +12,21 @@ import { Time, TimeUntil } from "./time.tsx"
 
 const MICROS = 1_000_000
 
-/** A no to a charge, with what stood against it. */
+/** A refused charge with its evidence. */
 export interface RefusalDetails {
   readonly code: string
-  /** What was asked, in words; null where that is not known. */
+  /** Description of the requested charge; null if unknown. */
   readonly requested: string | null
   readonly requestedMicros: number
   readonly limit: LimitStatus | null
   readonly fundsMicros: number | null
 }
 
-/** Routes say of which kind the holder is; which one they leave to who is asked. */
+/** A limit in an API answer, which names only the kind of its holder. */
 type LimitInAnswer = Omit<LimitStatus, "holderId"> &
   Partial<Pick<LimitStatus, "holderId">> & { readonly askedMicros?: number }
 
-/** The refusal of a charge that an answer holds; null where it holds none. */
+/** The refusal of a charge in an error; null if it has none. */
 export function refusalFromError({ code, body }: RequestError): RefusalDetails | null {
   const found = body["limit"] as LimitInAnswer | undefined
   if (found !== undefined) {
@@ -39,7 +39,7 @@ export function refusalFromError({ code, body }: RequestError): RefusalDetails |
       fundsMicros: null,
     }
   }
-  // The sums of a refusal for funds are dollars; a locked account's has none.
+  // A refusal for funds has amounts in dollars; that of a locked account has none.
   const { needed, balance } = body as Record<string, number | undefined>
   if (code !== "payment_required" || needed === undefined || balance === undefined) return null
   const [requestedMicros, fundsMicros] = [Math.round(needed * MICROS), Math.round(balance * MICROS)]
@@ -50,30 +50,30 @@ const HOLDERS = { company: "The company", person: "A person", key: "A key" } as 
 
 interface RefusalCardProps {
   readonly refusal: RefusalDetails
-  /** The server's own sentence, where there is one. */
+  /** The server's message, if there is one. */
   readonly message?: string
-  /** Whose limit it is, where the page knows their name. */
+  /** Name of the limit's holder, if the page knows it. */
   readonly whose?: string
-  /** Of a question, by which nothing was refused: what of the same would fit. */
+  /** For a price check without a refusal: how many would fit. */
   readonly wouldFit?: AffordableCount
   readonly children?: ReactNode
 }
 
-/** How many of a thing fit, by what is left. */
+/** How many units fit into the rest. */
 export interface AffordableCount {
-  /** Null where it is not for want of money. */
+  /** Null if money is not the reason. */
   readonly count: number | null
   readonly unitPriceMicros: number
 }
 
-/** A refusal: what was asked, what stood against it, what would fit, when it resets, who can change it. */
+/** A refusal: request, limit or funds, what would fit, reset time, and who can change the limit. */
 export function RefusalCard({ refusal, message, whose, wouldFit, children }: RefusalCardProps) {
   const { limit, requested, requestedMicros, fundsMicros } = refusal
   return (
-    <Stack className={styles.card} gap="sm" role="group" aria-label="A refused charge">
+    <Stack className={styles.card} gap="sm" role="group" aria-label="Refused charge">
       {message === undefined ? null : <Text size="sm">{message}</Text>}
       <Text size="sm">
-        {requested === null ? "Asked for" : `${requested}, which costs`}{" "}
+        {requested === null ? "Requested" : `${requested}, which costs`}{" "}
         <Money micros={requestedMicros} />
       </Text>
       {limit === null ? (
@@ -109,12 +109,12 @@ function ExceededLimit({ limit, requestedMicros, whose, wouldFit }: AgainstProps
         </Text>
       </Group>
       <UsageBar
-        label={`${whose}: ${dollarsText(requestedMicros)} asked beyond ${dollarsText(remainingMicros)} left`}
+        label={`${whose}: ${dollarsText(requestedMicros)} requested, ${dollarsText(remainingMicros)} left`}
         {...{ usedMicros, amountMicros, requestedMicros }}
       />
       <Text size="sm">
         <Money micros={Math.max(0, remainingMicros)} />{" "}
-        {wouldFit === undefined ? "would have fitted" : "would fit"}
+        {wouldFit === undefined ? "would have fit" : "would fit"}
         <AffordableText {...wouldFit} />. <ResetTime at={resetsAt} />{" "}
         <ChangeLimitHint holderId={limit.holderId} />
       </Text>
@@ -122,7 +122,7 @@ function ExceededLimit({ limit, requestedMicros, whose, wouldFit }: AgainstProps
   )
 }
 
-/** For how many of what was asked that is enough. */
+/** The number of units that fit. */
 function AffordableText({ count = null, unitPriceMicros = 0 }: Partial<AffordableCount>) {
   if (count === null) return null
   return (
@@ -133,7 +133,7 @@ function AffordableText({ count = null, unitPriceMicros = 0 }: Partial<Affordabl
   )
 }
 
-/** When the limit begins anew; of a refusal that was long ago, when it did. */
+/** When the limit resets; for an old refusal, when it did. */
 function ResetTime({ at }: { readonly at: string }) {
   if (new Date(at).getTime() <= useNow()) {
     return (
@@ -171,13 +171,13 @@ function FundsBar({ fundsMicros, requestedMicros, wouldFit }: FundsProps) {
   return (
     <>
       <UsageBar
-        label={`Funds of ${dollarsText(fundsMicros)}, ${dollarsText(requestedMicros)} asked`}
+        label={`Funds of ${dollarsText(fundsMicros)}, ${dollarsText(requestedMicros)} requested`}
         usedMicros={0}
         amountMicros={Math.max(0, fundsMicros)}
         requestedMicros={requestedMicros}
       />
       <Text size="sm">
-        <Money micros={fundsMicros} /> of funds {wouldFit === undefined ? "were" : "are"} there
+        Funds {wouldFit === undefined ? "were" : "are"} <Money micros={fundsMicros} />
         <AffordableText {...wouldFit} />.{" "}
         {role === "owner" ? (
           <TextLink to="billing" search={{ add: "funds" }}>

@@ -6,31 +6,31 @@ import { ErrorAlert } from "./error-alert.tsx"
 const FINGERPRINT = /\(fingerprint ([0-9a-f]{32})\)/
 
 interface RefusedPushProps {
-  /** Why, where, and what to do: as whoever pushed was told. */
+  /** Message lines of the refusal: reason, locations and advice. */
   readonly lines: readonly string[]
 }
 
-/** Why a push was refused, and for each text in it that looks like a secret the way to let it through. */
+/** Why a push was refused, with a button to allow each apparent secret. */
 export function RefusedPushDetails({ lines }: RefusedPushProps) {
-  const isPlace = (line: string): boolean => line.startsWith("  ")
+  const isLocation = (line: string): boolean => line.startsWith("  ")
   return (
-    <Stack gap="xs" role="group" aria-label="A refused push">
+    <Stack gap="xs" role="group" aria-label="Refused push">
       {lines
-        .filter((line, at) => !isPlace(line) && at === 0)
+        .filter((line, at) => !isLocation(line) && at === 0)
         .map((line) => (
           <Text key={line} size="sm" fw={500}>
             {line}
           </Text>
         ))}
       <List size="sm" spacing={6} listStyleType="none">
-        {lines.filter(isPlace).map((line) => (
+        {lines.filter(isLocation).map((line) => (
           <List.Item key={line}>
             <LocationLine line={line.trim()} />
           </List.Item>
         ))}
       </List>
       {lines
-        .filter((line, at) => !isPlace(line) && at > 0)
+        .filter((line, at) => !isLocation(line) && at > 0)
         .map((line) => (
           <Text key={line} size="sm" c="dimmed">
             {line}
@@ -51,22 +51,23 @@ function LocationLine({ line }: { readonly line: string }) {
         <ActionButton
           operation="repository-allow-secret"
           input={{ fingerprint }}
-          label="Let it through"
+          label="Allow"
           variant="subtle"
           description={
             <>
-              This very text is taken in pushes from now on: {line.replace(FINGERPRINT, "").trim()}.
-              Do so only where it is no secret, such as an example. The reason stays in the ledger.
+              Pushes with this exact text are accepted from now on:{" "}
+              {line.replace(FINGERPRINT, "").trim()}. Allow it only if it is not a secret, for
+              example a sample. The reason is stored in the ledger.
             </>
           }
-          successMessage="It is let through. Push or upload again."
+          successMessage="The text is allowed. Push or upload again."
         />
       )}
     </Group>
   )
 }
 
-/** What was refused of code that was sent: place by place, or as any fault. */
+/** An error of a push or upload: the locations of a refusal, or any other error. */
 export function RefusedCodeError({ error }: { readonly error: Error }) {
   if (!(error instanceof RequestError) || error.code !== "push_refused")
     return <ErrorAlert error={error} />

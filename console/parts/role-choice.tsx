@@ -7,21 +7,21 @@ interface RoleChoiceProps {
   readonly onChange: (role: string) => void
 }
 
-/** Chooses a role, with what each is for; what the reader may not give says why. */
+/** A choice of roles with descriptions; a disabled one says why the reader cannot give it. */
 export function RoleChoice({ value, onChange }: RoleChoiceProps) {
   const me = useMe()
   return (
     <Radio.Group label="Role" value={value} onChange={onChange}>
       <Stack gap="xs" mt={6}>
         {ROLES.map((role) => {
-          const bar = roleDenialReason(me, role)
+          const denialReason = roleDenialReason(me, role)
           return (
             <Radio
               key={role}
               value={role}
               label={roleText(role)}
-              description={bar ?? ROLE_DESCRIPTIONS[role]}
-              disabled={bar !== null}
+              description={denialReason ?? ROLE_DESCRIPTIONS[role]}
+              disabled={denialReason !== null}
             />
           )
         })}
@@ -30,7 +30,7 @@ export function RoleChoice({ value, onChange }: RoleChoiceProps) {
   )
 }
 
-/** A role as it is shown: `Owner`. */
+/** A role with a capital letter: `Owner`. */
 export function roleText(role: string): string {
   return role.charAt(0).toUpperCase() + role.slice(1)
 }

@@ -1,6 +1,6 @@
 import { saveFile } from "../api/operations.ts"
 
-/** Saves rows as CSV: a column for each field of the first. A program that opens it takes no cell for a formula. */
+/** Saves rows as CSV with the fields of the first row; cells are escaped, so that no program runs them as formulas. */
 export function saveCsv(name: string, rows: readonly object[]): void {
   const [first] = rows
   if (first === undefined) return

@@ -3,12 +3,12 @@ import { useFilters } from "./filters.ts"
 import { SearchIcon } from "./icons.tsx"
 
 interface SearchBoxProps {
-  /** In the address. */
+  /** Name of the parameter in the address. */
   readonly name: string
   readonly label: string
 }
 
-/** Narrows the list below to what holds a text; Enter takes it into the address. */
+/** Searches the list below; Enter puts the text into the address. */
 export function SearchBox({ name, label }: SearchBoxProps) {
   const [filters, setFilters] = useFilters()
   const now = filters[name] ?? ""
@@ -23,7 +23,7 @@ export function SearchBox({ name, label }: SearchBoxProps) {
       }}
     >
       <TextInput
-        // What the address has is shown, also where somebody goes back.
+        // Shows the text of the address, also after the back button.
         key={now}
         name={name}
         type="search"

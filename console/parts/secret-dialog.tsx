@@ -3,12 +3,12 @@ import styles from "./parts.module.css"
 
 interface ShownOnceProps {
   readonly title: string
-  /** What it is, and the secret itself. */
+  /** Labels and secrets. */
   readonly secrets: readonly (readonly [string, string])[]
   readonly onClose: () => void
 }
 
-/** A secret that is shown this once: it is copied, or another one is made. */
+/** Shows secrets once, to be copied. */
 export function SecretDialog({ title, secrets, onClose }: ShownOnceProps) {
   return (
     <Modal
@@ -22,7 +22,8 @@ export function SecretDialog({ title, secrets, onClose }: ShownOnceProps) {
     >
       <Stack>
         <Alert color="yellow" variant="light">
-          It is shown this once: only a hash of it is kept. Whoever loses it makes another one.
+          Copy it now: it is shown only once, because we store only its hash. If you lose it, create
+          a new one.
         </Alert>
         {secrets.map(([what, secret]) => (
           <Stack key={what} gap={4}>
@@ -44,7 +45,7 @@ export function SecretDialog({ title, secrets, onClose }: ShownOnceProps) {
           </Stack>
         ))}
         <Group justify="flex-end">
-          <Button onClick={onClose}>I have kept it</Button>
+          <Button onClick={onClose}>I saved it</Button>
         </Group>
       </Stack>
     </Modal>

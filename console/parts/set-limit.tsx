@@ -12,7 +12,7 @@ const MICROS = 1_000_000
 const DAY_MS = 86_400_000
 
 type Values = {
-  /** `company`, a person's id or a key's. */
+  /** `company`, or the id of a person or key. */
   readonly holder: string
   readonly class: string
   readonly period: string
@@ -21,7 +21,7 @@ type Values = {
   readonly reminders: readonly string[]
 }
 
-/** A limit as the form has it; a new one where there is none. */
+/** Form values of a limit; defaults for a new one. */
 export function limitFormValues(limit: Limit | undefined): Values {
   if (limit === undefined) {
     return {
@@ -46,7 +46,7 @@ export function limitFormValues(limit: Limit | undefined): Values {
 const isKey = (holder: string): boolean => holder.startsWith("key_")
 const isPerson = (holder: string): boolean => holder.startsWith("per_")
 
-/** What `limit-set` is given. */
+/** Input of `limit-set`. */
 export function limitInput({
   holder,
   class: counted,
@@ -63,11 +63,11 @@ export function limitInput({
 
 interface SetLimitProps {
   readonly limits: readonly Limit[]
-  /** The one to change; a new one without. */
+  /** The limit to change; a new one without. */
   readonly limit?: Limit
 }
 
-/** A button that opens a form: sets a limit, or changes one. */
+/** A button with a form that sets or changes a limit. */
 export function SetLimitButton({ limits, limit }: SetLimitProps) {
   const isNew = limit === undefined
   return (
@@ -81,12 +81,12 @@ export function SetLimitButton({ limits, limit }: SetLimitProps) {
         dollars: dollarsFault,
         reminders: (found) => found.map(dollarsFault).find((fault) => fault !== null) ?? null,
         period: (period, { holder }) =>
-          period === "day" && !isKey(holder) ? "Only a key's limit is for a day" : null,
+          period === "day" && !isKey(holder) ? "Only limits of keys can be daily" : null,
       }}
       inputOf={limitInput}
       fields={(form) => <Fields form={form} limits={limits} isNew={isNew} />}
       submitLabel="Save"
-      successMessage="The limit holds from now on."
+      successMessage="The limit applies from now on."
     />
   )
 }
@@ -103,7 +103,7 @@ function Fields({ form, limits, isNew }: FieldsProps) {
   return (
     <>
       <Select
-        label="Whose"
+        label="Holder"
         allowDeselect={false}
         disabled={!isNew}
         data={[
@@ -121,7 +121,7 @@ function Fields({ form, limits, isNew }: FieldsProps) {
       />
       <SimpleGrid cols={{ base: 1, xs: 3 }}>
         <Select
-          label="Of what"
+          label="Class"
           allowDeselect={false}
           disabled={!isNew || isKey(holder)}
           data={
@@ -135,7 +135,7 @@ function Fields({ form, limits, isNew }: FieldsProps) {
           {...form.getInputProps("class")}
         />
         <Select
-          label="In a"
+          label="Period"
           allowDeselect={false}
           data={isKey(holder) ? ["day", "week", "month"] : ["week", "month"]}
           {...form.getInputProps("period")}
@@ -144,15 +144,15 @@ function Fields({ form, limits, isNew }: FieldsProps) {
       </SimpleGrid>
       <TagsInput
         label="Remind at"
-        description="Amounts of dollars, each with Enter; a mail goes out when so much is spent"
+        description="Amounts of dollars, each with Enter. We send a mail when this much is spent."
         value={[...form.values.reminders]}
         onChange={(reminders) => form.setFieldValue("reminders", reminders)}
         error={form.errors["reminders"]}
       />
       {isPerson(holder) ? (
         <Checkbox
-          label="Leave keys out"
-          description="What this person's keys spend does not count"
+          label="Exclude keys"
+          description="Spending of this person's keys does not count"
           {...form.getInputProps("leaveKeysOut", { type: "checkbox" })}
         />
       ) : null}
@@ -161,10 +161,10 @@ function Fields({ form, limits, isNew }: FieldsProps) {
   )
 }
 
-/** What was spent of the kind that a new limit counts, in its window up to now; null where that is not known. */
+/** Spending of the holder and class in the current window; null if unknown. */
 function useSpentInWindow(
   { holder, class: counted, period, leaveKeysOut }: Values,
-  isWanted: boolean,
+  isNeeded: boolean,
 ) {
   const now = useNow()
   const days = windowDays(period, now)
@@ -173,7 +173,7 @@ function useSpentInWindow(
     : { ...(isPerson(holder) ? { person: holder } : {}), class: counted }
   const months = [...new Set(days.map((day) => day.slice(0, 7)))]
   const [first = "", last = first] = months
-  const isKnown = isWanted && !leaveKeysOut
+  const isKnown = isNeeded && !leaveKeysOut
   const of = (month: string) => ({ ...ofHolder, month })
   const one = useOperationQuery<ChargeDays>("charge-days", of(first), isKnown)
   const two = useOperationQuery<ChargeDays>("charge-days", of(last), isKnown)
@@ -182,7 +182,7 @@ function useSpentInWindow(
   return found.reduce((sum, { day, netMicros }) => sum + (days.includes(day) ? netMicros : 0), 0)
 }
 
-/** The UTC days of a window up to today, as `YYYY-MM-DD`; a week begins on Monday. */
+/** The UTC days of a window up to today, as `YYYY-MM-DD`; weeks start on Monday. */
 function windowDays(period: string, now: number): readonly string[] {
   const today = new Date(now)
   const back =
@@ -196,7 +196,7 @@ function windowDays(period: string, now: number): readonly string[] {
   )
 }
 
-/** What the limit would mean from now on, where what is used already is known. */
+/** The effect of the entered limit, if current usage is known. */
 function LimitPreview({
   values,
   limits,
@@ -216,7 +216,7 @@ function LimitPreview({
   if (usedMicros === null || dollarsFault(dollars) !== null) {
     return (
       <Text size="sm" c="dimmed">
-        It holds from the next charge on, with what was already spent in its window.
+        It applies from the next charge. Spending so far in the period counts.
       </Text>
     )
   }
@@ -225,7 +225,7 @@ function LimitPreview({
     <Text size="sm" fw={500}>
       Already used <Money micros={usedMicros} />
       {left <= 0 ? (
-        `; this would refuse from now on until the ${period} is over`
+        `; all charges would be refused until the end of the ${period}`
       ) : (
         <>
           ; <Money micros={left} /> would be left
@@ -241,7 +241,7 @@ function LimitPreview({
       {former === undefined ? null : (
         <>
           {" "}
-          It takes the place of <Money micros={former.amountMicros} /> a {former.period}.
+          It replaces <Money micros={former.amountMicros} /> a {former.period}.
         </>
       )}
     </Text>

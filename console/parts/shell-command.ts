@@ -1,9 +1,9 @@
 import { shellQuote } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 
-/** Makes commands of the command line that are about this company: `bill list` and its other words. */
-export function useShellCommand(): (command: string, words?: string) => string {
+/** Returns a function that builds command lines for this company: `bill list` with its arguments. */
+export function useShellCommand(): (command: string, argumentText?: string) => string {
   const { company, companyId } = useMe()
-  return (command, words = "") =>
-    `company-ledger ${command} --company ${shellQuote(company ?? companyId)} ${words}`.trimEnd()
+  return (command, argumentText = "") =>
+    `company-ledger ${command} --company ${shellQuote(company ?? companyId)} ${argumentText}`.trimEnd()
 }

@@ -1,7 +1,7 @@
 import { notifications } from "@mantine/notifications"
 import { signOut } from "../api/session.ts"
 
-/** Signs out; says why where that cannot be done. */
+/** Signs out, and shows an error if that fails. */
 export async function signOutOrNotify(): Promise<void> {
   try {
     await signOut()

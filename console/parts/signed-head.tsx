@@ -11,7 +11,7 @@ import { Section } from "./page-layout.tsx"
 import { TextView } from "./text-view.tsx"
 import { Time } from "./time.tsx"
 
-/** The signed head of the company's tree, and the key that signs. It is signed when asked for, and by day. */
+/** The signed tree head of the company, with the public key. It is signed daily, and on demand. */
 export function SignedHeadSection() {
   const { companyId } = useMe()
   const operation = useOperation("audit-head")
@@ -22,7 +22,7 @@ export function SignedHeadSection() {
   return (
     <Section
       title="Signed head"
-      description="One hash over all events of the company, signed. Note it and the key away from here: whoever changes anything later is found out by them."
+      description="A signed hash of all events of the company. Save it and the key elsewhere: they reveal any later change."
     >
       <Stack>
         <Group gap="xs">
@@ -43,28 +43,23 @@ export function SignedHeadSection() {
 function SignedHeadDetails({ publicKey, heads }: HeadList) {
   const [head] = heads
   if (head === undefined) {
-    return (
-      <EmptyState
-        title="No head yet"
-        description="The company has no event that could be signed."
-      />
-    )
+    return <EmptyState title="No head yet" description="The company has no events to sign." />
   }
   return (
     <Stack maw={760}>
       <DetailList
         items={[
           ["Signed", <Time key="at" at={head.at} isWhole />],
-          ["Events below it", head.size.toLocaleString("en-US")],
-          ["Place in the store", head.position],
+          ["Events covered", head.size.toLocaleString("en-US")],
+          ["Position in the store", head.position],
         ]}
       />
       <TextView title="Public key (Ed25519)" text={publicKey} />
       <TextView title="Head: the root of the tree" text={head.root} />
       <TextView title="Signature" text={head.signature} />
       <Text size="sm" c="dimmed">
-        The head is signed each UTC day by itself. Verify takes one that was noted and finds it in
-        the history, or not.
+        The head is signed every UTC day. Verify checks whether a saved head is still in the
+        history.
       </Text>
     </Stack>
   )

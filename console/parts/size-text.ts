@@ -1,6 +1,6 @@
 const UNITS = ["bytes", "KiB", "MiB", "GiB"] as const
 
-/** A size as people read it: `512 MiB`. */
+/** Formats a size: `512 MiB`. */
 export function sizeText(bytes: number): string {
   const step = Math.min(
     UNITS.length - 1,

@@ -3,9 +3,9 @@ import type { ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 import styles from "./parts.module.css"
 
-/** A part of a page that is shown by itself. */
+/** A tab of a page. */
 export interface Tab {
-  /** In the address: `?tab=texts`. */
+  /** Name in the address: `?tab=texts`. */
   readonly name: string
   readonly title: string
   /** Whether this reader may see it. */
@@ -14,17 +14,17 @@ export interface Tab {
 }
 
 interface TabsProps {
-  /** What they are parts of, for whoever hears the page. */
+  /** Label of the tabs, for screen readers. */
   readonly label: string
   readonly tabs: readonly Tab[]
 }
 
-/** On a narrow screen there are more tabs than are seen: the chosen one is moved to where it is. */
+/** Scrolls to the chosen tab, because narrow screens do not show all tabs. */
 function moveIntoView(tab: Element | null): void {
   tab?.scrollIntoView({ block: "nearest", inline: "center" })
 }
 
-/** The parts of a page, one at a time. The address says which; without it is the first one. */
+/** The tabs of a page; the address names the chosen one, by default the first. */
 export function Tabs({ label, tabs }: TabsProps) {
   const [{ tab }] = useFilters()
   const shown = tabs.filter(({ isShown = true }) => isShown)

@@ -4,16 +4,16 @@ import { CopyIconButton } from "./id.tsx"
 import styles from "./parts.module.css"
 
 interface TextViewProps {
-  /** What it is: above it, and for whoever hears the page. */
+  /** Title of the text, also for screen readers. */
   readonly title: string
   readonly text: string
-  /** Of a long one the end is what matters, as of a log. */
+  /** Whether it is a log, whose end is shown first. */
   readonly isLog?: boolean
-  /** Where it can be saved as a file: under which name. */
+  /** File name for saving; without it the text cannot be saved. */
   readonly fileName?: string
 }
 
-/** A text as machines write it, such as a log, a command or JSON: as it stands, and copied whole. */
+/** A machine-written text, such as a log, a command or JSON, with a copy button. */
 export function TextView({ title, text, isLog = false, fileName }: TextViewProps) {
   return (
     <Stack gap={4} miw={0}>

@@ -21,14 +21,14 @@ const long = new Intl.DateTimeFormat("en", {
   hourCycle: "h23",
 })
 
-/** In the reader's own zone. */
+/** Formats a time in the reader's time zone. */
 export function timeText(at: string, isWhole = false): string {
   const date = new Date(at)
   const isLongAgo = Math.abs(serverTime() - date.getTime()) > 300 * DAY_MS
   return (isWhole || isLongAgo ? long : short).format(date)
 }
 
-/** How long until then, or since: `4 days`, `3 h`, `12 min`. */
+/** Formats the time until or since an instant: `4 days`, `3 h`, `12 min`. */
 export function durationUntilText(at: string, now: number): string {
   const ms = Math.abs(new Date(at).getTime() - now)
   if (ms >= 2 * DAY_MS) return `${Math.round(ms / DAY_MS)} days`
@@ -37,13 +37,13 @@ export function durationUntilText(at: string, now: number): string {
 }
 
 interface TimeProps {
-  /** ISO; null shows a dash. */
+  /** ISO time; null shows a dash. */
   readonly at: string | null
-  /** With the year and seconds. */
+  /** Whether to show the year and seconds. */
   readonly isWhole?: boolean
 }
 
-/** A time: the reader's own, and UTC on hover. */
+/** A time in the reader's zone, with UTC on hover. */
 export function Time({ at, isWhole = false }: TimeProps) {
   if (at === null) return <>–</>
   return (
@@ -53,7 +53,7 @@ export function Time({ at, isWhole = false }: TimeProps) {
   )
 }
 
-/** How long until something, with the time itself on hover. */
+/** The time until an instant, with the instant on hover. */
 export function TimeUntil({ at }: { readonly at: string }) {
   return (
     <time className={styles.time} dateTime={at} title={utcText(at)}>

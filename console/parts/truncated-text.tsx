@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core"
 
-/** A text cut to one line of a list; whole on hover. */
+/** A text in one line, complete on hover. */
 export function TruncatedText({
   text,
   width = 360,

@@ -3,18 +3,18 @@ import { notifications } from "@mantine/notifications"
 import type { OperationInput } from "../api/operations.ts"
 import { useAsyncAction } from "./use-async-action.ts"
 
-/** Somebody may still think better of it for so long, ms. */
+/** How long undo is offered, ms. */
 const SHOWN_MS = 10_000
 
-/** The operation that takes something back. */
+/** The operation that undoes another. */
 export interface UndoOperation {
   readonly operation: string
   readonly input: OperationInput
-  /** What holds again. */
+  /** Shown after the undo. */
   readonly successMessage: string
 }
 
-/** Says what was done, and offers to take it back. @param act takes it back */
+/** Shows the result of an operation, with a button to undo it. @param act undoes it */
 export function showUndoable(
   successMessage: string,
   undoing: UndoOperation,

@@ -11,23 +11,23 @@ import { DialogButton } from "./dialog-button.tsx"
 import { ErrorAlert } from "./error-alert.tsx"
 
 interface SendFileProps {
-  /** The operation that takes the file. */
+  /** The operation that receives the file. */
   readonly operation: string
-  /** On the button. */
+  /** Label of the button. */
   readonly label: string
-  /** What is done with the file, and what it may hold. */
+  /** What happens to the file, and what it may contain. */
   readonly description: ReactNode
-  /** Endings of such files: `.zip`. */
+  /** File name extension: `.zip`. */
   readonly accept: string
-  /** A text that goes with it. */
+  /** A text field that is sent with the file. */
   readonly asks?: { readonly name: string; readonly label: string }
   readonly successMessage: string
   readonly variant?: "filled" | "default"
-  /** Shows what was refused, where that says more than its message. */
+  /** Shows a rejection in more detail than its message. */
   readonly refused?: (error: Error) => ReactNode
 }
 
-/** A button that opens a form for a file, and sends it. Not shown to who may not. */
+/** A button with a form that uploads a file. Hidden from people who may not upload. */
 export function UploadFileButton(props: SendFileProps) {
   const { operation: name, label, variant } = props
   const operation = useOperation(name)
@@ -59,7 +59,7 @@ function UploadForm(props: SendFileProps & { readonly onClose: () => void }) {
   const { companyId } = useMe()
   const [file, setFile] = useState<File | null>(null)
   const [words, setWords] = useState("")
-  /** The share that is sent; null while nothing is. */
+  /** Sent share of the file; null if no upload runs. */
   const [share, setShare] = useState<number | null>(null)
   const [error, setError] = useState<Error | null>(null)
   const fault = file === null ? null : fileFault(file, accept)
@@ -83,7 +83,7 @@ function UploadForm(props: SendFileProps & { readonly onClose: () => void }) {
       component="form"
       onSubmit={(event: SubmitEvent) => {
         event.preventDefault()
-        // What is asked in a dialog above this form is not sent by it.
+        // Ignores submits of forms in dialogs above this one.
         if (event.target !== event.currentTarget) return
         if (file !== null && fault === null) void act(file)
       }}
@@ -94,7 +94,7 @@ function UploadForm(props: SendFileProps & { readonly onClose: () => void }) {
         description={`${accept}, at most ${sizeText(MAX_UPLOAD_BYTES)}`}
         placeholder="Choose a file"
         {...{ accept, value: file, clearable: true, error: fault, disabled: share !== null }}
-        clearButtonProps={{ "aria-label": "Choose no file" }}
+        clearButtonProps={{ "aria-label": "Clear the file" }}
         onChange={setFile}
       />
       {asks === undefined ? null : (
@@ -127,24 +127,24 @@ function Command({ name, input }: { readonly name: string; readonly input: objec
   )
 }
 
-/** How far a file has come: sent, and then looked at. */
+/** Progress of an upload: sending, then processing on the server. */
 function UploadProgress({ share }: { readonly share: number }) {
   const percent = Math.round(100 * share)
-  const says = share < 1 ? `Sending: ${percent} %` : "Sent. The server looks through it ..."
+  const status = share < 1 ? `Sending: ${percent} %` : "Sent. The server checks the file ..."
   return (
     <Stack gap={4} role="status">
-      <Progress value={percent} animated={share >= 1} aria-label={says} />
+      <Progress value={percent} animated={share >= 1} aria-label={status} />
       <Text size="sm" c="dimmed">
-        {says}
+        {status}
       </Text>
     </Stack>
   )
 }
 
-/** Why a file cannot be sent; null where it can. */
+/** Why a file cannot be sent; null if it can. */
 function fileFault({ name, size }: File, accept: string): string | null {
-  if (!name.toLowerCase().endsWith(accept)) return `A file that ends in ${accept}`
+  if (!name.toLowerCase().endsWith(accept)) return `Must be a file that ends in ${accept}`
   if (size === 0) return "This file is empty"
   if (size <= MAX_UPLOAD_BYTES) return null
-  return `This file has ${sizeText(size)}; at most ${sizeText(MAX_UPLOAD_BYTES)} are taken`
+  return `This file has ${sizeText(size)}; the limit is ${sizeText(MAX_UPLOAD_BYTES)}`
 }

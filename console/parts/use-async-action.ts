@@ -1,16 +1,16 @@
 import { useState } from "react"
 
-/** Something that is done once at a time. */
+/** An action that runs once at a time. */
 export interface AsyncAction<Given extends readonly unknown[]> {
   readonly run: (...given: Given) => Promise<void>
   readonly isBusy: boolean
-  /** Why it could not be done the last time; null where it could. */
+  /** Error of the last run; null if it succeeded. */
   readonly error: Error | null
 }
 
-/** Does something once at a time, and keeps what went wrong. */
+/** Runs an action once at a time, and keeps its error. */
 export function useAsyncAction<Given extends readonly unknown[]>(
-  does: (...given: Given) => Promise<void>,
+  action: (...given: Given) => Promise<void>,
 ): AsyncAction<Given> {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<Error | null>(null)
@@ -18,7 +18,7 @@ export function useAsyncAction<Given extends readonly unknown[]>(
     setBusy(true)
     setError(null)
     try {
-      await does(...given)
+      await action(...given)
     } catch (thrown) {
       if (!(thrown instanceof Error)) throw thrown
       setError(thrown)

@@ -3,7 +3,7 @@ import { downloadFile } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { useAsyncAction } from "./use-async-action.ts"
 
-/** Saves the files of operations, and says while one comes and why one does not. */
+/** Downloads files of operations, with the state and the error of the download. */
 export function useDownload() {
   const { companyId } = useMe()
   const { run, isBusy, error } = useAsyncAction(

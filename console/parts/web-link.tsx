@@ -1,10 +1,10 @@
 import { Anchor } from "@mantine/core"
 import styles from "./parts.module.css"
 
-/** An address that somebody stored: a link where it is one of the web, else a text. */
+/** A stored address: a link if it is a web address, else a text. */
 export function WebLink({ address }: { readonly address: string | null }) {
   if (address === null) return <>–</>
-  if (!isOfWeb(address)) return <span className={styles.long}>{address}</span>
+  if (!isWebAddress(address)) return <span className={styles.long}>{address}</span>
   return (
     <Anchor
       className={styles.long}
@@ -18,6 +18,6 @@ export function WebLink({ address }: { readonly address: string | null }) {
   )
 }
 
-function isOfWeb(address: string): boolean {
+function isWebAddress(address: string): boolean {
   return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)
 }

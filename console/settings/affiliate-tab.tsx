@@ -18,12 +18,12 @@ import { Time } from "../parts/time.tsx"
 
 const MICROS = 1_000_000
 
-/** An amount of dollars as it is shown. */
+/** An amount of dollars. */
 const Dollars = ({ of }: { readonly of: number }) => (
   <Money micros={Math.round(of * MICROS)} decimals={2} />
 )
 
-/** What the company earns by those it brings. */
+/** The company's affiliate earnings and referrals. */
 export function AffiliateTab() {
   const { companyId } = useMe()
   const api = useApi()
@@ -48,11 +48,11 @@ function Join({ minimum }: { readonly minimum: number }) {
   const commandFor = useShellCommand()
   return (
     <EmptyState
-      title="The company does not take part"
+      title="The company is not an affiliate"
       description={
         <>
-          Whoever signs up by the company's link counts as brought by it, and it earns by them. Paid
-          out is from <Dollars of={minimum} /> on.
+          Companies that sign up with the company's link are its referrals, and it earns a share.
+          Payouts start at <Dollars of={minimum} />.
         </>
       }
       command={commandFor("affiliate join")}
@@ -62,8 +62,8 @@ function Join({ minimum }: { readonly minimum: number }) {
         input={{}}
         label="Join"
         variant="filled"
-        description="The company gets a link of its own. Nothing is paid for taking part."
-        successMessage="The company takes part."
+        description="The company gets its own link. Joining is free."
+        successMessage="The company joined."
       />
     </EmptyState>
   )
@@ -75,7 +75,7 @@ function AffiliateSummary({ affiliate }: { readonly affiliate: Schema<"Affiliate
     <>
       <Section
         title="The company's link"
-        description="Whoever signs up by it was brought by this company."
+        description="Companies that sign up with it are this company's referrals."
         actions={<CopyCommandButton what="curl" command={curlOf("/api/v1/affiliate")} />}
       >
         <Group gap="xs">
@@ -86,27 +86,27 @@ function AffiliateSummary({ affiliate }: { readonly affiliate: Schema<"Affiliate
         </Group>
       </Section>
       <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="xl">
-        <KeyFigure label="On hold" description="May still be taken back">
+        <KeyFigure label="On hold" description="Can still be reversed">
           <Dollars of={earnings.onHold} />
         </KeyFigure>
-        <KeyFigure label="Ready" description="Paid out next">
+        <KeyFigure label="Ready" description="In the next payout">
           <Dollars of={earnings.readyToSend} />
         </KeyFigure>
-        <KeyFigure label="Sent" description="Handed to the payment provider">
+        <KeyFigure label="Sent" description="Sent to the payment provider">
           <Dollars of={earnings.sentToProvider} />
         </KeyFigure>
       </SimpleGrid>
       <DetailList
         items={[
-          ["The link was followed", countText(clicks, "time")],
-          ["Account to pay to", payouts.setUp ? (payouts.connectType ?? "Set up") : "Not set up"],
+          ["Clicks on the link", countText(clicks, "time")],
+          ["Payout account", payouts.setUp ? (payouts.connectType ?? "Set up") : "Not set up"],
           ["Next payout", <Time key="next" at={payouts.next} />],
-          ["The least that is paid out", <Dollars key="least" of={payouts.minimum} />],
+          ["Minimum payout", <Dollars key="least" of={payouts.minimum} />],
         ]}
       />
-      <Section title="Who was brought">
+      <Section title="Referrals">
         <DataTable
-          label="Companies that were brought"
+          label="Referred companies"
           rows={referrals}
           rowKey={({ company, signedUp }) => `${company} ${signedUp}`}
           columns={[
@@ -128,8 +128,8 @@ function AffiliateSummary({ affiliate }: { readonly affiliate: Schema<"Affiliate
           ]}
           empty={
             <EmptyState
-              title="Nobody yet"
-              description="Companies that signed up by the link stand here, with what each has earned this one."
+              title="No referrals yet"
+              description="Companies that sign up with the link appear here, with the earnings from each."
             />
           }
         />

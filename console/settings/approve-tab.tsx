@@ -12,14 +12,14 @@ interface Approved {
   readonly version: string
 }
 
-/** Connects an app that shows a code, after saying what it is given. */
+/** Connects an app by its code, after showing the permissions it gets. */
 export function ApproveTab() {
   const [{ code }] = useFilters()
   const [approved, setApproved] = useState<Approved | null>(null)
   return (
     <Section
       title="Approve an app"
-      description="An app that is not connected yet shows a code. Who approves it, connects it to this company."
+      description="A new app shows a code. Approve it to connect the app to this company."
     >
       <Stack maw={560} align="flex-start">
         {approved === null ? null : (
@@ -40,13 +40,11 @@ export function ApproveTab() {
 function GrantedPermissions() {
   return (
     <>
-      <Text size="sm">
-        The app gets a key of yours that may do these four things and nothing else:
-      </Text>
+      <Text size="sm">The app gets one of your keys with these four permissions only:</Text>
       <List size="sm" spacing={4}>
-        {APP_PERMISSIONS.map(([operation, says]) => (
+        {APP_PERMISSIONS.map(([operation, description]) => (
           <List.Item key={operation}>
-            {says} <Code>{operation}</Code>
+            {description} <Code>{operation}</Code>
           </List.Item>
         ))}
       </List>
@@ -55,7 +53,7 @@ function GrantedPermissions() {
 }
 
 interface ApproveProps {
-  /** The code that the address has, where a link led here. */
+  /** Code from the address, if a link led here. */
   readonly code: string
   readonly onApproved: (approved: Approved) => void
 }
@@ -68,12 +66,12 @@ function ApproveButton({ code: found, onApproved }: ApproveProps) {
       label="Enter the code"
       title="Approve an app"
       variant="filled"
-      // An owner approves for themselves: that is all that is asked here.
+      // An owner approves for themselves.
       isOwn
       description={
         <>
-          Look that the code is the one that <b>your</b> app shows: whoever shows it gets the key.
-          It may see the company's name, plan and balance, and say how it runs.
+          Check that the code is the one that <b>your</b> app shows: the app with this code gets the
+          key. It can read the company's name, plan and balance, and report its status.
         </>
       }
       initialValues={{ code: found }}
@@ -81,7 +79,7 @@ function ApproveButton({ code: found, onApproved }: ApproveProps) {
         code: (code) =>
           /^[A-Z2-9]{16}$/.test(code.toUpperCase().replaceAll(/[\s-]/g, ""))
             ? null
-            : "16 letters and digits, such as ABCD-EFGH-JKMN-PQRS",
+            : "Must be 16 letters and digits, such as ABCD-EFGH-JKMN-PQRS",
       }}
       inputOf={({ code }) => ({ code: code.trim(), person: personId })}
       fields={(form) => (

@@ -13,7 +13,7 @@ import { useShellCommand } from "../parts/shell-command.ts"
 import { StatusBadge } from "../parts/status-badge.tsx"
 import { Time } from "../parts/time.tsx"
 
-/** The installed apps, and how their updates stand. */
+/** The installed apps and their updates. */
 export function AppsTab() {
   const list = useOperationQuery<AppList>("app-list")
   return <QueryView query={list}>{(found) => <Apps {...found} />}</QueryView>
@@ -53,7 +53,7 @@ function Apps({ apps, updates }: AppList) {
       empty={
         <EmptyState
           title="No app has checked in yet"
-          description="An app shows a code when it is installed. Once an owner approves it, it checks in once a day and stands here."
+          description="An app shows a code when it is installed. After an owner approves it, it checks in daily and appears here."
           command={commandFor("connect approve CODE", `--person ${personId}`)}
         />
       }

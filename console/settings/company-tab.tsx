@@ -10,7 +10,7 @@ import { TextLink } from "../parts/link.tsx"
 import { QueryView } from "../parts/query-view.tsx"
 import { Section } from "../parts/page-layout.tsx"
 
-/** The company's name, id, plan, and from where its apps are updated. */
+/** The company's name, id, plan and release channel. */
 export function CompanyTab() {
   const { companyId } = useMe()
   const api = useApi()
@@ -32,18 +32,18 @@ export function CompanyTab() {
                   {planText(plan)}
                 </TextLink>,
               ],
-              ["Paid", paysText(billing)],
+              ["Pays", paysText(billing)],
             ]}
           />
           <Section
             title="Release channel"
-            description="Where the company's apps look for updates."
+            description="The channel from which the company's apps get updates."
             actions={<ChangeChannel channel={channel} />}
           >
             <DetailList
               items={[
                 ["Channel", channel],
-                ["Newest release in it", latest ?? "None was published in it yet"],
+                ["Newest release in it", latest ?? "No releases yet"],
               ]}
             />
           </Section>
@@ -58,19 +58,19 @@ function ChangeChannel({ channel }: { readonly channel: string }) {
     <OperationFormButton<{ channel: string }, unknown>
       operation="company-change"
       label="Change the channel"
-      description="Apps look into the new channel from their next check on. None goes back to an older version by it."
+      description="Apps use the new channel from their next check. No app returns to an older version."
       initialValues={{ channel }}
       validators={{
         channel: (name) =>
           /^[a-z][a-z0-9-]{0,29}$/.test(name.trim())
             ? null
-            : "1 to 30 small letters, digits and dashes, such as stable",
+            : "Must be 1 to 30 lowercase letters, digits and dashes, such as stable",
       }}
       inputOf={(values) => ({ channel: values.channel.trim() })}
       fields={(form) => (
         <TextInput
           label="Channel"
-          description="stable, unless whoever publishes the releases named another one"
+          description="Use stable, unless the publisher of the releases names another channel"
           data-autofocus
           {...form.getInputProps("channel")}
         />

@@ -7,7 +7,7 @@ import { ErrorAlert } from "../parts/error-alert.tsx"
 import { Section } from "../parts/page-layout.tsx"
 import { useDownload } from "../parts/use-download.ts"
 
-/** Taking the company's data, and deleting it all. */
+/** Exports and deletes the company's data. */
 export function DataTab() {
   return (
     <>
@@ -25,7 +25,7 @@ function Export() {
   return (
     <Section
       title="Export"
-      description="All that is kept of the company in one file: every fact in its order, names and texts in the clear, and each mail that was sent. It holds personal data: keep it where nobody else reads it."
+      description="All data of the company in one file: every fact in order, names and texts in clear text, and every mail sent. It contains personal data: store it safely."
     >
       <Stack align="flex-start">
         <Group gap="xs">
@@ -50,14 +50,14 @@ function Delete() {
   return (
     <Section
       title="Delete the company"
-      description="Its data is erased after 14 days: until then an owner can undo it here."
+      description="The data is erased after 14 days. Until then an owner can restore the company here."
     >
       <ActionButton
         operation="company-delete"
         input={{ company: name }}
         label="Delete the company"
         warning="It can be undone for 14 days"
-        description="Its keys stop at once, and nobody spends anything any more. After 14 days its data is erased, which nothing brings back."
+        description="All keys stop working immediately, and spending ends. After 14 days the data is erased for good."
         successMessage="The company was deleted."
         isDangerous
         onDone={() => void queryClient.invalidateQueries({ queryKey: ["session"] })}

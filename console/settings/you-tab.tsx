@@ -11,7 +11,7 @@ import { signOutOrNotify } from "../parts/sign-out.ts"
 import { Section } from "../parts/page-layout.tsx"
 import { roleText } from "../parts/role-choice.tsx"
 
-/** The reader: their name, what they may, and signing out. */
+/** The reader's name and permissions, and signing out. */
 export function YouTab() {
   const { personId, name, email, role, permissions } = useMe()
   return (
@@ -35,9 +35,12 @@ export function YouTab() {
           ]}
         />
       </Section>
-      <Section title="What you may" description="Changed by those with the permission Team.">
+      <Section
+        title="Your permissions"
+        description="People with the permission Team can change them."
+      >
         <DataTable
-          label="What you may"
+          label="Your permissions"
           rows={permissions}
           rowKey={(permission) => permission}
           columns={[
@@ -46,8 +49,8 @@ export function YouTab() {
           ]}
           empty={
             <EmptyState
-              title="No permission yet"
-              description="You see your own keys and what they spend. Whoever has the permission Team can give you more."
+              title="No permissions yet"
+              description="You see your own keys and their spending. Ask a person with the permission Team for more."
             />
           }
         />
@@ -63,9 +66,9 @@ function ChangeName() {
       operation="person-change"
       isOwn
       label="Change your name"
-      description="It is what the others of this company see."
+      description="Other people of this company see this name."
       initialValues={{ name: name ?? "" }}
-      validators={{ name: (text) => (text.trim() === "" ? "A name" : null) }}
+      validators={{ name: (text) => (text.trim() === "" ? "Enter a name" : null) }}
       inputOf={(values) => ({ personId, name: values.name.trim() })}
       fields={(form) => (
         <TextInput

@@ -4,7 +4,7 @@ import { useMe, useSession } from "../api/session.ts"
 import { ContrastIcon } from "../parts/icons.tsx"
 import { signOutOrNotify } from "../parts/sign-out.ts"
 
-/** Who is signed in, their other companies, light or dark, and signing out. */
+/** The menu of the reader: other companies, color scheme and signing out. */
 export function AccountMenu() {
   const { name, email, role, companyId } = useMe()
   const { data: companies } = useSession()
@@ -42,13 +42,13 @@ export function AccountMenu() {
 function ColorSchemeButton() {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const next = { auto: "light", light: "dark", dark: "auto" } as const
-  const words = { auto: "as the system has it", light: "light", dark: "dark" } as const
+  const words = { auto: "system setting", light: "light", dark: "dark" } as const
   return (
     <ActionIcon
       variant="subtle"
       color="gray"
-      aria-label={`Colours: ${words[colorScheme]}. Change to ${words[next[colorScheme]]}`}
-      title={`Colours: ${words[colorScheme]}`}
+      aria-label={`Colors: ${words[colorScheme]}. Change to ${words[next[colorScheme]]}`}
+      title={`Colors: ${words[colorScheme]}`}
       onClick={() => setColorScheme(next[colorScheme])}
     >
       <ContrastIcon />

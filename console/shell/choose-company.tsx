@@ -10,14 +10,14 @@ type LinkToCompany = (companyId: string) => {
   readonly search: Readonly<Record<string, string>>
 }
 
-/** Where a company is opened: at its overview, or where the app is approved whose code the address has. */
+/** Target page in a company: its overview, or the approval of the app whose code the address has. */
 function linkToCompany(connect: string | undefined): LinkToCompany {
   if (!CONNECT_CODE.test(connect ?? "")) return (companyId) => ({ to: `/${companyId}`, search: {} })
   const search = { tab: "approve", code: connect ?? "" }
   return (companyId) => ({ to: `/${companyId}/settings`, search })
 }
 
-/** Which company: chosen where somebody is of several. */
+/** Asks people of several companies to choose one. */
 export function ChooseCompany() {
   const { data: companies } = useSession()
   const [{ connect }] = useFilters()

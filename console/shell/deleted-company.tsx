@@ -8,7 +8,7 @@ import { signOutOrNotify } from "../parts/sign-out.ts"
 import { Time } from "../parts/time.tsx"
 import { useAsyncAction } from "../parts/use-async-action.ts"
 
-/** A company that was deleted: an owner can undo that for a time, and nobody is kept here. */
+/** The page of a deleted company: an owner can restore it until its erasure. */
 export function DeletedCompany() {
   const { company, companyId, deleteDataAfter, role } = useMe()
   const { run, isBusy, error } = useAsyncAction(async () => {
@@ -35,7 +35,7 @@ export function DeletedCompany() {
   )
 }
 
-/** The reader's other companies, and signing out. */
+/** Links to the reader's other companies, and signing out. */
 function OtherCompanies() {
   const { companyId, email } = useMe()
   const { data: companies } = useSession()

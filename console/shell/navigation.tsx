@@ -5,7 +5,7 @@ import { usePagePath } from "../parts/link.tsx"
 import { visiblePages } from "../pages.ts"
 import type { PageEntry } from "../pages.ts"
 
-/** The pages that this person may see. */
+/** Links to the pages that this person may see. */
 export function Navigation({ onGo }: { readonly onGo: () => void }) {
   const me = useMe()
   const groups = Map.groupBy(visiblePages(me), ({ group }) => group)
@@ -26,7 +26,7 @@ export function Navigation({ onGo }: { readonly onGo: () => void }) {
 }
 
 function Entry({ page, onGo }: { readonly page: PageEntry; readonly onGo: () => void }) {
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   return (
     <NavLink
       label={page.title}
@@ -35,7 +35,7 @@ function Entry({ page, onGo }: { readonly page: PageEntry; readonly onGo: () => 
       renderRoot={(props) => (
         <Link
           {...props}
-          to={placeOf(page.path)}
+          to={pathOf(page.path)}
           activeOptions={{ exact: page.path === "", includeSearch: false }}
           activeProps={{ "data-active": true, "aria-current": "page" }}
           onClick={onGo}

@@ -1,15 +1,15 @@
 import { Anchor, Stack, Text, Title } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 
-/** No page is at this address. */
+/** The page for an unknown address. */
 export function NotFound() {
   return (
     <Stack p="md" gap="xs">
-      <Title order={1}>There is no such page</Title>
+      <Title order={1}>Page not found</Title>
       <Text size="sm">
-        The address may be cut short, or of something that is gone.{" "}
+        The address may be incomplete, or the page was removed.{" "}
         <Anchor inherit underline="always" renderRoot={(props) => <Link {...props} to="/" />}>
-          To the overview
+          Go to the overview
         </Anchor>
       </Text>
     </Stack>

@@ -9,17 +9,17 @@ import { useMe } from "../api/session.ts"
 import { usePagePath } from "../parts/link.tsx"
 import { visiblePages } from "../pages.ts"
 
-/** Opens it, as its keys do. */
+/** Opens the palette, as its keyboard shortcuts do. */
 export const openPalette = spotlight.open
 
-/** Goes anywhere: a page, a key, a person, a charge or a request by its id. */
+/** The command palette: opens a page, a key, a person, or a charge or request by its id. */
 export default function CommandPalette() {
   const me = useMe()
-  const placeOf = usePagePath()
+  const pathOf = usePagePath()
   const navigate = useNavigate()
   const [query, setQuery] = useState("")
   const [isOpened, setOpened] = useState(false)
-  // From a field too, where `/` is a letter like others.
+  // The shortcut also works in a text field, where `/` is a letter.
   useHotkeys([["mod+K", openPalette]], [])
   const keys = useOperationQuery<KeyList>("key-list", {}, isOpened).data?.keys ?? []
   const seesPeople = useCanRun("person-list")
@@ -28,7 +28,7 @@ export default function CommandPalette() {
   const go =
     (to: string, search: Record<string, string> = {}) =>
     () =>
-      void navigate({ to: placeOf(to), search })
+      void navigate({ to: pathOf(to), search })
   const pages: SpotlightActionData[] = visiblePages(me).map(({ path, title }) => ({
     id: `page-${path}`,
     label: title,
@@ -49,7 +49,7 @@ export default function CommandPalette() {
   }))
   const named = query.trim()
   const ofId = { id: "by-id", description: "By its id" }
-  // Whoever charges chooses a charge's id: anything without a space that is no plain word.
+  // The caller chooses charge ids, so any text without a space that is not a plain word may be one.
   const byId = !/^(?=.*[\d_-])[\w.:-]{4,}$/.test(named)
     ? []
     : named.startsWith("req_")
@@ -68,11 +68,11 @@ export default function CommandPalette() {
       onQueryChange={setQuery}
       onSpotlightOpen={() => setOpened(true)}
       shortcut="/"
-      nothingFound="Nothing goes by this name. Ids are taken whole."
+      nothingFound="No matches. Enter ids completely."
       highlightQuery
       limit={12}
       searchProps={{
-        placeholder: "A page, key, person, charge or request id",
+        placeholder: "Page, key, person, charge or request id",
         "aria-label": "Go to",
       }}
     />

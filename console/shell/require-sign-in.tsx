@@ -7,7 +7,7 @@ import { clearSession, useSession } from "../api/session.ts"
 import { ErrorAlert } from "../parts/error-alert.tsx"
 import { SignInView } from "./sign-in.tsx"
 
-/** All pages: for who is signed in; everybody else signs in first, and stays at the same address. */
+/** Shows pages to signed-in people; others sign in first, and stay at the same address. */
 export function RequireSignIn() {
   const session = useSession()
   useEffect(

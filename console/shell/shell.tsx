@@ -15,7 +15,7 @@ import { NotFound } from "./not-found.tsx"
 
 const Palette = lazy(() => import("./palette.tsx"))
 
-/** Somebody who looks is there: said so often, ms. */
+/** Interval of the online status, ms. */
 const HEARTBEAT_MS = 60_000
 
 /** The frame of a company's pages. */
@@ -34,7 +34,7 @@ export function CompanyShell() {
 function Frame() {
   const [isOpen, { toggle, close }] = useDisclosure(false)
   const { company, companyId } = useMe()
-  // What a page offers is what this person may: that is known first.
+  // Pages depend on this person's permissions, so these are loaded first.
   const operations = useOperations()
   const itemNames = useItemNames()
   useOnlineHeartbeat(companyId)
@@ -103,11 +103,11 @@ function Search() {
 
 const isMac = (): boolean => navigator.userAgent.includes("Mac")
 
-/** Says that somebody looks, while the page is seen. */
+/** Reports the reader as online while the page is visible. */
 function useOnlineHeartbeat(companyId: string): void {
   useEffect(() => {
     const beat = () => {
-      // Nobody is told where it fails: the next beat says the same.
+      // A failed report is ignored: the next one follows soon.
       if (document.visibilityState === "visible") {
         void callConsole("POST", `/${companyId}/presence`).catch(() => undefined)
       }

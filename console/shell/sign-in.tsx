@@ -5,7 +5,7 @@ import { RequestError } from "../api/request-error.ts"
 import { ErrorAlert } from "../parts/error-alert.tsx"
 import { useAsyncAction } from "../parts/use-async-action.ts"
 
-/** Signing in: an email address, then the code that was mailed there. */
+/** Sign-in with an email address and a mailed code. */
 export function SignInView() {
   const [email, setEmail] = useState("")
   const [minutes, setMinutes] = useState<number | null>(null)
@@ -61,10 +61,10 @@ function AskEmail({ email, onEmail, onAsked }: AskEmailProps) {
       />
       {error === null ? null : <ErrorAlert error={error} />}
       <Button type="submit" loading={isBusy} disabled={!/^[^\s@]+@[^\s@]+$/.test(email.trim())}>
-        Mail me a code
+        Email me a code
       </Button>
       <Text size="sm" c="dimmed">
-        Whoever was invited signs in with the invited address.
+        If you were invited, sign in with the invited address.
       </Text>
     </Stack>
   )
@@ -90,8 +90,8 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
     >
       <Title order={1}>Enter the code</Title>
       <Text size="sm">
-        If <b>{email}</b> is known here, a code of six digits was mailed there. It is good for{" "}
-        {minutes} minutes, in this browser.
+        If <b>{email}</b> has an account here, we sent a six-digit code to it. The code works for{" "}
+        {minutes} minutes, only in this browser.
       </Text>
       <PinInput
         length={6}
@@ -103,8 +103,8 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
         onChange={setCode}
       />
       <TextInput
-        label="What you are called (for a new invitation)"
-        description="May stay empty. Whoever is known here keeps their name."
+        label="Your name (for a new invitation)"
+        description="Optional. Existing accounts keep their name."
         autoComplete="name"
         maxLength={200}
         value={name}
@@ -115,14 +115,14 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
         Sign in
       </Button>
       <Anchor component="button" type="button" size="sm" onClick={onBack}>
-        Another address, or another code
+        Use another address or get another code
       </Anchor>
     </Stack>
   )
 }
 
-/** The server says of no code why it is none: that is nobody's to know. */
+/** Advice for a wrong code; the server does not reveal what is wrong with it. */
 function codeAdvice(error: Error) {
   const isWrong = error instanceof RequestError && error.code === "not_allowed"
-  return isWrong ? { advice: "Type the code of the newest mail, or have another one mailed." } : {}
+  return isWrong ? { advice: "Enter the code of the newest mail, or get another code." } : {}
 }
