@@ -11,13 +11,13 @@ import { queryClient } from "./api/query-client.ts"
 import { router } from "./router.tsx"
 import { textColorVariables, theme } from "./theme.ts"
 
-/** The nonce of this page, by which styles that are written at run time are let through. */
+/** The page's nonce, which allows styles that are written at run time. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ""
-// What keeps the page behind a dialog from scrolling looks for it there.
+// The scroll lock behind dialogs reads the nonce from this variable.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 const root = document.getElementById("root")
-if (root === null) throw new Error("the page has no place for the console")
+if (root === null) throw new Error("the page has no element #root")
 createRoot(root).render(
   <StrictMode>
     <MantineProvider

@@ -26,7 +26,7 @@ const pages = PAGES.map(({ path, load }) =>
   createRoute({
     getParentRoute: () => company,
     path: path === "" ? "/" : path,
-    // Filters are texts, as they stand in the address.
+    // Filters are texts, as in the address.
     validateSearch: (search: Record<string, unknown>) => search as Record<string, string>,
     component: lazyRouteComponent(load),
     errorComponent: ({ error }) => (
@@ -36,12 +36,12 @@ const pages = PAGES.map(({ path, load }) =>
   }),
 )
 
-/** Which page an address is. */
+/** Routes addresses to pages. */
 export const router = createRouter({
   routeTree: root.addChildren([home, company.addChildren(pages)]),
   basepath: "/console",
   defaultPreload: "intent",
-  // Filters stand in the address as they were typed: what is a number stays a text.
+  // Filters stay texts: a number in the address is not converted.
   parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
   stringifySearch: (search) => {
     const text = new URLSearchParams(search as Record<string, string>).toString()

@@ -1,7 +1,7 @@
 import type { CSSVariablesResolver } from "@mantine/core"
 import { createTheme } from "@mantine/core"
 
-/** How everything looks: one accent, the reader's own typeface, small corners. */
+/** The theme: one accent color, the reader's typeface, small corners. */
 export const theme = createTheme({
   primaryColor: "indigo",
   primaryShade: { light: 7, dark: 8 },
@@ -11,7 +11,7 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace',
   defaultRadius: "sm",
   cursorType: "pointer",
-  // Whoever asked their system for less motion gets none.
+  // Follows the system's setting for reduced motion.
   respectReducedMotion: true,
   headings: {
     fontWeight: "600",
@@ -26,7 +26,7 @@ export const theme = createTheme({
   },
 })
 
-/** Quiet and coloured text is still read easily: Mantine's own is too light on white. */
+/** Text colors with more contrast than Mantine's. */
 export const textColorVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
@@ -35,7 +35,7 @@ export const textColorVariables: CSSVariablesResolver = () => ({
     "--mantine-color-anchor": "var(--mantine-color-indigo-8)",
     "--mantine-color-error": "#c0262d",
     "--mantine-color-default-border": "#e3e6ea",
-    // Words on a tint of their own colour, also where the pointer is on it.
+    // Text on a tint of its own color, also with the pointer on it.
     "--mantine-color-indigo-light-color": "#2c3f9e",
     "--mantine-color-blue-light-color": "#17508f",
     "--mantine-color-green-light-color": "#1b5e2a",
@@ -50,7 +50,7 @@ export const textColorVariables: CSSVariablesResolver = () => ({
     "--mantine-color-error": "#ff8b8b",
     "--mantine-color-body": "#16181c",
     "--mantine-color-default-border": "#2c3036",
-    // Mantine's own are nearly white: what removes would look like what changes.
+    // Mantine's colors are nearly white: destructive actions would look like others.
     "--mantine-color-indigo-light-color": "var(--mantine-color-indigo-2)",
     "--mantine-color-red-light-color": "var(--mantine-color-red-3)",
   },

@@ -39,12 +39,12 @@ const FILES = buildZip([
 describe("code", { timeout: WITHIN_MS }, () => {
   it("is taken as a zip once what looks like a secret is let through", async () => {
     await go(ownerPage, "Code")
-    await ownerPage.getByText("There is no repository yet").waitFor()
+    await ownerPage.getByText("No repository yet").waitFor()
     await ownerPage.getByRole("button", { name: "Create the repository" }).click()
     const asks = ownerPage.getByRole("dialog")
     await asks.getByRole("button", { name: "Create the repository" }).click()
     await ownerPage.getByText("The repository is empty").waitFor()
-    expect(await ownerPage.getByRole("region", { name: "By git" }).innerText()).toContain(
+    expect(await ownerPage.getByRole("region", { name: "With git" }).innerText()).toContain(
       "git clone",
     )
 
@@ -54,26 +54,26 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await expect.poll(said).toMatch(/^This file cannot be used: it is not a zip file/)
     expect(await said()).toContain("Choose another file.")
     await upload("app.zip", FILES)
-    const refused = form.getByRole("group", { name: "A refused push" })
+    const refused = form.getByRole("group", { name: "Refused push" })
     await refused.waitFor({ timeout: WITHIN_MS })
     expect(await refused.innerText()).toMatch(/notes\.txt, line 1: .*AKIA\*{4}/)
 
-    await refused.getByRole("button", { name: "Let it through" }).click()
-    const letting = ownerPage.getByRole("dialog", { name: "Let it through" })
+    await refused.getByRole("button", { name: "Allow" }).click()
+    const letting = ownerPage.getByRole("dialog", { name: "Allow" })
     await letting.getByLabel("Reason").fill("an example")
-    await letting.getByRole("button", { name: "Let it through" }).click()
+    await letting.getByRole("button", { name: "Allow" }).click()
     await letting.waitFor({ state: "detached" })
     await form.getByRole("button", { name: "Upload a zip" }).click()
-    await ownerPage.getByText("The files were taken in.").waitFor({ timeout: WITHIN_MS })
+    await ownerPage.getByText("The files were committed.").waitFor({ timeout: WITHIN_MS })
     await ownerPage.getByRole("cell", { name: "main (default)" }).waitFor()
   })
 
   it("lists pushes, and says of a refused one why", async () => {
     await ownerPage.getByRole("link", { name: "Pushes", exact: true }).click()
-    await ownerPage.getByRole("cell", { name: "Landed" }).waitFor()
+    await ownerPage.getByRole("cell", { name: "Completed" }).waitFor()
     const row = ownerPage.getByRole("row").filter({ hasText: "Refused" })
     await row.getByRole("link").click()
-    await ownerPage.getByRole("heading", { name: "Why it was refused" }).waitFor()
+    await ownerPage.getByRole("heading", { name: "Reason of the refusal" }).waitFor()
     await expect.poll(() => ownerPage.getByText("notes.txt, line 1").count()).toBe(1)
   })
 
@@ -83,12 +83,12 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await page.getByRole("link", { name: "Pushes", exact: true }).click()
     await page.getByRole("row").filter({ hasText: "Refused" }).getByRole("link").click()
     await page.getByText("notes.txt, line 1").waitFor()
-    expect(await page.getByRole("button", { name: "Let it through" }).count()).toBe(0)
+    expect(await page.getByRole("button", { name: "Allow" }).count()).toBe(0)
     await go(page, "Code")
     await page.getByRole("link", { name: "Repository", exact: true }).waitFor()
-    expect(await page.getByRole("link", { name: "Take out", exact: true }).count()).toBe(0)
+    expect(await page.getByRole("link", { name: "Remove content", exact: true }).count()).toBe(0)
     await go(page, "Boxes")
-    await page.getByText("You have no box").waitFor()
+    await page.getByText("You have no boxes").waitFor()
     const theirs = await openSignedInPage(opened, await addConsolePerson(opened, "Uma", "user"))
     expect(await theirs.getByRole("link", { name: "Code", exact: true }).count()).toBe(0)
     expect(await theirs.getByRole("link", { name: "Boxes", exact: true }).count()).toBe(0)
@@ -98,7 +98,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
 describe("what is published", { timeout: WITHIN_MS }, () => {
   it("is listed with who and what it cost, and has its log", async () => {
     await go(ownerPage, "Previews")
-    await ownerPage.getByText("Nothing was published yet").waitFor()
+    await ownerPage.getByText("No publishes yet").waitFor()
     const { refs } = await opened.world.operate("repository show", { company })
     const ask = await ownerCallerOf(opened)
     const queued = await ask("POST", "/publish/preview", { commit: refs[0].id })
@@ -140,10 +140,10 @@ describe("a box", { timeout: WITHIN_MS }, () => {
     expect(await stop.isDisabled()).toBe(true)
     await asks.getByLabel(/type fix the tests/).fill("fix the tests")
     await stop.click()
-    await ownerPage.getByText("Somebody stopped it").waitFor()
+    await ownerPage.getByText("Stopped by a person").waitFor()
     await go(ownerPage, "Boxes")
     await ownerPage.getByRole("cell", { name: "Stopped" }).waitFor()
     await ownerPage.goto(`${ownerPage.url()}?status=running`)
-    await ownerPage.getByText("No box stands so").waitFor()
+    await ownerPage.getByText("No matching boxes").waitFor()
   })
 })

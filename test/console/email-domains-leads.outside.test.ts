@@ -25,11 +25,11 @@ const said = (text: RegExp | string) => page.getByText(text).first().waitFor()
 describe("the pages of email, domains and leads", () => {
   it("say what would be there where nothing is yet", async () => {
     for (const [place, title] of [
-      ["email", "No mails here"],
-      ["email?tab=suppressed", "You may write to everybody"],
+      ["email", "No mails"],
+      ["email?tab=suppressed", "No suppressed addresses"],
       ["email?tab=senders", "No sending domains yet"],
       ["domains", "No domains yet"],
-      ["leads", "No leads here"],
+      ["leads", "No leads"],
       ["leads?tab=forms", "No forms yet"],
     ] as const) {
       await open(place)
@@ -42,7 +42,7 @@ describe("the pages of email, domains and leads", () => {
     await open("domains")
     await press("Connect a domain")
     await dialog().getByLabel("Domain").fill("https://other.example")
-    await dialog().getByText("A domain, such as acme.com").waitFor()
+    await dialog().getByText("Must be a domain, such as acme.com").waitFor()
     await dialog().getByLabel("Domain").fill("other.example")
     await does("Connect")
     await page.getByRole("heading", { level: 1, name: "other.example" }).waitFor()
@@ -104,7 +104,7 @@ describe("the pages of email, domains and leads", () => {
 
   it("look up an address", async () => {
     await open("leads?tab=addresses")
-    await page.getByLabel("What is known of it").fill("12 map")
+    await page.getByLabel("Part of the address").fill("12 map")
     await press("Suggest")
     await page
       .getByRole("button", { name: /^Look up / })
@@ -126,9 +126,9 @@ describe("the pages of email, domains and leads", () => {
     await expect.poll(() => page.getByRole("row").count()).toBe(2)
     await open("email?tab=senders")
     await said("Verified")
-    await press("Offer to unsubscribe")
+    await press("Unsubscribe button")
     await does("Save")
-    await said("It holds from the next mail on.")
+    await said("Applies from the next mail.")
     await open("email")
     await press("Send a test mail")
     await does("Send")

@@ -31,7 +31,7 @@ async function makeKey(page: Page, name: string): Promise<string> {
   await form.getByLabel("All of Phone").check()
   await form.getByRole("button", { name: "Create key" }).click()
   const key = await page.locator("[data-secret]").innerText()
-  await page.getByRole("button", { name: "I have kept it" }).click()
+  await page.getByRole("button", { name: "I saved it" }).click()
   return key
 }
 
@@ -70,16 +70,16 @@ describe("the console", () => {
     await page.getByRole("link", { name: "Limits" }).click()
     await page.getByRole("button", { name: "Set a limit" }).click()
     const form = page.getByRole("dialog")
-    await form.getByRole("combobox", { name: "Whose" }).click()
+    await form.getByRole("combobox", { name: "Holder" }).click()
     await page.getByRole("option", { name: "Key shop" }).click()
     await form.getByLabel("Dollars").fill("0.01")
     await form.getByRole("button", { name: "Save" }).click()
     await expect.poll(() => page.getByRole("cell", { name: "Key shop" }).count()).toBe(1)
     expect(await sendText(key)).toBe(429)
     await page.getByRole("link", { name: "Refusals" }).click()
-    const refused = page.getByRole("group", { name: "A refused charge" }).first()
+    const refused = page.getByRole("group", { name: "Refused charge" }).first()
     await expect.poll(() => refused.innerText()).toMatch(/Key shop: all spending a month/)
-    expect(await refused.innerText()).toMatch(/\$0\.00\d* would have fitted/)
+    expect(await refused.innerText()).toMatch(/\$0\.00\d* would have fit/)
   })
 
   it("loads little script before its first page", async () => {

@@ -130,7 +130,7 @@ describe("without a mouse", () => {
     await page.keyboard.press("Enter")
     await page.locator("[data-secret]").waitFor()
     expect(await page.locator("[data-secret]").innerText()).toMatch(/^cpk_/)
-    await tabTo(page, /^I have kept it$/)
+    await tabTo(page, /^I saved it$/)
     await page.keyboard.press("Enter")
     await expect.poll(() => page.getByRole("link", { name: "by keys" }).count()).toBe(1)
   })

@@ -56,7 +56,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(before).toMatch(/^[0-9a-f]{64}$/)
     const data = event.getByRole("region", { name: "Data", exact: true })
     expect(await data.innerText()).not.toContain(email)
-    await event.getByRole("switch", { name: "Open personal fields" }).click()
+    await event.getByRole("switch", { name: "Show personal fields" }).click()
     await expect.poll(() => data.innerText(), { timeout: WITHIN_MS }).toContain(email)
     // The one before is the one that it says it is.
     await ownerPage.goto(ownerPage.url().replace(/event=\d+/, "event=0"))
@@ -70,7 +70,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await ownerPage.getByRole("link", { name: "Ledger", exact: true }).first().click()
     await ownerPage.getByRole("combobox", { name: "Type of event" }).click()
     await ownerPage.getByRole("option", { name: "KeyDeleted" }).click()
-    await ownerPage.getByText("No stream has such an event").waitFor()
+    await ownerPage.getByText("No matching streams").waitFor()
     expect(ownerPage.url()).toContain("type=KeyDeleted")
   })
 
@@ -100,15 +100,15 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
   it("verifies all of it, and says what is wrong where a noted head is not there", async () => {
     await ownerPage.getByRole("link", { name: "Verify", exact: true }).click()
     await ownerPage.getByRole("button", { name: "Verify" }).click()
-    await ownerPage.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
+    await ownerPage.getByText("All checks passed").waitFor({ timeout: WITHIN_MS })
     await expect.poll(() => ownerPage.getByText(/^(\d+) of \1$/).count()).toBe(1)
-    const noted = ownerPage.getByLabel("A head or hash that you noted")
+    const noted = ownerPage.getByLabel("A head or hash that you saved")
     await noted.fill("123")
-    await ownerPage.getByText("64 hexadecimal digits").waitFor()
+    await ownerPage.getByText("64 lowercase hexadecimal digits").waitFor()
     await noted.fill("0".repeat(64))
     await ownerPage.getByRole("button", { name: "Verify" }).click()
-    await ownerPage.getByText("Something does not hold").waitFor({ timeout: WITHIN_MS })
-    await ownerPage.getByText("The first place that does not hold").waitFor()
+    await ownerPage.getByText("A check failed").waitFor({ timeout: WITHIN_MS })
+    await ownerPage.getByText("First failed check").waitFor()
   })
 
   it("shows the key and the head, and gives the raw streams out", async () => {
@@ -132,7 +132,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await openStream(manager, "People, keys and roles")
     await manager.getByRole("link", { name: "CompanyOpened" }).click()
     await manager.getByRole("region", { name: "Data", exact: true }).waitFor()
-    expect(await manager.getByLabel("Open personal fields").count()).toBe(0)
+    expect(await manager.getByLabel("Show personal fields").count()).toBe(0)
     const user = await pageOf("user")
     expect(await user.getByRole("link", { name: "Ledger", exact: true }).count()).toBe(0)
     await user.goto(`${manager.url().split("/ledger/")[0]}/ledger`)

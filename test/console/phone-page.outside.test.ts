@@ -36,10 +36,10 @@ const said = (text: RegExp | string) => page.getByText(text).first().waitFor()
 describe("the phone page", () => {
   it("says what would be there where nothing is yet", async () => {
     for (const [tab, title] of [
-      ["texts", "No texts here"],
-      ["calls", "No calls here"],
-      ["opt-outs", "Nobody has opted out"],
-      ["opt-ins", "Nobody has opted in yet"],
+      ["texts", "No texts"],
+      ["calls", "No calls"],
+      ["opt-outs", "No opt-outs"],
+      ["opt-ins", "No opt-ins yet"],
     ] as const) {
       await open(tab)
       await expect.poll(() => page.getByText(title).count(), { message: tab }).toBe(1)
@@ -50,7 +50,7 @@ describe("the phone page", () => {
     await open("texts")
     await press("Send a text")
     await dialog().getByLabel("To", { exact: true }).fill("4155550123")
-    await dialog().getByText("A full number, such as +14155550123").waitFor()
+    await dialog().getByText("Must be a full number, such as +14155550123").waitFor()
     await dialog().getByLabel("To", { exact: true }).fill("+14155550123")
     await dialog().getByRole("textbox", { name: "Text" }).fill("Hello from acme")
     await does("Send")
@@ -61,7 +61,7 @@ describe("the phone page", () => {
       .toMatch(/Hello from acme/)
     await press("Stop texting")
     await does("Stop texting")
-    await said("This number may not be texted")
+    await said("This number must not be texted")
     await expect.poll(() => page.getByRole("button", { name: "Reply" }).count()).toBe(0)
     await open("opt-outs")
     await press("Undo")
@@ -79,11 +79,11 @@ describe("the phone page", () => {
     expect(number).toMatch(/^\+1 415 /)
     await offer.getByRole("button", { name: "Buy" }).click()
     await expect.poll(() => dialog().innerText()).toMatch(/Its first month, \$\d+\.\d\d/)
-    await does("Buy it")
+    await does("Buy the number")
     const owned = page.getByRole("region", { name: "Your numbers", exact: true })
     await owned.getByRole("link", { name: number }).click()
     await press("Change")
-    await dialog().getByLabel("Whose phones ring").fill("+14155550144 Grace")
+    await dialog().getByLabel("Phones that ring").fill("+14155550144 Grace")
     await does("Save")
     await said("Grace")
     await press("Release")
@@ -116,7 +116,7 @@ describe("the phone page", () => {
     await dialog().getByLabel("To", { exact: true }).fill("+14155550123")
     await dialog().getByRole("textbox", { name: "Text" }).fill("It does not fit")
     await does("Send")
-    const refused = dialog().getByRole("group", { name: "A refused charge" })
+    const refused = dialog().getByRole("group", { name: "Refused charge" })
     await expect.poll(() => refused.innerText()).toMatch(/general spending a month/)
     expect(await dialog().getByRole("textbox", { name: "Text" }).inputValue()).toBe(
       "It does not fit",
@@ -161,24 +161,24 @@ describe("the phone page", () => {
       .getByText(/A review costs \$\d+/)
       .waitFor()
     await does("Send for review")
-    await press("Approve what waits")
+    await press("Approve pending parts")
     await does("Approve")
     const parts = page.getByRole("region", { name: "Parts of the registration" })
     await expect.poll(() => parts.getByRole("row").nth(1).innerText()).toMatch(/Approved/)
     const pages = page.getByRole("region", { name: "2. Pages" })
     await pages.getByRole("button", { name: "Fill in" }).click()
-    await dialog().getByLabel("What people are texted about").fill("Orders and pick-ups")
-    await dialog().getByLabel("Help by phone").fill("+15125550123")
-    await dialog().getByLabel("Help by mail").fill("help@acme.example")
+    await dialog().getByLabel("Topics of texts").fill("Orders and pick-ups")
+    await dialog().getByLabel("Support phone").fill("+15125550123")
+    await dialog().getByLabel("Support email").fill("help@acme.example")
     await does("Save")
     await pages.getByRole("button", { name: "Check now" }).click()
     await does("Check")
-    await pages.getByText("A reviewer would refuse").waitFor()
+    await pages.getByText("A reviewer would reject").waitFor()
     const campaign = page.getByRole("region", { name: "3. Campaign" })
-    await campaign.getByRole("button", { name: "Write it" }).click()
+    await campaign.getByRole("button", { name: "Write the campaign" }).click()
     await press("Fill in with a draft")
     await expect
-      .poll(() => dialog().getByLabel("What is texted, and to whom").inputValue())
+      .poll(() => dialog().getByLabel("Content and recipients of texts").inputValue())
       .toMatch(/Acme Bakery/)
     await does("Save")
     await campaign.getByRole("button", { name: "Send for review" }).waitFor()

@@ -77,23 +77,25 @@ describe("the settings", () => {
     const form = await openDialog(ownerPage, "Change the channel")
     await form.getByRole("textbox", { name: "Channel" }).fill("Beta one")
     await form.getByRole("button", { name: "Change" }).click()
-    await expect.poll(() => form.innerText()).toContain("1 to 30 small letters, digits and dashes")
+    await expect
+      .poll(() => form.innerText())
+      .toContain("1 to 30 lowercase letters, digits and dashes")
     expect(await form.getByRole("textbox", { name: "Channel" }).inputValue()).toBe("Beta one")
     await form.getByRole("textbox", { name: "Channel" }).fill("beta")
     await form.getByRole("button", { name: "Change" }).click()
     const region = ownerPage.getByRole("region", { name: "Release channel" })
     await expect.poll(() => region.innerText()).toMatch(/Channel\s+beta/)
-    await expect.poll(() => region.innerText()).toContain("None was published in it yet")
+    await expect.poll(() => region.innerText()).toContain("No releases yet")
   })
 
   it("join the affiliate programme", async () => {
     await openTab(ownerPage, "Affiliate", "affiliate")
-    await ownerPage.getByText("The company does not take part").waitFor()
+    await ownerPage.getByText("The company is not an affiliate").waitFor()
     const join = await openDialog(ownerPage, "Join")
     await join.getByRole("button", { name: "Join" }).click()
     const link = ownerPage.getByRole("region", { name: "The company's link" })
     await expect.poll(() => link.innerText()).toMatch(/\/join\/\w{10}/)
-    await expect.poll(() => ownerPage.getByText("Nobody yet").count()).toBe(1)
+    await expect.poll(() => ownerPage.getByText("No referrals yet").count()).toBe(1)
   })
 
   it("show a user themselves alone: their name, which they change, and the way out", async () => {
@@ -101,7 +103,7 @@ describe("the settings", () => {
     await openTab(page, "You", "you")
     const tabs = page.getByRole("navigation", { name: "Settings" }).getByRole("link")
     expect(await tabs.allInnerTexts()).toEqual(["Company", "You"])
-    await page.getByText("No permission yet").waitFor()
+    await page.getByText("No permissions yet").waitFor()
     const form = await openDialog(page, "Change your name")
     await form.getByRole("textbox", { name: "Name" }).fill("Uma the <b>Great</b>")
     await form.getByRole("button", { name: "Save" }).click()
@@ -111,9 +113,9 @@ describe("the settings", () => {
     expect(await page.getByRole("button", { name: "Change the channel" }).count()).toBe(0)
     await openTab(page, "You", "you")
     await page.getByRole("button", { name: "Sign out" }).click()
-    await page.getByRole("button", { name: "Mail me a code" }).waitFor()
+    await page.getByRole("button", { name: "Email me a code" }).waitFor()
     await page.reload()
-    await page.getByRole("button", { name: "Mail me a code" }).waitFor()
+    await page.getByRole("button", { name: "Email me a code" }).waitFor()
   })
 
   it("hand out all of the company's data, delete the company, and undo that", async () => {

@@ -45,7 +45,7 @@ describe("what was done", () => {
     const before = (await ask("limit list")).limits
     await ownerPage.getByRole("link", { name: "Limits", exact: true }).click()
     const row = ownerPage.getByRole("row").filter({ hasText: "$12.50" })
-    await takeBack(row, "Remove", "The limit was removed.", "The limit holds again.")
+    await takeBack(row, "Remove", "The limit was removed.", "The limit applies again.")
     expect((await ask("limit list")).limits).toEqual(before)
   })
 })
@@ -56,13 +56,13 @@ describe("signing in", () => {
     await page.goto(`${opened.url}/console`)
     await page.getByText("company-ledger console").waitFor()
     await page.getByLabel("Email").fill(opened.email)
-    await page.getByRole("button", { name: "Mail me a code" }).click()
+    await page.getByRole("button", { name: "Email me a code" }).click()
     await page.getByLabel("Digit of the code").first().click()
     await page.keyboard.type("000000")
     await page.getByRole("button", { name: "Sign in" }).click()
     const fault = page.getByRole("alert")
     await fault.waitFor()
-    expect(await fault.innerText()).toContain("Type the code of the newest mail")
+    expect(await fault.innerText()).toContain("Enter the code of the newest mail")
     expect(await fault.innerText()).not.toContain("owner or admin")
   })
 
@@ -82,8 +82,8 @@ describe("adding funds", () => {
     const dialog = ownerPage.getByRole("dialog", { name: "Add funds" })
     await dialog.getByText("The company has no card on file").waitFor()
     expect(await dialog.getByLabel("Dollars").count()).toBe(0)
-    await dialog.getByRole("button", { name: "Put a card on file" }).click()
-    await ownerPage.getByRole("button", { name: "Put it on file" }).click()
+    await dialog.getByRole("button", { name: "Add a card" }).click()
+    await ownerPage.getByRole("button", { name: "Save the card" }).click()
     await dialog.getByLabel("Dollars").fill("10")
     await dialog.getByRole("button", { name: "Add funds" }).click()
     await ownerPage.getByText("$10.00 were added.").waitFor()
@@ -98,11 +98,11 @@ describe("a question", () => {
     const { keyId } = await makeKey(world, opened, { label: "shop" })
     await setLimit(world, opened, { key: keyId, dollars: "0.02" })
     await openAndSettle(ownerPage, `${home}/refusals`)
-    await ownerPage.getByRole("combobox", { name: "Who spends" }).click()
+    await ownerPage.getByRole("combobox", { name: "Spender" }).click()
     await ownerPage.getByRole("option", { name: "Key shop" }).click()
     await ownerPage.getByLabel("Quantity").fill("5")
-    await ownerPage.getByRole("button", { name: "Ask" }).click()
-    const card = ownerPage.getByRole("group", { name: "A refused charge" })
+    await ownerPage.getByRole("button", { name: "Check" }).click()
+    const card = ownerPage.getByRole("group", { name: "Refused charge" })
     await card.waitFor()
     const said = await card.innerText()
     expect(said).toContain("5 × Text message segment")
@@ -120,7 +120,7 @@ describe("pages of others", () => {
       ["email", "You do not see mails"],
       ["domains", "You do not see domains"],
       ["leads", "You do not see leads"],
-      ["boxes", "You have no box"],
+      ["boxes", "You have no boxes"],
     ] as const
     for (const [path, says] of pages) {
       await openAndSettle(page, `${home}/${path}`)
