@@ -4,7 +4,6 @@ import type { Schema } from "./api-client.ts"
 /** A company's repository. */
 export interface RepositoryDetails {
   readonly isThere: boolean
-  /** The default branch. */
   readonly branch: string
   readonly refs: readonly Ref[]
 }

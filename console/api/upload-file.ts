@@ -7,10 +7,8 @@ export const MAX_UPLOAD_BYTES = 536_870_912
 
 interface FileUpload {
   readonly companyId: string
-  /** Name of the operation, as in paths. */
   readonly operation: string
   readonly file: File
-  /** Other fields of the operation. */
   readonly input: Readonly<Record<string, string>>
   /** Called with the sent share, 0 to 1. */
   readonly onSent: (share: number) => void

@@ -182,7 +182,6 @@ const KIND_LABELS: Readonly<Record<Line["kind"], string>> = {
   funds_corrected: "Correction",
 }
 
-/** Description of a line. */
 function lineText({ kind, item, description }: Line): string {
   const what = item === null ? null : itemText(item)
   if (kind === "charge" || kind === "rent") return what ?? KIND_LABELS[kind]

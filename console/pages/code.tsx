@@ -78,7 +78,6 @@ function Actions({ isEmpty }: { readonly isEmpty: boolean }) {
   )
 }
 
-/** Downloads the repository as a file. */
 function DownloadRepository() {
   const [format, setFormat] = useState("zip")
   return (

@@ -13,14 +13,10 @@ import { showUndoable } from "./undo.tsx"
 import { useAsyncAction } from "./use-async-action.ts"
 
 interface ActionProps {
-  /** Name of the operation, as in paths. */
   readonly operation: string
   readonly input: OperationInput
-  /** Label of the button. */
   readonly label: string
-  /** Effect of the operation, shown before it runs. */
   readonly description: ReactNode
-  /** Shown after it ran. */
   readonly successMessage: string
   readonly isDangerous?: boolean
   /** The text to type before an irreversible operation. */
@@ -33,7 +29,6 @@ interface ActionProps {
   readonly onDone?: (answer: unknown) => void
   /** The operation that undoes it, if there is one. */
   readonly undo?: UndoOperation
-  /** Further fields of the dialog. */
   readonly children?: ReactNode
 }
 

@@ -12,10 +12,8 @@ interface ApiCallButtonProps<Values extends Record<string, unknown>, Answer>
   extends
     Omit<DialogFormOptions<Values, Answer>, Optional>,
     Partial<Pick<DialogFormOptions<Values, Answer>, Optional>> {
-  /** Label of the button that opens the dialog. */
   readonly label: string
   readonly title?: string
-  /** The API call for the entered values. */
   readonly changeOf: (values: Values) => ApiChange
   readonly variant?: DialogVariant
 }

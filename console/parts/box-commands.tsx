@@ -18,7 +18,6 @@ import { TextView } from "./text-view.tsx"
 
 type Process = Schema<"BoxProcess">
 
-/** Timeout of a command in the foreground. */
 const TIMEOUT_MS = 120_000
 
 interface BoxProps {

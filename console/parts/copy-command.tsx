@@ -3,7 +3,6 @@ import type { ApiChange } from "../api/api-change.ts"
 import { CommandIcon } from "./icons.tsx"
 
 interface CopyAsProps {
-  /** The equivalent curl call or command. */
   readonly command: string
   readonly what?: "curl" | "command"
 }

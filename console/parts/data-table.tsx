@@ -13,7 +13,6 @@ export interface TableColumn<Row> {
   readonly cell: (row: Row) => ReactNode
   /** Numbers are aligned right. */
   readonly isNumber?: boolean
-  /** Hidden on narrow screens. */
   readonly isHiddenOnNarrow?: boolean
   /** Sort key; only complete lists can be sorted. */
   readonly sortBy?: (row: Row) => string | number
@@ -31,7 +30,6 @@ interface DataTableProps<Row> {
   readonly next?: string | number | null
   /** Direction of the pages; newest first by default. */
   readonly order?: PageOrder
-  /** Shown instead of an empty list. */
   readonly empty: ReactNode
 }
 

@@ -6,7 +6,6 @@ import type { ReactNode } from "react"
 export type DialogVariant = "filled" | "default" | "subtle"
 
 interface DialogButtonProps {
-  /** Label of the button. */
   readonly label: string
   /** Title of the dialog; default the label. */
   readonly title?: string | undefined
@@ -15,7 +14,6 @@ interface DialogButtonProps {
   readonly size?: "md" | "lg" | "xl"
   /** Whether a link opened the dialog without the button. */
   readonly isLinked?: boolean
-  /** Called after the dialog closed. */
   readonly onClosed?: () => void
   /** The dialog's content, rebuilt at each opening; gets a function that closes it. */
   readonly children: (close: () => void) => ReactNode

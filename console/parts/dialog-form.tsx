@@ -10,7 +10,6 @@ import { useAsyncAction } from "./use-async-action.ts"
 
 /** Options of a form in a dialog. */
 export interface DialogFormOptions<Values extends Record<string, unknown>, Answer> {
-  /** Effect of the form. */
   readonly description?: ReactNode
   readonly initialValues: Values
   /** Validators by field name, which run while typing. */
@@ -18,7 +17,6 @@ export interface DialogFormOptions<Values extends Record<string, unknown>, Answe
     readonly [Name in keyof Values]?: (value: Values[Name], all: Values) => string | null
   }
   readonly fields: (form: UseFormReturnType<Values>) => ReactNode
-  /** Label of the submit button. */
   readonly submitLabel: string
   readonly successMessage: string | ((answer: Answer) => string)
   readonly onDone?: (answer: Answer) => void

@@ -10,15 +10,11 @@ import { ErrorAlert } from "./error-alert.tsx"
 import { useAsyncAction } from "./use-async-action.ts"
 
 interface DownloadProps {
-  /** The operation that returns the file. */
   readonly operation: string
   readonly input?: OperationInput
   readonly fileName: string
-  /** Label of the button. */
   readonly label: string
-  /** Content of the file. */
   readonly description: ReactNode
-  /** Further fields of the dialog. */
   readonly children?: ReactNode
 }
 

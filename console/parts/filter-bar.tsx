@@ -6,7 +6,6 @@ export interface Filter {
   /** Name of the parameter in the address. */
   readonly name: string
   readonly label: string
-  /** Each value with its label. */
   readonly options: readonly (readonly [string, string])[]
 }
 

@@ -69,7 +69,6 @@ export function UsageBar({ label, usedMicros, amountMicros, requestedMicros = 0 
 
 interface LimitBarProps {
   readonly limit: LimitStatus
-  /** Name of the holder. */
   readonly whose: string
   /** When the limit is used up at the current pace; null if it lasts until its reset. */
   readonly forecast?: string | null

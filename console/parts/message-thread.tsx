@@ -7,7 +7,6 @@ export interface ThreadMessage {
   readonly id: string
   readonly isOurs: boolean
   readonly text: string
-  /** Time and status. */
   readonly footer: ReactNode
 }
 

@@ -11,7 +11,6 @@ interface OperationFormButtonProps<
   Answer,
 > extends DialogFormOptions<Values, Answer> {
   readonly operation: string
-  /** Label of the button that opens the form. */
   readonly label: string
   readonly title?: string
   /** Input of the operation for the entered values. */

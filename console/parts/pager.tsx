@@ -2,7 +2,6 @@ import { Button, Group, Text } from "@mantine/core"
 import { useFilters } from "./filters.ts"
 
 interface PagerProps {
-  /** Number of shown rows. */
   readonly count: number
   /** Cursor of the next page; null on the last page. */
   readonly next: string | number | null

@@ -6,7 +6,6 @@ import { ErrorAlert } from "./error-alert.tsx"
 interface LoadedProps<T> {
   readonly query: Pick<UseQueryResult<T>, "data" | "error" | "refetch">
   readonly children: (found: T) => ReactNode
-  /** Number of placeholder lines. */
   readonly lines?: number
 }
 

@@ -122,7 +122,6 @@ function ExceededLimit({ limit, requestedMicros, whose, wouldFit }: AgainstProps
   )
 }
 
-/** The number of units that fit. */
 function AffordableText({ count = null, unitPriceMicros = 0 }: Partial<AffordableCount>) {
   if (count === null) return null
   return (

@@ -3,7 +3,6 @@ import styles from "./parts.module.css"
 
 interface ShownOnceProps {
   readonly title: string
-  /** Labels and secrets. */
   readonly secrets: readonly (readonly [string, string])[]
   readonly onClose: () => void
 }

@@ -8,7 +8,6 @@ export interface Tab {
   /** Name in the address: `?tab=texts`. */
   readonly name: string
   readonly title: string
-  /** Whether this reader may see it. */
   readonly isShown?: boolean
   readonly content: () => ReactNode
 }

@@ -10,7 +10,6 @@ const SHOWN_MS = 10_000
 export interface UndoOperation {
   readonly operation: string
   readonly input: OperationInput
-  /** Shown after the undo. */
   readonly successMessage: string
 }
 

@@ -11,9 +11,7 @@ import { DialogButton } from "./dialog-button.tsx"
 import { ErrorAlert } from "./error-alert.tsx"
 
 interface SendFileProps {
-  /** The operation that receives the file. */
   readonly operation: string
-  /** Label of the button. */
   readonly label: string
   /** What happens to the file, and what it may contain. */
   readonly description: ReactNode

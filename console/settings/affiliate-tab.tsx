@@ -18,7 +18,6 @@ import { Time } from "../parts/time.tsx"
 
 const MICROS = 1_000_000
 
-/** An amount of dollars. */
 const Dollars = ({ of }: { readonly of: number }) => (
   <Money micros={Math.round(of * MICROS)} decimals={2} />
 )

@@ -39,7 +39,6 @@ export const BOX_STARTING: SliceErrorCode = {
   example: { message: BOX_REFUSAL_MESSAGES.box_starting },
 }
 
-/** The box has ended. */
 const BOX_STOPPED: SliceErrorCode = {
   error: "box_stopped",
   status: 409,

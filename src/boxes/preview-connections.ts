@@ -33,7 +33,6 @@ export interface PreviewConnections {
   readonly reserve: (row: PreviewRow) => ConnectionSlot | null
 }
 
-/** A link with connections. */
 interface OpenLink {
   reserved: number
   readonly open: Map<Duplex, IncomingMessage["socket"]>

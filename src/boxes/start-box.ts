@@ -69,7 +69,6 @@ const box = paidThing({
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** Box starts by result. */
     readonly box_starts: "result"
     /** Total seconds from the request to a running box. */
     readonly box_start_seconds: never
@@ -96,7 +95,6 @@ type CreateResult =
   | { readonly is: "made"; readonly commit: string | null; readonly host: string }
   | { readonly is: "failed"; readonly reason: BoxFailReason }
 
-/** Creates the machine of a box. */
 const createBox = effect({
   kind: "create-box",
   payload: BoxJob,

@@ -21,7 +21,6 @@ import type { PushRules } from "./serve-push.ts"
 import { withPushCheck } from "./serve-push.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 
-/** A company's repository. */
 interface FoundCode {
   /** Branch name without `refs/heads/`; in an empty repository no such branch exists. */
   readonly defaultBranch: string
@@ -35,14 +34,12 @@ interface PushedPack extends Pick<BranchPack, "tip" | "pack" | "signal"> {
   readonly branch: string
 }
 
-/** Outcome of a push. */
 interface PushOutcome {
   readonly pushed: boolean
   /** Message lines for the person who pushed; empty if the push was accepted. */
   readonly lines: readonly string[]
 }
 
-/** A commit of a company's code. */
 interface FoundCommit {
   /** Bytes of a file; null if missing, a link, a folder or larger than `mostBytes`. */
   readonly file: (path: string, mostBytes: number) => Promise<Uint8Array | null>
@@ -54,7 +51,6 @@ interface FoundCommit {
   readonly files: (signal: AbortSignal) => AsyncIterable<Uint8Array>
 }
 
-/** Limit of the archive of a commit. */
 const MAX_ARCHIVE_BYTES = 2 * 1024 * 1024 * 1024
 
 /** Access to companies' code. */

@@ -81,7 +81,6 @@ export const resultMediaType = (service: PackCommand): string => `application/x-
 /** Encodes the refusal of a fetch in git's protocol. */
 export const encodeFetchRefusal = (why: ShownRefusal): Buffer => pktLine(`ERR ${refusalLine(why)}`)
 
-/** The header of a push. */
 interface PushHeader {
   readonly refs: readonly string[]
   readonly capabilities: readonly string[]

@@ -32,7 +32,6 @@ const URL = "/git/:repository"
 /** Enough for a push of 512 MiB over a slow connection. */
 const BODY_WITHIN_MS = 3_600_000
 
-/** Requirements of each service. */
 const RULES = {
   "git-upload-pack": { operation: "code.pull", accountRequirement: "verified card" },
   "git-receive-pack": PUSH_RULES,

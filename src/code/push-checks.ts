@@ -29,7 +29,6 @@ import {
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** Refused pushes, by reason. */
     readonly refused_pushes: "code"
   }
 }
@@ -95,7 +94,6 @@ export async function completePush(
   return isDone
 }
 
-/** A push under check. */
 interface CheckedPush {
   readonly pushId: PushId
   readonly push: IncomingPush

@@ -10,7 +10,6 @@ import type { Pusher } from "./push-refusal.ts"
 import type { GitHead, IncomingPush } from "../../adapters/git/port.ts"
 import { chooseDefaultBranch } from "../../domain/code/ref-rules.ts"
 
-/** Maximum number of refs in a fact. */
 const MAX_REFS_PER_EVENT = 500
 /** After this many concurrent pushes the caller tries again later. */
 const MAX_ATTEMPTS = 50

@@ -20,7 +20,6 @@ import type { Cause } from "../frame/kernel/envelope.ts"
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** Pushes by result. */
     readonly pushes: "said"
   }
 }

@@ -117,7 +117,6 @@ export const buyCredits = route({
   },
 })
 
-/** Amount and payment method of a purchase. */
 interface PurchaseOrder {
   readonly amountMicros: Micros
   readonly sharedPaymentToken: string | null

@@ -32,7 +32,6 @@ export interface ArtifactManifest {
 }
 
 const MEBIBYTE = 1024 * 1024
-/** Limits of an artifact. */
 const LIMITS = { files: 20_000, fileBytes: 100 * MEBIBYTE, bytes: 500 * MEBIBYTE } as const
 
 /** Enough for 20,000 files with long names. */

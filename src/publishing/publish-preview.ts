@@ -106,7 +106,6 @@ class PublishFailed extends Error {
   }
 }
 
-/** A publish that this process runs. */
 interface PublishRun {
   readonly ports: Ports
   readonly companyId: CompanyId
@@ -266,7 +265,6 @@ const PublishPreview = z.strictObject({
     .describe("Full id of a commit that is in a branch or tag of the company's code"),
 })
 
-/** A validated publish request. */
 interface PublishRequest {
   readonly companyId: CompanyId
   readonly keyId: KeyId

@@ -51,7 +51,6 @@ class AppendBatch {
   #events = 0
   #bytes = 0
 
-  /** The appends in order. */
   get appends(): readonly ReadyAppend[] {
     return this.#appends
   }
@@ -98,7 +97,6 @@ export interface CopyOptions<E extends PortableEvent> {
   readonly progress: (events: number) => void
 }
 
-/** Result of a copy. */
 interface CopyResult {
   readonly events: number
   /** Number of events that the target already had. */

@@ -21,7 +21,6 @@ const BLOCK_EVENTS = 500
 const BLOCK_BYTES = 256 * 1024
 const REPORT_EVERY = 10_000
 
-/** Sources and target of a backup. */
 interface BackupSources {
   readonly tables: BackupTableReader
   readonly store: EventStore
@@ -150,7 +149,6 @@ export class LeftOutStreams implements HeldBackStreams {
     if (!this.#streams.has(found.stream)) this.#streams.set(found.stream, found)
   }
 
-  /** Counts omitted events. */
   addOmitted(events: readonly PortableEvent[]): void {
     for (const { stream } of events) this.#events.set(stream, (this.#events.get(stream) ?? 0) + 1)
   }

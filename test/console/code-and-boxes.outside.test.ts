@@ -127,7 +127,7 @@ describe("a box", { timeout: WITHIN_MS }, () => {
     await ownerPage.getByRole("link", { name: "Commands", exact: true }).click()
     await ownerPage.getByLabel("Run a command").fill("echo hello")
     await ownerPage.getByRole("button", { name: "Run", exact: true }).click()
-    const wrote = ownerPage.getByRole("region", { name: "What it wrote" })
+    const wrote = ownerPage.getByRole("region", { name: "Output" })
     await expect.poll(async () => (await wrote.first().innerText()).trim()).toBe("hello")
     await ownerPage.getByRole("link", { name: "Files", exact: true }).click()
     await ownerPage.getByRole("link", { name: "notes.txt" }).click()

@@ -72,7 +72,6 @@ function useFilteredLeads(leads: readonly Lead[]): readonly Lead[] {
     .filter((lead) => wanted === "" || JSON.stringify(lead).toLowerCase().includes(wanted))
 }
 
-/** Names of the forms. */
 function useFormNames(): readonly (readonly [string, string])[] {
   const forms = useOperationQuery<FormList>("form-list").data?.forms ?? []
   return forms.map(({ formId, name }) => [formId, name ?? formId] as const)

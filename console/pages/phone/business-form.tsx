@@ -26,7 +26,6 @@ const INDUSTRIES: readonly Business["industry"][] = [
   ...(["TECHNOLOGY", "TRANSPORTATION"] as const),
 ]
 
-/** Fields with their labels. */
 const FIELDS = {
   legalName: "Legal name",
   brandName: "Known as",

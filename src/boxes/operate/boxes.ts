@@ -37,7 +37,6 @@ async function findBoxRow(
   return row
 }
 
-/** A box as operations return it. */
 async function boxSummary(ports: Pick<Ports, "baseUrl" | "readAs" | "settings">, row: BoxRow) {
   const [box] = await boxReplies(ports, row.company_id, [row])
   const { company_id: companyId, person_id: personId, key_id: keyId } = row

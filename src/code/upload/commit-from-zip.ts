@@ -12,7 +12,6 @@ export interface ZippedCommit {
   readonly bundle: () => AsyncIterable<Uint8Array>
 }
 
-/** Branch, author and message of the commit. */
 interface CommitDetails {
   /** Full name, such as `refs/heads/main`. */
   readonly branch: string
@@ -104,7 +103,6 @@ async function* deflateObject({ size, read }: PackedObject): AsyncGenerator<Uint
   yield* deflated as AsyncIterable<Buffer>
 }
 
-/** An object to be packed. */
 interface PackedObject {
   readonly id: string
   readonly type: "commit" | "tree" | "blob"
@@ -120,7 +118,6 @@ interface TreeFile {
   readonly id: string
 }
 
-/** Git id of an object. */
 async function objectId(
   type: PackedObject["type"],
   size: number,
@@ -193,7 +190,6 @@ interface CommitParts {
   readonly message: string
 }
 
-/** Encodes a commit. */
 function commitOf({ tree, parent, author, at, message }: CommitParts): PackedObject {
   // These characters would end the name or the line.
   const name = author.replaceAll(/[<>\p{Cc}]/gu, " ").trim() || "operator"

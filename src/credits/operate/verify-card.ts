@@ -19,7 +19,6 @@ import type { Ports } from "../../frame/ports.ts"
 import { NO_CUSTOMER_ADVICE, isCustomerUnknown } from "../processor-customer.ts"
 import { cardCheckEffect } from "../reactions/check-card.ts"
 
-/** The amount of the temporary hold. */
 const HOLD_MICROS: Micros = 49_000_000
 
 const FAULT_MESSAGES: Readonly<Record<CardCheckFailure, string>> = {

@@ -20,7 +20,6 @@ const WAIT_TIMEOUT_MS = 30_000
 /** Pause before a version that failed to start is started again. */
 const RETRY_AFTER_MS = 10_000
 
-/** A start in progress. */
 interface PendingStart {
   /** Null if the version runs. */
   readonly done: Promise<NoticePage | null>

@@ -158,7 +158,6 @@ async function dial(
   }
 }
 
-/** Request headers for the app. */
 function requestHeaders(
   request: WithHeaders,
   { scheme, personId }: { readonly scheme: string; readonly personId: PersonId },

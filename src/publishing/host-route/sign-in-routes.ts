@@ -91,7 +91,6 @@ async function readForm(request: IncomingMessage): Promise<Form | null> {
   }
 }
 
-/** Actions of the forms, by path. */
 const FORM_ACTIONS: Readonly<
   Record<string, ((page: SignInPageRequest, form: Form) => Promise<void>) | undefined>
 > = {

@@ -14,7 +14,6 @@ export interface Visit {
   readonly publishId: PublishId
   /** Whether the visitor still has access. */
   readonly isAllowed: () => Promise<boolean>
-  /** Ends the visit. */
   readonly end: () => void
 }
 

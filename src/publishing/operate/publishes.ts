@@ -114,7 +114,6 @@ const NO_LOG_REASONS: Readonly<Record<string, string>> = {
   uploading: "The result is being stored. The log is available after that.",
 }
 
-/** A log with a title. */
 const logSection = (who: string, text: string): readonly string[] =>
   text.trim() === "" ? [`The ${who} log is empty.`] : ["", `Log of the ${who}:`, text.trimEnd()]
 
@@ -144,7 +143,6 @@ const optionalCompany = companyInput
   .optional()
   .meta({ description: "one company, by id or name; default all companies" })
 
-/** Turns publishing off or on. */
 async function setPublishing(
   { ports, cause }: AdminContext,
   one: string | undefined,

@@ -13,7 +13,6 @@ import { NO_STREAM } from "../../../adapters/eventstore/port.ts"
 import { ReleaseUnconfirmed, corruptStreamText } from "../../frame/writer/corrupt-list.ts"
 import { waitForOwnWrites } from "../../frame/operator/inputs.ts"
 
-/** A backup and its file. */
 interface Backup extends WrittenBackup {
   readonly file?: string
   /** Corrupt streams, each with the number of its events that are not in the file. */
