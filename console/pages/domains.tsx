@@ -77,7 +77,7 @@ function List({ domains }: DomainList) {
   )
 }
 
-function missingText({ status, seen }: ConnectedDomain): string {
+function missingText({ status, seenNameServers: seen }: ConnectedDomain): string {
   if (status === "live") return "None"
   if (seen === null) return "Set our name servers at its registrar"
   return `Its registrar uses ${seen.join(", ") || "no name servers"}`

@@ -74,7 +74,7 @@ function MailContent({
       <Section title="Recipients" description="The content of a mail is deleted after delivery.">
         <DataTable
           {...{ label: "Recipients", columns, rows: copies }}
-          rowKey={({ n }) => String(n)}
+          rowKey={({ recipientIndex }) => String(recipientIndex)}
           empty={null}
         />
       </Section>

@@ -77,7 +77,7 @@ function List({ emails }: MailList) {
     <Stack gap="sm">
       <DataTable
         {...{ label: "Mails", columns, rows }}
-        rowKey={({ mailId, n }) => `${mailId} ${n}`}
+        rowKey={({ mailId, recipientIndex }) => `${mailId} ${recipientIndex}`}
         place={({ mailId }) => ({ to: `email/${mailId}` })}
         empty={
           <EmptyState

@@ -56,7 +56,11 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
       cell: ({ email }) => <TruncatedText text={email ?? "Erased"} width={280} />,
       sortBy: ({ email }) => email ?? "",
     },
-    { title: "Reason", cell: ({ reason }) => REASON_LABELS[reason], sortBy: ({ reason }) => reason },
+    {
+      title: "Reason",
+      cell: ({ reason }) => REASON_LABELS[reason],
+      sortBy: ({ reason }) => reason,
+    },
     {
       title: "Sending domain",
       isHiddenOnNarrow: true,
