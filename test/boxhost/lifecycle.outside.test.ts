@@ -177,7 +177,7 @@ describe("a machine", () => {
     const [driver, ...more] = await none.probe()
     expect([driver?.isHealthy, driver?.message, more]).toEqual([
       false,
-      expect.stringMatching(/^No box can be made here: .*bwrap/),
+      expect.stringMatching(/^Boxes cannot be created here: .*bwrap/),
       [],
     ])
     expect(traces()).toEqual([])

@@ -68,7 +68,7 @@ const CLOSED = ["10.0.2.2", "169.254.169.254", "192.168.0.1", "172.16.0.1", "100
 describe("the network of a box", () => {
   it.for([
     { ways: "slirp4netns and nftables", without: [], network: "slirp" },
-    { ways: "slirp4netns and rules of routing", without: ["nft"], network: "slirp" },
+    { ways: "slirp4netns and routing rules", without: ["nft"], network: "slirp" },
     { ways: "pasta and nftables", without: ["slirp4netns"], network: "pasta" },
   ] as const)("by $ways leads far and not near", async ({ network, without }) => {
     const box = await boxWithout(...without)

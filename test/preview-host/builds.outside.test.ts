@@ -341,7 +341,7 @@ describe("what a preview has", () => {
     chmodSync(poor.dir, 0o700)
     const refused = await rejectionOf(poor.host.start(plan))
     expect(refused).toBeInstanceOf(ProviderUnavailable)
-    expect(String(refused)).toMatch(/do not reach .*: let them pass the folders above it/)
+    expect(String(refused)).toMatch(/cannot reach .*; make the folders above it passable/)
     chmodSync(poor.dir, 0o711)
     await poor.host.start(plan)
     await fetchPage(poor.host, plan, "/write?path=/data/storage/kept")

@@ -1,4 +1,7 @@
-/** A box, asked over the socket of its keeper. What a keeper answers is a stranger's word: it may be the box's. */
+/**
+ * A handle of a box, over its agent's socket. The agent's answers are untrusted, because the box
+ * may forge them.
+ */
 import { type IncomingMessage, request } from "node:http"
 import { posix } from "node:path"
 import { type Duplex, Readable } from "node:stream"
@@ -21,11 +24,11 @@ import { shellArgv } from "./agent/shell.ts"
 import { systemErrorCodeOf } from "./programs.ts"
 
 const REPLY_TIMEOUT_MS = 10_000
-/** Two logs, and what JSON makes of them at most. */
+/** Two logs with JSON's longest escapes. */
 const MAX_REPLY_BYTES = 16 * 1024 * 1024
-/** A command's outputs may come so much later than its time is over. */
+/** How much later than its timeout a command's outputs may arrive. */
 const OUTPUT_GRACE_MS = 20_000
-const AGENT_NAME = "the box's keeper"
+const AGENT_NAME = "the box agent"
 
 const outputSchema = z.strictObject({ bytes: z.int().nonnegative(), isCut: z.boolean() })
 const commandReplySchema = z.strictObject({
@@ -55,13 +58,13 @@ const logsSchema = z
   })
   .nullable()
 
-/** A question to a keeper. */
+/** A request to the agent. */
 interface AgentRequest {
   readonly name: string
   readonly body: unknown
   readonly stdin?: AsyncIterable<Uint8Array> | undefined
   readonly timeoutMs?: number
-  /** How many bytes may follow the answer. */
+  /** Maximum number of bytes after the answer. */
   readonly maxBytes?: number
 }
 
@@ -70,13 +73,16 @@ interface AgentReply {
   readonly bytes: Buffer
 }
 
-/** A box whose keeper listens at this socket. `end` takes everything of it away. */
+/**
+ * Opens a handle of the box whose agent listens at this socket. `end` removes everything of the
+ * box.
+ */
 export function openBoxHandle(
   { boxId, socket }: { readonly boxId: SandboxId; readonly socket: string },
   { end, pacer }: { readonly end: () => Promise<void>; readonly pacer: Pacer },
 ): BoxHandle {
-  const ask = async <T>(form: z.ZodType<T>, question: AgentRequest): Promise<T> =>
-    parseReply(form, (await requestAgent(socket, pacer, question)).body)
+  const ask = async <T>(schema: z.ZodType<T>, agentRequest: AgentRequest): Promise<T> =>
+    parseReply(schema, (await requestAgent(socket, pacer, agentRequest)).body)
   return {
     boxId,
     readHealth: () => ask(healthSchema, { name: "hello", body: null }),
@@ -99,7 +105,7 @@ export function openBoxHandle(
       try {
         await ask(z.literal(true), { name: "stop", body: null })
       } catch (error) {
-        // One that has ended, or does not listen to reason: what is left of it is taken away as well.
+        // A box that has ended or does not answer is removed as well.
         if (!(error instanceof BoxGone || error instanceof ProviderOutcomeUnknown)) throw error
       }
       await end()
@@ -112,25 +118,29 @@ const rejectionSchema = z.object({
   message: z.string().max(2_000),
 })
 
-function parseReply<T>(form: z.ZodType<T>, said: unknown): T {
-  const parsed = form.safeParse(said)
+function parseReply<T>(schema: z.ZodType<T>, reply: unknown): T {
+  const parsed = schema.safeParse(reply)
   if (parsed.success) return parsed.data
-  throw new ProviderOutcomeUnknown(`${AGENT_NAME} said what no keeper says`)
+  throw new ProviderOutcomeUnknown(`the answer of ${AGENT_NAME} does not have the expected form`)
 }
 
-/** No word of a command line can hold a byte of nothing. */
+/** An argument cannot contain a NUL byte. */
 function checkNoNul(word: string): string {
-  if (word.includes("\0")) throw new BoxRequestRejected("words", "A command cannot hold a NUL.")
+  if (word.includes("\0"))
+    throw new BoxRequestRejected("words", "A command must not contain a NUL byte.")
   return word
 }
 
-/** The names of variables, as every shell takes them. @throws BoxRequestRejected where one is not */
+/** Checks that variable names are valid in every shell. @throws BoxRequestRejected if one is not */
 export function checkEnvironment(
   variables: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   for (const name of Object.keys(variables)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      throw new BoxRequestRejected("words", `No variable can be called ${JSON.stringify(name)}.`)
+      throw new BoxRequestRejected(
+        "words",
+        `${JSON.stringify(name)} is not a valid variable name: use letters, digits and underscores.`,
+      )
     }
   }
   Object.values(variables).forEach(checkNoNul)
@@ -161,13 +171,13 @@ async function runCommand(
     body,
     stdin,
     timeoutMs: timeoutMs + OUTPUT_GRACE_MS,
-    // A sentence of the keeper's own may stand behind what a command wrote.
+    // The agent may add a line of its own to the outputs.
     maxBytes: (endToo ? 4 : 2) * maxOutputBytes + 10_000,
   })
   const { exitCode, isTimedOut, stdout, stderr } = parseReply(commandReplySchema, answer.body)
   const { bytes } = answer
   if (stdout.bytes + stderr.bytes !== bytes.length) {
-    throw new ProviderOutcomeUnknown(`${AGENT_NAME} broke off within an answer`)
+    throw new ProviderOutcomeUnknown(`${AGENT_NAME} broke off its answer`)
   }
   return {
     exitCode,
@@ -178,45 +188,48 @@ async function runCommand(
   }
 }
 
-/** Asks, for as long as an answer may take. @throws ProviderOutcomeUnknown, BoxGone, BoxRefused */
+/**
+ * Sends a request and waits for the answer. @throws ProviderOutcomeUnknown, BoxGone,
+ * BoxRequestRejected
+ */
 async function requestAgent(
   socket: string,
   pacer: Pacer,
-  question: AgentRequest,
+  agentRequest: AgentRequest,
 ): Promise<AgentReply> {
-  const leaving = new AbortController()
-  const { timeoutMs = REPLY_TIMEOUT_MS } = question
+  const aborting = new AbortController()
+  const { timeoutMs = REPLY_TIMEOUT_MS } = agentRequest
   try {
-    const answer = sendRequest(socket, question, leaving.signal)
+    const answer = sendRequest(socket, agentRequest, aborting.signal)
     return await withProviderTimeout(pacer, AGENT_NAME, answer, timeoutMs)
   } finally {
-    leaving.abort()
+    aborting.abort()
   }
 }
 
 async function sendRequest(
   socketPath: string,
-  question: AgentRequest,
+  agentRequest: AgentRequest,
   signal: AbortSignal,
 ): Promise<AgentReply> {
-  const { body, maxBytes = 0, name, stdin } = question
+  const { body, maxBytes = 0, name, stdin } = agentRequest
   const call = request({
     socketPath,
     path: `/${name}`,
     method: "POST",
     agent: false,
     signal,
-    // A keeper that closed the connection with its answer might close it while we still write.
+    // If the agent closed the connection with its answer, our writes could fail.
     headers: { connection: "keep-alive" },
   })
-  const came = new Promise<IncomingMessage>((resolve, reject) => {
+  const received = new Promise<IncomingMessage>((resolve, reject) => {
     call.once("response", resolve)
     call.on("error", reject)
   })
   const sent = pipeline(Readable.from(requestBody(encodeMessage(body), stdin)), call)
   try {
-    // A keeper may answer before it has read everything; what is left to send is then of no use.
-    const response = await Promise.race([came, sent.then(() => came)])
+    // The agent may answer before it has read everything; the rest of the request is then dropped.
+    const response = await Promise.race([received, sent.then(() => received)])
     sent.catch(() => undefined)
     const replyBody = await readMessage(response, MAX_REPLY_BYTES)
     if (response.statusCode === 409) {
@@ -229,7 +242,7 @@ async function sendRequest(
   } catch (error) {
     throw translateError(error, signal)
   } finally {
-    came.catch(() => undefined)
+    received.catch(() => undefined)
   }
 }
 
@@ -241,22 +254,22 @@ async function* requestBody(
   if (rest !== undefined) yield* rest
 }
 
-async function readAll(response: IncomingMessage, mostBytes: number): Promise<Buffer> {
-  const pieces: Buffer[] = []
+async function readAll(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
   let length = 0
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    length += piece.length
-    if (length > mostBytes)
-      throw new ProviderOutcomeUnknown(`${AGENT_NAME} said more than it was asked for`)
-    pieces.push(piece)
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxBytes)
+      throw new ProviderOutcomeUnknown(`${AGENT_NAME} sent more than ${maxBytes} bytes`)
+    chunks.push(chunk)
   }
-  return Buffer.concat(pieces)
+  return Buffer.concat(chunks)
 }
 
-/** How a conversation with a keeper that has ended breaks. */
+/** Error codes of an exchange whose agent has ended. */
 const BOX_GONE_CODES = ["ECONNREFUSED", "ENOENT", "ECONNRESET", "EPIPE"]
 
-/** What an error of a conversation means. */
+/** Maps an error of an exchange to the port's errors. */
 function translateError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return new ProviderOutcomeUnknown(`${AGENT_NAME} did not answer in time`)
   const isGone =
@@ -264,20 +277,20 @@ function translateError(error: unknown, signal: AbortSignal): unknown {
   return isGone ? new BoxGone("the box has ended", { cause: error }) : error
 }
 
-/** A connection to a port in the box; null where nobody listens there. */
+/** Connects to a port in the box; null if nothing listens. */
 async function connectToPort(
   socketPath: string,
   pacer: Pacer,
   port: number,
 ): Promise<Duplex | null> {
-  const leaving = new AbortController()
+  const aborting = new AbortController()
   const { promise, resolve, reject } = Promise.withResolvers<Duplex | null>()
   const call = request({
     socketPath,
     method: "CONNECT",
     path: `box:${port}`,
     agent: false,
-    signal: leaving.signal,
+    signal: aborting.signal,
   })
   call.once("connect", ({ statusCode }, socket: Duplex, head: Buffer) => {
     if (statusCode === 200) {
@@ -288,14 +301,14 @@ async function connectToPort(
     resolve(null)
   })
   call.once("response", () =>
-    reject(new ProviderOutcomeUnknown(`${AGENT_NAME} said what no keeper says`)),
+    reject(new ProviderOutcomeUnknown(`${AGENT_NAME} gave an unexpected answer to CONNECT`)),
   )
-  call.on("error", (error) => reject(translateError(error, leaving.signal)))
+  call.on("error", (error) => reject(translateError(error, aborting.signal)))
   call.end()
   try {
     return await withProviderTimeout(pacer, AGENT_NAME, promise)
   } catch (error) {
-    leaving.abort()
+    aborting.abort()
     throw error
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Boxes as sandboxes of this machine: bubblewrap within bubblewrap, and a keeper between the two. They
- * go on without the program that made them, and every program of the installation here finds them.
+ * Boxes as sandboxes of this machine: bubblewrap within bubblewrap, with a box agent between. They
+ * continue without the program that created them, and every program of the installation on this
+ * machine finds them.
  */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
@@ -31,19 +32,19 @@ export type { BubblewrapOptions } from "./options.ts"
 export type { SweptBox } from "./end-box.ts"
 
 const MAX_BOXES = 100
-/** Users of boxes begin here; each run folder has a thousand of its own, by its name. */
+/** First user id of boxes; each run folder has a thousand, derived from its path. */
 const FIRST_UID = 2_000_000
 const UIDS_PER_RUN_FOLDER = 1_000
 const MAX_RUN_FOLDERS = 1_000_000
-/** So much of the machine's memory boxes may have together. */
+/** Share of the machine's memory that boxes may use together. */
 const MEMORY_SHARE = 0.8
-/** Another program's launch of the same box is looked at so often, for so long. */
+/** Another program's launch of the same box is polled at this interval, up to the timeout. */
 const RETRY_DELAY_MS = 20
 const LAUNCH_TIMEOUT_MS = 60_000
 
-/** A host of boxes that also says how well it does here, and takes away what crashes left. */
+/** A host of boxes that also checks this machine and removes what crashes left. */
 export interface BubblewrapHost extends BoxHost {
-  /** Makes a box for a moment, and says what worked. */
+  /** Creates a box briefly and returns findings about this machine. */
   readonly probe: () => Promise<readonly HostFinding[]>
   readonly sweep: () => Promise<readonly SweptBox[]>
 }
@@ -53,12 +54,12 @@ export function openBubblewrap(options: BubblewrapOptions): Promise<BubblewrapHo
   return openBubblewrapWithPolicy(options, DEFAULT_SANDBOX_POLICY)
 }
 
-/** Opens boxes with these walls; only tests have others than the true ones. */
+/** Opens boxes with a policy; only tests use another than the default. */
 export async function openBubblewrapWithPolicy(
   options: BubblewrapOptions,
-  shape: SandboxPolicy,
+  policy: SandboxPolicy,
 ): Promise<BubblewrapHost> {
-  return new Bubblewrap(await createContext(options, shape))
+  return new Bubblewrap(await createContext(options, policy))
 }
 
 async function createContext(
@@ -70,18 +71,18 @@ async function createContext(
   const isRoot = process.getuid?.() === 0
   const isDisabled: BubblewrapContext["isDisabled"] = (part) => disabledCapabilities.includes(part)
   const runFolder = await openRunFolder(runDir, {
-    mostBoxes: maxBoxes,
+    maxBoxes,
     firstUid: isRoot ? firstUid : null,
   })
   const controlGroups = isDisabled("groups") ? noControlGroups : await findControlGroups(runDir)
-  let keeper: ReturnType<BubblewrapContext["installAgent"]> | null = null
-  const keeperProgram = () => (keeper ??= installAgent(runFolder.programsFolder))
-  const lying = new Map<string, Promise<string>>()
-  const laid = (from: string): Promise<string> => {
-    const found = lying.get(from) ?? installPrograms(from, runFolder.programsFolder)
-    lying.set(from, found)
-    // What did not work once may work later.
-    found.catch(() => lying.delete(from))
+  let agentProgram: ReturnType<BubblewrapContext["installAgent"]> | null = null
+  const getAgentProgram = () => (agentProgram ??= installAgent(runFolder.programsFolder))
+  const installing = new Map<string, Promise<string>>()
+  const installOnce = (from: string): Promise<string> => {
+    const found = installing.get(from) ?? installPrograms(from, runFolder.programsFolder)
+    installing.set(from, found)
+    // A failed installation is retried the next time.
+    found.catch(() => installing.delete(from))
     return found
   }
   return {
@@ -89,8 +90,8 @@ async function createContext(
     pacer,
     runFolder,
     controlGroups,
-    installAgent: keeperProgram,
-    installPrograms: laid,
+    installAgent: getAgentProgram,
+    installPrograms: installOnce,
     policy,
     isRoot,
     isDisabled,
@@ -100,7 +101,7 @@ async function createContext(
 const shortHash = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 8)
 
-/** Two installations on a machine must not take each other's boxes for their own. */
+/** Two installations on a machine must not use the same user ids. */
 function firstUidOf(runDir: string): number {
   const folder = createHash("sha256").update(runDir).digest().readUInt32BE() % MAX_RUN_FOLDERS
   return FIRST_UID + UIDS_PER_RUN_FOLDER * folder
@@ -108,16 +109,16 @@ function firstUidOf(runDir: string): number {
 
 class Bubblewrap implements BubblewrapHost {
   readonly #machine: BubblewrapContext
-  /** Launches of this program under way. */
+  /** Launches of this program in progress. */
   readonly #starting = new Map<string, Promise<BoxHandle>>()
-  /** Whether a box was made here, by whatever. */
+  /** Whether any box has been created here. */
   #isProven = false
 
   readonly hostId: string
 
   constructor(machine: BubblewrapContext) {
     this.#machine = machine
-    // Two installations of a machine have run folders of their own, and machines have names.
+    // The machine's name and the run folder, which differs between installations.
     this.hostId = `${hostname().replaceAll(/[^\w.-]/g, "-")}:${shortHash(machine.runFolder.path)}`
   }
 
@@ -131,7 +132,7 @@ class Bubblewrap implements BubblewrapHost {
   readonly find = async (boxId: SandboxId): Promise<BoxHandle | null> => {
     const record = await this.#machine.runFolder.read(boxId)
     if (record?.keeper === null || record === null || !record.isReady) return null
-    // Not by asking it: a link of a preview is looked up like that for each of its pages.
+    // Without a request to the agent: a preview link does this for each of its pages.
     return (await isRunning(record.keeper)) ? this.#box(boxId) : null
   }
 
@@ -149,19 +150,19 @@ class Bubblewrap implements BubblewrapHost {
     const { options, runFolder } = this.#machine
     const running = await this.#running()
     const sizes = [...running.map((box) => SANDBOX_LIMITS[box.size]), SANDBOX_LIMITS[size]]
-    const sum = (what: "memoryBytes" | "diskBytes") =>
-      sizes.reduce((total, limits) => total + limits[what], 0)
+    const sum = (limit: "memoryBytes" | "diskBytes") =>
+      sizes.reduce((total, limits) => total + limits[limit], 0)
     return (
       sizes.length <= (options.maxBoxes ?? MAX_BOXES) &&
       (!hasGuaranteedCores(size) || SANDBOX_LIMITS[size].cores <= availableParallelism()) &&
       sum("memoryBytes") <= MEMORY_SHARE * availableMemoryBytes() &&
       sum("diskBytes") <= (await freeBytesOn(runFolder.path)) &&
-      (await this.#isAble())
+      (await this.#canCreateBoxes())
     )
   }
 
   readonly probe = async (): Promise<readonly HostFinding[]> => {
-    const outcome = await this.#tryOnce()
+    const outcome = await this.#tryCreate()
     return hostFindings(this.#machine, outcome)
   }
 
@@ -174,7 +175,7 @@ class Bubblewrap implements BubblewrapHost {
           return false
         } catch (error) {
           if (error instanceof ProviderOutcomeUnknown) return true
-          // It ended at this moment.
+          // It has just ended.
           if (error instanceof BoxGone) return false
           throw error
         }
@@ -190,7 +191,7 @@ class Bubblewrap implements BubblewrapHost {
     )
   }
 
-  /** Every box whose keeper lives. */
+  /** Every box whose agent lives. */
   async #running(): Promise<readonly { readonly name: string; readonly size: SandboxSize }[]> {
     const { runFolder } = this.#machine
     const all = await Promise.all(
@@ -213,18 +214,19 @@ class Bubblewrap implements BubblewrapHost {
       if (launched !== null) return this.#box(plan.boxId)
       if (pacer.elapsedMs() - from > LAUNCH_TIMEOUT_MS) {
         throw new ProviderOutcomeUnknown(
-          "another program launches this box, and does not come to an end",
+          `another program has been launching this box for more than ${LAUNCH_TIMEOUT_MS / 1_000} s`,
         )
       }
       await pacer.pause(RETRY_DELAY_MS)
     }
   }
 
-  /** Launches a box; null where another does. @throws ProviderUnavailable */
+  /** Launches a box; null if another program does. @throws ProviderUnavailable */
   async #launch(name: string, plan: BoxPlan): Promise<LaunchedBox | null> {
     const machine = this.#machine
     const claimed = await machine.runFolder.claim(name, plan.size, plan.volume !== undefined)
-    if (claimed === "full") throw new ProviderUnavailable("as many boxes run as may here")
+    if (claimed === "full")
+      throw new ProviderUnavailable("the maximum number of boxes runs here; try again later")
     if (claimed === "taken") return this.#clearDead(name)
     try {
       const launched = await launchBox(machine, plan, { name, record: claimed })
@@ -238,7 +240,7 @@ class Bubblewrap implements BubblewrapHost {
     }
   }
 
-  /** Takes away what stands in the way of a launch, where nobody is about to do so. */
+  /** Removes a dead box of this name that blocks a launch. */
   async #clearDead(name: string): Promise<null> {
     const record = await this.#machine.runFolder.read(name)
     if (record === null) return null
@@ -250,13 +252,13 @@ class Bubblewrap implements BubblewrapHost {
     return null
   }
 
-  /** Whether boxes can be made here: tried until one was. */
-  async #isAble(): Promise<boolean> {
-    return this.#isProven || typeof (await this.#tryOnce()) !== "string"
+  /** Whether boxes can be created here; tried until it succeeds once. */
+  async #canCreateBoxes(): Promise<boolean> {
+    return this.#isProven || typeof (await this.#tryCreate()) !== "string"
   }
 
-  /** Makes a box for a moment; why it could not be made. */
-  async #tryOnce(): Promise<LaunchedBox | string> {
+  /** Creates a box briefly; returns the reason if that fails. */
+  async #tryCreate(): Promise<LaunchedBox | string> {
     const name = `probe_${crypto.randomUUID().replaceAll("-", "")}`
     const plan: BoxPlan = {
       boxId: name as BoxId,
@@ -270,8 +272,8 @@ class Bubblewrap implements BubblewrapHost {
       const options = { timeoutMs: 10_000, maxOutputBytes: 1_000, isActivity: false }
       const { exitCode } = await this.#box(plan.boxId).run(["true"], options)
       await this.#box(plan.boxId).stop()
-      if (launched === null) throw new Error("a box of a name that is nobody's was taken")
-      return exitCode === 0 ? launched : `the first command ended with ${exitCode}`
+      if (launched === null) throw new Error("the random name of the probe box is taken")
+      return exitCode === 0 ? launched : `the first command exited with code ${exitCode}`
     } catch (error) {
       if (!(error instanceof ProviderUnavailable)) throw error
       return error.message
@@ -279,10 +281,13 @@ class Bubblewrap implements BubblewrapHost {
   }
 }
 
-/** Whether this many processors are what its user is told of: builds and apps use what there is. */
+/**
+ * Whether the number of processors is part of what the user pays for; builds and previews use what
+ * is available.
+ */
 const hasGuaranteedCores = (size: SandboxSize): boolean => size !== "build" && size !== "preview"
 
-/** What the sandbox complained of, in one line: the last of it, which is why it ended. */
+/** The sandbox's error output in one line; the last part, which says why it ended. */
 async function readLogLine(path: string): Promise<string> {
   try {
     return (await readFile(path, "utf8"))
@@ -295,8 +300,8 @@ async function readLogLine(path: string): Promise<string> {
   }
 }
 
-/** What this machine has, or what of it a container gives. */
+/** The memory of this machine or its container. */
 function availableMemoryBytes(): number {
-  const given = process.constrainedMemory()
-  return given > 0 ? Math.min(given, totalmem()) : totalmem()
+  const constrained = process.constrainedMemory()
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }

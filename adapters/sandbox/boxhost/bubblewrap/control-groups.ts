@@ -1,4 +1,4 @@
-/** Control groups: what the kernel holds a whole box to, where this user may make them. */
+/** Control groups: the kernel's limits for a whole box, where this user may create them. */
 import { createHash } from "node:crypto"
 import {
   access,
@@ -18,33 +18,32 @@ import type { SandboxSize } from "../port.ts"
 const CONTROLLERS = ["memory", "pids", "cpu"] as const
 type Controller = (typeof CONTROLLERS)[number]
 const CPU_PERIOD_US = 100_000
-/** The folder of all boxes of a machine; each is called after its run folder and itself. */
+/** The parent group of all boxes; each is named after its run folder and itself. */
 const BOXES_FOLDER = "ledger-boxes"
 
-/** The groups of one box. */
+/** The control groups of one box. */
 export interface BoxControlGroups {
-  /** All folders, the outermost first. */
+  /** All folders, outermost first. */
   readonly folders: readonly string[]
-  /** Those that a keeper must see to bring commands in. */
+  /** The folders that the agent must see to add commands. */
   readonly visibleFolders: readonly string[]
-  /** Where a command writes its id. */
+  /** Files to which a command writes its process id. */
   readonly commandProcsFiles: readonly string[]
-  /** Where the keeper's own id is written; null where it may stay where it is. */
+  /** The file for the agent's own process id; null if it stays in its group. */
   readonly agentProcsFile: string | null
 }
 
-/** Groups, as they can be made here. */
+/** The control groups that can be created here. */
 export interface ControlGroups {
-  /** The version of the kernel's interface; null where no groups can be made. */
+  /** The version of the kernel's interface; null if no groups can be created. */
   readonly version: 1 | 2 | null
-  /** What they hold. */
   readonly controllers: ReadonlySet<Controller>
   readonly create: (
     id: string,
     limits: SandboxLimits,
     uid: number | null,
   ) => Promise<BoxControlGroups>
-  /** All boxes that there are groups of, with their folders. */
+  /** All boxes that have groups, with the groups' folders. */
   readonly listExisting: () => Promise<ReadonlyMap<string, readonly string[]>>
 }
 
@@ -55,7 +54,7 @@ const EMPTY_CONTROL_GROUPS: BoxControlGroups = {
   agentProcsFile: null,
 }
 
-/** No groups at all. */
+/** Used where no groups can be created. */
 export const noControlGroups: ControlGroups = {
   version: null,
   controllers: new Set<Controller>(),
@@ -63,7 +62,7 @@ export const noControlGroups: ControlGroups = {
   listExisting: async () => new Map(),
 }
 
-/** What the kernel calls a limit, and its value. */
+/** The files and values of the limits. */
 const limitFilesV1 = ({ memoryBytes, processes, cores }: SandboxLimits) =>
   ({
     memory: [
@@ -86,20 +85,23 @@ const limitFilesV2 = ({ memoryBytes, processes, cores }: SandboxLimits) =>
     pids: [["pids.max", processes]],
     cpu: [["cpu.max", `${Math.round(cores * CPU_PERIOD_US)} ${CPU_PERIOD_US}`]],
   }) as const
-/** Kernels that do not count swap do not have these. */
+/** Kernels without swap accounting lack these. */
 const OPTIONAL_FILES = new Set(["memory.memsw.limit_in_bytes", "memory.swap.max"])
 
-/** The groups that can be made here: in a folder at the root of whichever tree there is, which only root may make. */
+/**
+ * Finds the groups that can be created here, in a folder at the root of a tree, which only root may
+ * create.
+ */
 export async function findControlGroups(runDir: string): Promise<ControlGroups> {
-  const own = `${createHash("sha256").update(runDir).digest("hex").slice(0, 12)}-`
+  const prefix = `${createHash("sha256").update(runDir).digest("hex").slice(0, 12)}-`
   const { unified, controllers } = await findMounts()
-  if (controllers.memory !== undefined) return controlGroupsV1(controllers, own)
-  return unified === null ? noControlGroups : controlGroupsV2(join(unified, BOXES_FOLDER), own)
+  if (controllers.memory !== undefined) return controlGroupsV1(controllers, prefix)
+  return unified === null ? noControlGroups : controlGroupsV2(join(unified, BOXES_FOLDER), prefix)
 }
 
 type ControllerMounts = Partial<Record<Controller, string>>
 
-/** Where the trees of groups are mounted. */
+/** Finds the mount points of control groups. */
 async function findMounts(): Promise<{ unified: string | null; controllers: ControllerMounts }> {
   const found: { unified: string | null; controllers: ControllerMounts } = {
     unified: null,
@@ -108,17 +110,17 @@ async function findMounts(): Promise<{ unified: string | null; controllers: Cont
   for (const line of (await readFile("/proc/self/mountinfo", "utf8")).split("\n")) {
     const [before = "", after = ""] = line.split(" - ")
     const [type, , options = ""] = after.split(" ")
-    const place = before.split(" ")[4] ?? ""
-    if (type === "cgroup2") found.unified = place
+    const mountPoint = before.split(" ")[4] ?? ""
+    if (type === "cgroup2") found.unified = mountPoint
     if (type !== "cgroup") continue
     for (const controller of CONTROLLERS) {
-      if (options.split(",").includes(controller)) found.controllers[controller] = place
+      if (options.split(",").includes(controller)) found.controllers[controller] = mountPoint
     }
   }
   return found
 }
 
-/** Whether a file or a folder could be written, which is not everybody's right. */
+/** Whether a write succeeds; other users may lack the right. */
 async function tryWrite(writing: Promise<unknown>): Promise<boolean> {
   try {
     await writing
@@ -130,7 +132,7 @@ async function tryWrite(writing: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Whether this folder is there, and groups may be made in it: another user's may be in the way. */
+/** Whether this folder exists and is writable; it may belong to another user. */
 const makeFolder = (path: string): Promise<boolean> =>
   tryWrite(mkdir(path, { recursive: true }).then(() => access(path, constants.W_OK)))
 
@@ -152,12 +154,12 @@ async function changeOwner(uid: number | null, paths: readonly string[]): Promis
   for (const path of paths) await chown(path, uid, uid)
 }
 
-/** The first version: a tree for each kind of limit. Whoever owns its list may bring itself in. */
-async function controlGroupsV1(mounted: ControllerMounts, own: string): Promise<ControlGroups> {
+/** Version 1: one tree per controller. The owner of a group's process list may add itself. */
+async function controlGroupsV1(mounted: ControllerMounts, prefix: string): Promise<ControlGroups> {
   const trees = new Map<Controller, string>()
   for (const controller of CONTROLLERS) {
-    const place = mounted[controller]
-    const tree = place === undefined ? null : join(place, BOXES_FOLDER)
+    const mountPoint = mounted[controller]
+    const tree = mountPoint === undefined ? null : join(mountPoint, BOXES_FOLDER)
     if (tree !== null && (await makeFolder(tree))) trees.set(controller, tree)
   }
   if (trees.size === 0) return noControlGroups
@@ -167,7 +169,7 @@ async function controlGroupsV1(mounted: ControllerMounts, own: string): Promise<
     create: async (id, limits, uid) => {
       const folders: string[] = []
       for (const [controller, tree] of trees) {
-        const folder = join(tree, own + id)
+        const folder = join(tree, prefix + id)
         await mkdir(folder, { recursive: true })
         await setLimits(folder, limitFilesV1(limits)[controller])
         await changeOwner(uid, [join(folder, "cgroup.procs")])
@@ -176,15 +178,15 @@ async function controlGroupsV1(mounted: ControllerMounts, own: string): Promise<
       const commandProcsFiles = folders.map((folder) => join(folder, "cgroup.procs"))
       return { folders, visibleFolders: folders, commandProcsFiles, agentProcsFile: null }
     },
-    listExisting: () => listGroupsIn([...trees.values()], own, () => []),
+    listExisting: () => listGroupsIn([...trees.values()], prefix, () => []),
   }
 }
 
 /**
- * The second version: one tree. Who is in a part of it that is a box's own may move within that part,
- * so the keeper is put there, beside the group of its commands, and is not held to their limits.
+ * Version 2: one tree. A process in a box's subtree may move within it, so the agent is put there,
+ * next to the group of its commands and outside of their limits.
  */
-async function controlGroupsV2(tree: string, own: string): Promise<ControlGroups> {
+async function controlGroupsV2(tree: string, prefix: string): Promise<ControlGroups> {
   if (!(await makeFolder(tree))) return noControlGroups
   for (const folder of [dirname(tree), tree]) await enableControllers(folder)
   const allowed = (await readFile(join(tree, "cgroup.subtree_control"), "utf8")).split(/\s/)
@@ -194,7 +196,7 @@ async function controlGroupsV2(tree: string, own: string): Promise<ControlGroups
     version: 2,
     controllers,
     create: async (id, limits, uid) => {
-      const folder = join(tree, own + id)
+      const folder = join(tree, prefix + id)
       await mkdir(folder, { recursive: true })
       await enableControllers(folder)
       const [keeper, work] = partsOf(folder)
@@ -210,42 +212,42 @@ async function controlGroupsV2(tree: string, own: string): Promise<ControlGroups
         agentProcsFile: join(keeper, "cgroup.procs"),
       }
     },
-    listExisting: () => listGroupsIn([tree], own, partsOf),
+    listExisting: () => listGroupsIn([tree], prefix, partsOf),
   }
 }
 
-/** Has the groups in a folder hold as much as may be held there. */
+/** Enables all available controllers for the groups in a folder. */
 async function enableControllers(folder: string): Promise<void> {
   for (const controller of CONTROLLERS) {
     await tryWrite(writeFile(join(folder, "cgroup.subtree_control"), `+${controller}`))
   }
 }
 
-/** Every box of this run folder that has a group in one of these trees. */
+/** The boxes of this run folder with a group in one of these trees. */
 async function listGroupsIn(
   trees: readonly string[],
-  own: string,
+  prefix: string,
   partsOf: (folder: string) => readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, readonly string[]>()
   for (const tree of trees) {
     for (const entry of await readdir(tree, { withFileTypes: true })) {
-      if (!entry.isDirectory() || !entry.name.startsWith(own)) continue
-      const [folder, id] = [join(tree, entry.name), entry.name.slice(own.length)]
+      if (!entry.isDirectory() || !entry.name.startsWith(prefix)) continue
+      const [folder, id] = [join(tree, entry.name), entry.name.slice(prefix.length)]
       found.set(id, [...(found.get(id) ?? []), folder, ...partsOf(folder)])
     }
   }
   return found
 }
 
-/** Takes groups away once they are empty; those that are not there: nothing. */
+/** Removes groups when they are empty. Idempotent. */
 export async function removeControlGroups(folders: readonly string[], pacer: Pacer): Promise<void> {
   for (const folder of folders.toReversed()) {
     while (!(await tryRemove(folder))) await pacer.pause(2)
   }
 }
 
-/** Whether a group is gone; it cannot go while a process in it is still about to end. */
+/** Whether a group is gone; it cannot be removed while a process in it is ending. */
 async function tryRemove(folder: string): Promise<boolean> {
   try {
     await rmdir(folder)
@@ -260,10 +262,10 @@ async function tryRemove(folder: string): Promise<boolean> {
 const MEBIBYTE = 1024 * 1024
 const GIBIBYTE = 1024 * MEBIBYTE
 
-/** How much a box may use. */
+/** The limits of a box. */
 export interface SandboxLimits {
   readonly memoryBytes: number
-  /** Processors, as a share of one. */
+  /** Number of processors; may be a fraction. */
   readonly cores: number
   readonly processes: number
   /** Workspace, home and temporary files together. */
@@ -331,7 +333,10 @@ export const SANDBOX_LIMITS: Readonly<Record<SandboxSize, SandboxLimits>> = {
   },
 }
 
-/** How many at once in a box of any size, and how much is kept of what those in the background write. */
+/**
+ * Limits on concurrent commands in a box of any size, and on the kept output of background
+ * commands.
+ */
 export const PROCESS_LIMITS = {
   commands: 64,
   background: 32,

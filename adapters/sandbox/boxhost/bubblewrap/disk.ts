@@ -1,4 +1,4 @@
-/** The files of a box: on a file system of its own, or in a folder that its keeper looks at. */
+/** The files of a box: in a file system image, or in a folder that its agent watches. */
 import { chmod, chown, mkdir, open, rm, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
@@ -6,12 +6,12 @@ import { ProgramFailed, runProgram } from "./programs.ts"
 import type { BoxPaths } from "./run-folder.ts"
 import type { BubblewrapContext } from "./options.ts"
 
-/** How a box's files are held to their size. */
+/** How the size of a box's files is limited. */
 export type DiskKind = "image" | "folder"
 
 /**
- * Makes the disk of a box. An image is a file system in a file, which only root can mount; it is as
- * large as the box's files may be, and takes the room of what is written.
+ * Creates the disk of a box. An image is a file system in a sparse file, which only root can mount;
+ * its size is the box's limit.
  */
 export async function makeDisk(
   machine: BubblewrapContext,
@@ -46,7 +46,7 @@ async function tryMount(
     await runProgram("mount", ["-o", "loop,nosuid,nodev,noatime", image, disk])
     return true
   } catch (error) {
-    // In a container without the right to mount, or without the program.
+    // The container may not mount, or the program is missing.
     if (!(error instanceof ProgramFailed)) throw error
     await rm(image, { force: true })
     return false
@@ -54,15 +54,15 @@ async function tryMount(
 }
 
 /**
- * Takes the disk of a running box out of everybody's sight but the box's: it is then gone with the box,
- * whatever ends that.
+ * Unmounts the disk of a running box lazily, so that only the box sees it and it disappears with
+ * the box.
  */
 export async function detachDisk({ disk, diskImage }: BoxPaths): Promise<void> {
   await runProgram("umount", ["--lazy", disk])
   await rm(diskImage, { force: true })
 }
 
-/** Takes what is left of the disk of a box that has ended away. */
+/** Removes the rest of an ended box's disk. */
 export async function removeDisk({ disk, diskImage, folder, volume }: BoxPaths): Promise<void> {
   await unmount(volume)
   await unmount(disk)
@@ -70,27 +70,27 @@ export async function removeDisk({ disk, diskImage, folder, volume }: BoxPaths):
   await removeFolder(folder)
 }
 
-/** Takes a file system out of sight; where there is none: nothing. */
+/** Unmounts a file system. Idempotent. */
 async function unmount(disk: string): Promise<void> {
   try {
     await runProgram("umount", ["--quiet", "--lazy", disk])
   } catch (error) {
-    // Not mounted, or never made: as it should be.
+    // Not mounted or never created.
     if (!(error instanceof ProgramFailed)) throw error
   }
 }
 
 /**
- * Takes a folder away. Others may lie in it deeper than a path is long, and may forbid their owner
- * to look.
+ * Removes a folder, which may contain paths longer than the system's limit and folders without
+ * permissions.
  */
 export async function removeFolder(folder: string): Promise<void> {
-  for (let left = 5; ; left -= 1) {
+  for (let retries = 5; ; retries -= 1) {
     try {
       return await removeTree(folder)
     } catch (error) {
-      // What was about to end may still have written a file.
-      if (!(error instanceof ProgramFailed) || left === 0) throw error
+      // An ending process may still have written a file.
+      if (!(error instanceof ProgramFailed) || retries === 0) throw error
       await pause(20)
     }
   }
@@ -106,7 +106,7 @@ async function removeTree(folder: string): Promise<void> {
   }
 }
 
-/** What is free on the disk of a folder, bytes. */
+/** Free space on a folder's disk, bytes. */
 export async function freeBytesOn(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder)
   return bavail * bsize

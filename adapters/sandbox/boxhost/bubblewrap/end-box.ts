@@ -1,4 +1,4 @@
-/** Taking away everything of a box, whatever it came to; and boxes that nobody took away. */
+/** Removes everything of a box in any state, and sweeps abandoned boxes. */
 import { rm } from "node:fs/promises"
 import { removeDisk } from "./disk.ts"
 import { removeControlGroups } from "./control-groups.ts"
@@ -6,10 +6,10 @@ import { killProcess, killUserProcesses, isRunning } from "./programs.ts"
 import type { BoxRecord } from "./run-folder.ts"
 import type { BubblewrapContext } from "./options.ts"
 
-/** Another that ends the same box is looked at so often. */
+/** Interval for polling another program's removal of the same box. */
 const POLL_INTERVAL_MS = 5
 
-/** Ends a box and takes everything of it away; where another already does, waits until that is done. */
+/** Ends a box and removes everything of it; if another program already does, waits for it. */
 export async function endBox(machine: BubblewrapContext, name: string): Promise<void> {
   const { pacer, runFolder } = machine
   const record = await runFolder.claimForEnding(name)
@@ -17,25 +17,26 @@ export async function endBox(machine: BubblewrapContext, name: string): Promise<
   while (await runFolder.isEnding(name)) await pacer.pause(POLL_INTERVAL_MS)
 }
 
-/** The record goes last: as long as anything of the box is left, there is one to find it by. */
+/** The record is removed last, so that the rest of the box can always be found. */
 async function removeBox(
   machine: BubblewrapContext,
   name: string,
   record: BoxRecord,
 ): Promise<void> {
   const { pacer, runFolder } = machine
-  const places = runFolder.pathsOf(name)
+  const paths = runFolder.pathsOf(name)
   for (const process of record.processes) await killProcess(process, pacer)
-  // A user of its own has nothing else; a box of our own user is its first process, and ended with it.
+  // A box with its own user has no other processes. With our user, the box ended with its first
+  // process.
   if (record.uid !== null && machine.isRoot) await killUserProcesses(record.uid, pacer)
   await removeControlGroups(record.groups, pacer)
-  await removeDisk(places)
-  await rm(`${places.diskImage}.tun`, { force: true })
-  await rm(places.log, { force: true })
+  await removeDisk(paths)
+  await rm(`${paths.diskImage}.tun`, { force: true })
+  await rm(paths.log, { force: true })
   await runFolder.remove(name)
 }
 
-/** What a sweep took away, and why. */
+/** A box that a sweep removed, and the reason. */
 export interface SweptBox {
   readonly name: string
   readonly reason:
@@ -43,8 +44,8 @@ export interface SweptBox {
 }
 
 /**
- * Takes away what crashes left: boxes that have ended, launches and ends that were broken off, groups
- * without a box, and boxes whose keeper says nothing.
+ * Removes what crashes left: ended boxes, interrupted launches and removals, groups without a box,
+ * and boxes whose agent does not answer.
  */
 export async function sweepBoxes(
   machine: BubblewrapContext,
@@ -54,17 +55,17 @@ export async function sweepBoxes(
   }: { isSilent: (name: string) => Promise<boolean>; isOurs: (name: string) => boolean },
 ): Promise<readonly SweptBox[]> {
   const swept: SweptBox[] = []
-  const takeAwayFor = async (name: string, reason: SweptBox["reason"]): Promise<void> => {
+  const removeFor = async (name: string, reason: SweptBox["reason"]): Promise<void> => {
     await endBox(machine, name)
     swept.push({ name, reason })
   }
   for (const name of await machine.runFolder.reclaimAbandonedEndings()) {
-    await takeAwayFor(name, "its end was broken off")
+    await removeFor(name, "its end was broken off")
   }
   for (const name of await machine.runFolder.listNames()) {
     const record = isOurs(name) ? null : await machine.runFolder.read(name)
-    const why = record === null ? null : await sweepReason(name, record, isSilent)
-    if (why !== null) await takeAwayFor(name, why)
+    const reason = record === null ? null : await sweepReason(name, record, isSilent)
+    if (reason !== null) await removeFor(name, reason)
   }
   await machine.runFolder.removeStaleWrites()
   await sweepControlGroups(machine)
@@ -76,8 +77,8 @@ async function sweepReason(
   { isReady, keeper, launcher }: BoxRecord,
   isSilent: (name: string) => Promise<boolean>,
 ): Promise<SweptBox["reason"] | null> {
-  // Who launches it ends it as well, where it comes to nothing. Without them nobody would find it, though
-  // its keeper may live: a launch ends with a word in the record.
+  // The launcher ends a failed launch. If the launcher is gone, no program would use the box,
+  // although its agent may live: a launch completes when the record says so.
   if (!isReady || keeper === null) {
     return (await isRunning(launcher)) ? null : "its launch was broken off"
   }
@@ -85,14 +86,16 @@ async function sweepReason(
   return (await isSilent(name)) ? "it is silent" : null
 }
 
-/** A launch that was broken off between making groups and noting them leaves groups alone. */
+/**
+ * A launch that ended between creating groups and recording them leaves groups without a record.
+ */
 async function sweepControlGroups({
   controlGroups,
   pacer,
   runFolder,
 }: BubblewrapContext): Promise<void> {
-  const left = await controlGroups.listExisting()
-  for (const [name, folders] of left) {
+  const groups = await controlGroups.listExisting()
+  for (const [name, folders] of groups) {
     const isKnown = (await runFolder.read(name)) !== null || (await runFolder.isEnding(name))
     if (!isKnown) await removeControlGroups(folders, pacer)
   }

@@ -1,4 +1,4 @@
-/** Launching a box: its record, its disk, its limits, its walls, its keeper, its way out; in this order. */
+/** Launches a box: its record, disk, limits, sandboxes, agent and network, in this order. */
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import type { FileHandle } from "node:fs/promises"
@@ -29,7 +29,7 @@ import type { Socket } from "node:net"
 import { createServer } from "node:net"
 import { createInterface } from "node:readline"
 
-/** Of what a keeper says nothing is believed but its form. */
+/** Only the form of the agent's messages is trusted. */
 const launchEventSchema = z.discriminatedUnion("step", [
   z.strictObject({ step: z.literal("firewall"), by: z.enum(["nft", "ip"]).nullable() }),
   z.strictObject({ step: z.literal("ready"), firstProcess: z.int().positive() }),
@@ -38,7 +38,7 @@ const launchEventSchema = z.discriminatedUnion("step", [
 
 type ReceivedLaunchEvent = z.infer<typeof launchEventSchema>
 
-/** A keeper that is expected. */
+/** An agent that has yet to connect. */
 interface AgentListener {
   readonly connected: Promise<Socket>
   readonly close: () => void
@@ -46,26 +46,26 @@ interface AgentListener {
 
 const LAUNCH_TIMEOUT_MS = 60_000
 
-/** How a box turned out. */
+/** The properties of a launched box. */
 export interface LaunchedBox {
   readonly disk: DiskKind
   readonly firewall: "nft" | "ip" | null
   readonly network: AttachedNetwork["network"]
 }
 
-/** A launch under way. */
+/** A launch in progress. */
 interface LaunchState extends BoxPreparation {
   readonly name: string
   readonly log: FileHandle
-  /** Stores what is known by now. */
+  /** Updates the box's record. */
   readonly updateRecord: (more: Partial<BoxRecord>) => Promise<BoxRecord>
 }
 
 /**
- * Launches a box that this program has claimed. Whatever it throws, the box is to be ended.
+ * Launches a box that this program has claimed. After any error the caller must end the box.
  *
- * @param name what its record and its folder are called
- * @throws LaunchFailed with what the machine said
+ * @param name the name of the record and the folder
+ * @throws LaunchFailed with the machine's error
  */
 export async function launchBox(
   machine: BubblewrapContext,
@@ -73,36 +73,36 @@ export async function launchBox(
   { name, record }: { readonly name: string; readonly record: BoxRecord },
 ): Promise<LaunchedBox> {
   const { runFolder } = machine
-  const places = runFolder.pathsOf(name)
-  let noted = record
-  let isOver = false
-  const note: LaunchState["updateRecord"] = async (more) => {
-    // A launch that was given up may still go on for a moment; the box is no longer its own.
-    if (isOver) throw new LaunchFailed("the launch was given up")
-    noted = { ...noted, ...more }
-    await runFolder.write(name, noted)
-    return noted
+  const paths = runFolder.pathsOf(name)
+  let currentRecord = record
+  let hasEnded = false
+  const updateRecord: LaunchState["updateRecord"] = async (more) => {
+    // An aborted launch may continue for a moment, but the box no longer belongs to it.
+    if (hasEnded) throw new LaunchFailed("the launch was aborted")
+    currentRecord = { ...currentRecord, ...more }
+    await runFolder.write(name, currentRecord)
+    return currentRecord
   }
-  const log = await open(places.log, "a", 0o600)
+  const log = await open(paths.log, "a", 0o600)
   try {
-    const launching = {
+    const state = {
       context: machine,
       plan,
       name,
-      paths: places,
+      paths: paths,
       log,
-      updateRecord: note,
+      updateRecord,
       limits: SANDBOX_LIMITS[plan.size],
     }
-    return await runLaunchSteps(launching, record.uid)
+    return await runLaunchSteps(state, record.uid)
   } finally {
-    isOver = true
+    hasEnded = true
     await log.close()
   }
 }
 
-async function runLaunchSteps(launching: LaunchState, uid: number | null): Promise<LaunchedBox> {
-  const { limits, context, name, updateRecord, paths, plan } = launching
+async function runLaunchSteps(state: LaunchState, uid: number | null): Promise<LaunchedBox> {
+  const { limits, context, name, updateRecord, paths, plan } = state
   await mkdir(paths.folder, { mode: 0o700 })
   if (uid !== null) await chown(paths.folder, uid, uid)
   const [disk, volume, groups, tun, listener] = await settleAll([
@@ -115,8 +115,8 @@ async function runLaunchSteps(launching: LaunchState, uid: number | null): Promi
   ])
   try {
     await updateRecord({ groups: [...groups.folders] })
-    await writeAgentFiles(launching, { disk, groups, uid, volume })
-    const { child, failure } = await spawnOuterSandbox(launching, { groups, uid, volume })
+    await writeAgentFiles(state, { disk, groups, uid, volume })
+    const { child, failure } = await spawnOuterSandbox(state, { groups, uid, volume })
     const result = await withLaunchTimeout(context, failure, async () => {
       const agent = await findAgentProcess(child)
       await updateRecord({
@@ -124,7 +124,7 @@ async function runLaunchSteps(launching: LaunchState, uid: number | null): Promi
         keeper: agent,
       })
       if (groups.agentProcsFile !== null) await writeFile(groups.agentProcsFile, String(agent.pid))
-      return completeLaunch(launching, { agent, listener, uid, tun, disk, volume })
+      return completeLaunch(state, { agent, listener, uid, tun, disk, volume })
     })
     await updateRecord({ isReady: true })
     return { disk, ...result }
@@ -135,13 +135,13 @@ async function runLaunchSteps(launching: LaunchState, uid: number | null): Promi
 
 async function prepareVolume(
   machine: BubblewrapContext,
-  places: BoxPaths,
+  paths: BoxPaths,
   { plan, uid }: { readonly plan: BoxPlan; readonly uid: number | null },
 ): Promise<DiskKind | null> {
-  return plan.volume === undefined ? null : makeVolume(machine, places, { ...plan.volume, uid })
+  return plan.volume === undefined ? null : makeVolume(machine, paths, { ...plan.volume, uid })
 }
 
-/** What several come to, once all of them have come to something: none goes on alone. */
+/** Waits for all parts to settle, so that none continues alone. */
 async function settleAll<T extends readonly unknown[] | []>(
   parts: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
@@ -152,11 +152,11 @@ async function settleAll<T extends readonly unknown[] | []>(
 /** The outer sandbox. */
 interface OuterSandbox {
   readonly child: ChildProcess
-  /** Rejected when it ends, also much later. */
+  /** Rejects when the sandbox ends, also long after the launch. */
   readonly failure: Promise<never>
 }
 
-/** Starts the outer sandbox with the keeper in it. @throws LaunchFailed where there is no such program */
+/** Starts the outer sandbox with the agent in it. @throws LaunchFailed if the program is missing */
 async function spawnOuterSandbox(
   { log, context, paths, plan }: LaunchState,
   {
@@ -165,14 +165,19 @@ async function spawnOuterSandbox(
     volume,
   }: { groups: BoxControlGroups; uid: number | null; volume: DiskKind | null },
 ): Promise<OuterSandbox> {
-  const laid = await context.installAgent()
+  const program = await context.installAgent()
   const root = context.options.rootFileSystem ?? null
-  const view = { node: laid.nodePath, program: laid.folder, root, groups: groups.visibleFolders }
+  const view = {
+    node: program.nodePath,
+    program: program.folder,
+    root,
+    groups: groups.visibleFolders,
+  }
   const { disk, folder } = paths
   const volumeAt = volume === null ? null : volumePath(paths, plan, volume)
   const programs =
     plan.programs === undefined ? null : await context.installPrograms(plan.programs.hostPath)
-  const walls = await context.policy.outerArguments({
+  const outerArguments = await context.policy.outerArguments({
     ...view,
     folder,
     disk,
@@ -184,7 +189,7 @@ async function spawnOuterSandbox(
     filter === null ? null : await writeAndOpen(join(paths.folder, "calls"), filter)
   const agent = [AGENT_PATHS.node, "--max-old-space-size=64", join(AGENT_PATHS.program, "agent.js")]
   const filtered = filter === null ? [] : ["--seccomp", "3"]
-  const args = [...walls, ...filtered, "--info-fd", "4", ...agent]
+  const args = [...outerArguments, ...filtered, "--info-fd", "4", ...agent]
   const bwrap = context.isDisabled("bwrap")
     ? join(context.runFolder.path, "no-bwrap-here")
     : "bwrap"
@@ -195,11 +200,11 @@ async function spawnOuterSandbox(
     stdio: ["ignore", log.fd, log.fd, filterFile?.fd ?? "ignore", "pipe"],
     ...(uid === null ? {} : { uid, gid: uid }),
   })
-  // At once: a program that is not there says so at the next moment.
+  // Registered immediately: a missing program reports its error on the next tick.
   const failure = new Promise<never>((_, reject) => {
     child.once("error", (error) => reject(new LaunchFailed(`bwrap: ${error.message}`)))
     child.once("exit", (code) => {
-      reject(new LaunchFailed(`the sandbox ended as it began, with ${code}`))
+      reject(new LaunchFailed(`the sandbox ended during its start, with exit code ${code}`))
     })
   })
   failure.catch(() => undefined)
@@ -208,18 +213,18 @@ async function spawnOuterSandbox(
   return { child, failure }
 }
 
-/** A file of these bytes, opened for whoever inherits it. */
+/** Writes a file and opens it for a child to inherit. */
 async function writeAndOpen(path: string, bytes: Buffer): Promise<FileHandle> {
   await writeFile(path, bytes, { mode: 0o600 })
   return open(path, "r")
 }
 
-/** The keeper, as the sandbox tells it. */
+/** Reads the agent's process id from the sandbox's info output. */
 async function findAgentProcess(child: ChildProcess): Promise<ProcessReference> {
-  const told = await text(child.stdio[4] as Readable)
-  const about = z.looseObject({ "child-pid": z.int().positive() }).safeParse(parseJsonOrNull(told))
-  const keeper = about.success ? await identifyProcess(about.data["child-pid"]) : null
-  if (keeper === null) throw new LaunchFailed("the sandbox ended as it began")
+  const info = await text(child.stdio[4] as Readable)
+  const parsed = z.looseObject({ "child-pid": z.int().positive() }).safeParse(parseJsonOrNull(info))
+  const keeper = parsed.success ? await identifyProcess(parsed.data["child-pid"]) : null
+  if (keeper === null) throw new LaunchFailed("the sandbox ended during its start")
   return keeper
 }
 
@@ -228,7 +233,7 @@ async function identifyIfRunning(pid: number | undefined): Promise<readonly Proc
   return process === null ? [] : [process]
 }
 
-/** What a keeper is seen through with. */
+/** The inputs of the agent's part of the launch. */
 interface AgentContext {
   readonly agent: ProcessReference
   readonly listener: AgentListener
@@ -239,18 +244,18 @@ interface AgentContext {
 }
 
 /**
- * Sees the keeper through. The way out is made while the keeper loads the firewall, and taken away again
- * where that could not be loaded; the box is made when both are settled.
+ * Completes the launch with the agent. The network is set up while the agent loads the firewall,
+ * and removed again if the firewall fails; the box is created when both are done.
  */
 async function completeLaunch(
-  launching: LaunchState,
+  state: LaunchState,
   { disk, agent, listener, tun: tunDevice, uid, volume }: AgentContext,
 ): Promise<Omit<LaunchedBox, "disk">> {
-  const { log, context, updateRecord, paths, plan } = launching
-  // Whoever waits at the pipe for the keeper's end waits for this program's as well, until then.
+  const { log, context, updateRecord, paths, plan } = state
+  // Keeps the exit pipe open until the launch ends, so that its readers also wait for this program.
   const exit = await open(paths.exitPipe, "r+")
-  const way = hasNetwork(context, plan) ? attachNetwork : attachNoNetwork
-  const out = way(context, {
+  const attach = hasNetwork(context, plan) ? attachNetwork : attachNoNetwork
+  const attaching = attach(context, {
     agent,
     uid,
     exitPipe: paths.exitPipe,
@@ -260,21 +265,23 @@ async function completeLaunch(
     if (attached.process !== null) await recordProcesses(updateRecord, [attached.process])
     return attached
   })
-  // What it comes to is asked for when the keeper said how the firewall went.
-  out.catch(() => undefined)
+  // Errors are handled when the agent has reported the firewall.
+  attaching.catch(() => undefined)
   try {
     const socket = await listener.connected
-    const news = readLaunchEvents(socket)
-    const first = await nextLaunchEvent(news)
-    if (first.step !== "firewall") throw new LaunchFailed("the keeper said what no keeper says")
+    const events = readLaunchEvents(socket)
+    const first = await nextLaunchEvent(events)
+    if (first.step !== "firewall")
+      throw new LaunchFailed("the box agent's first message was not parsed the firewall")
     const [network] = await settleAll([
-      requireFirewall(context, await out, first.by),
+      requireFirewall(context, await attaching, first.by),
       disk === "image" ? detachDisk(paths) : Promise.resolve(),
       volume === "image" ? detachVolume(paths) : Promise.resolve(),
     ])
     socket.write(`${JSON.stringify({ network } satisfies LaunchReply)}\n`)
-    const last = await nextLaunchEvent(news)
-    if (last.step !== "ready") throw new LaunchFailed("the keeper said what no keeper says")
+    const last = await nextLaunchEvent(events)
+    if (last.step !== "ready")
+      throw new LaunchFailed("the box agent did not report that the box is ready")
     await recordProcesses(updateRecord, await identifyIfRunning(last.firstProcess))
     return { firewall: first.by, network }
   } finally {
@@ -282,7 +289,7 @@ async function completeLaunch(
   }
 }
 
-/** Without a firewall there is no way out at all. */
+/** Without a firewall the box gets no network. */
 async function requireFirewall(
   { pacer }: BubblewrapContext,
   { network, process }: AttachedNetwork,
@@ -294,26 +301,26 @@ async function requireFirewall(
 }
 
 async function recordProcesses(
-  note: LaunchState["updateRecord"],
+  updateRecord: LaunchState["updateRecord"],
   more: readonly ProcessReference[],
 ): Promise<void> {
-  const { processes } = await note({})
-  await note({ processes: [...processes, ...more] })
+  const { processes } = await updateRecord({})
+  await updateRecord({ processes: [...processes, ...more] })
 }
 
-/** What comes of a launch, unless its sandbox ends before or it takes too long. */
+/** Runs a launch until it ends, its sandbox ends, or the timeout passes. */
 async function withLaunchTimeout<T>(
   { pacer }: BubblewrapContext,
   failure: Promise<never>,
-  launching: () => Promise<T>,
+  launch: () => Promise<T>,
 ): Promise<T> {
-  const over = new AbortController()
-  const late = pacer.pause(LAUNCH_TIMEOUT_MS, over.signal).then((): never => {
-    throw new LaunchFailed("the box was not made in time")
+  const finished = new AbortController()
+  const late = pacer.pause(LAUNCH_TIMEOUT_MS, finished.signal).then((): never => {
+    throw new LaunchFailed(`the box did not start within ${LAUNCH_TIMEOUT_MS / 1_000} s`)
   })
   late.catch(() => undefined)
-  const launched = launching()
-  // Where it is given up, what it still comes to is of no interest; what the sandbox said is.
+  const launched = launch()
+  // After an abort its result is ignored, but the sandbox's error is reported.
   launched.catch(() => undefined)
   try {
     return await Promise.race([failure, launched, late])
@@ -323,14 +330,14 @@ async function withLaunchTimeout<T>(
       pacer.pause(50).then(() => error),
     ])
   } finally {
-    over.abort()
+    finished.abort()
   }
 }
 
-/** Where the keeper meets this program. */
+/** Listens for the agent. */
 async function listenForAgent(path: string): Promise<AgentListener> {
   const server = createServer()
-  // Looked for from the beginning: the keeper may be there before anybody asks for it.
+  // Registered immediately: the agent may connect before the launch awaits it.
   const connected = new Promise<Socket>((resolve) => server.once("connection", resolve))
   server.listen(path)
   await once(server, "listening")
@@ -338,29 +345,29 @@ async function listenForAgent(path: string): Promise<AgentListener> {
   return { connected, close: () => void server.close() }
 }
 
-/** What the keeper says, a line each. @throws LaunchFailed where that is what no keeper says */
+/** The agent's messages, one per line. @throws LaunchFailed for an invalid message */
 async function* readLaunchEvents(socket: Socket): AsyncGenerator<ReceivedLaunchEvent, void> {
   for await (const line of createInterface(socket)) {
-    const news = launchEventSchema.safeParse(parseJsonOrNull(line))
-    if (!news.success) throw new LaunchFailed("the keeper said what no keeper says")
-    yield news.data
+    const event = launchEventSchema.safeParse(parseJsonOrNull(line))
+    if (!event.success) throw new LaunchFailed("the box agent sent an invalid message")
+    yield event.data
   }
 }
 
-/** The next that it says. @throws LaunchFailed where that is that it failed, or nothing */
+/** The agent's next message. @throws LaunchFailed if it reports a failure or the agent has ended */
 async function nextLaunchEvent(
-  news: AsyncGenerator<ReceivedLaunchEvent, void>,
+  events: AsyncGenerator<ReceivedLaunchEvent, void>,
 ): Promise<ReceivedLaunchEvent> {
-  const { value } = await news.next()
-  if (value === undefined) throw new LaunchFailed("the keeper ended as it began")
+  const { value } = await events.next()
+  if (value === undefined) throw new LaunchFailed("the box agent ended during the launch")
   if (value.step === "failed") throw new LaunchFailed(value.why)
   return value
 }
 
-/** What words are as JSON; null where they are none. */
-function parseJsonOrNull(words: string): unknown {
+/** Parses JSON; null if the text is not JSON. */
+function parseJsonOrNull(json: string): unknown {
   try {
-    return JSON.parse(words)
+    return JSON.parse(json)
   } catch {
     return null
   }

@@ -1,4 +1,4 @@
-/** The way out of a box: a program in the machine's own network, in the place of a router. */
+/** The network of a box: a program in the machine's own network that acts as its router. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chown, readFile, stat } from "node:fs/promises"
@@ -21,10 +21,13 @@ const GATEWAY = "10.0.2.2"
 const NAME_SERVER = "10.0.2.3"
 const TUN = "/dev/net/tun"
 const TUN_NUMBERS = ["10", "200"]
-/** A way out that does not come is not waited for as long as the rules that wait for it. */
+/** Shorter than the wait of the routing rules for it. */
 const READY_TIMEOUT_MS = 10_000
 
-/** Networks that are nobody's on the internet: this machine's neighbours, itself, and services of clouds. */
+/**
+ * Networks that are not public: neighbors of this machine, the machine itself, and metadata
+ * services of clouds.
+ */
 const BLOCKED_NETWORKS = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -38,47 +41,50 @@ const BLOCKED_NETWORKS = [
   "224.0.0.0/4",
   "240.0.0.0/4",
 ]
-/** Where mail is handed over: boxes send none. */
+/** Boxes must not send mail. */
 const SMTP_PORT = 25
 
-/** What no box may reach: private networks, this machine by any of its addresses, and what is set. */
+/**
+ * The destinations that no box may reach: private networks, this machine's addresses, and
+ * configured networks.
+ */
 export async function buildFirewallRules({
   isDisabled,
   options,
 }: BubblewrapContext): Promise<FirewallRules> {
-  const own = Object.values(networkInterfaces())
+  const ownAddresses = Object.values(networkInterfaces())
     .flat()
     .flatMap((address) => (address?.family === "IPv4" ? [`${address.address}/32`] : []))
-  const set = (await options.blockedNetworks()).filter((network) =>
+  const configured = (await options.blockedNetworks()).filter((network) =>
     isIPv4(network.split("/")[0] ?? ""),
   )
   return {
     by: (["nft", "ip"] as const).filter((way) => !isDisabled(way)),
-    networks: [...new Set([...BLOCKED_NETWORKS, ...own, ...set])],
+    networks: [...new Set([...BLOCKED_NETWORKS, ...ownAddresses, ...configured])],
     ports: [SMTP_PORT],
     nameServer: NAME_SERVER,
   }
 }
 
-/** A box that a way out is made for. */
+/** A box that gets a network. */
 export interface NetworkTarget {
   readonly agent: ProcessReference
   readonly uid: number | null
-  /** A pipe that the keeper holds open as long as it lives. */
+  /** A pipe that the agent holds open while it lives. */
   readonly exitPipe: string
-  /** A device to make networks with, where the machine's own is not for everybody. */
+  /** A TUN device for this box, if the machine's own is not accessible to every user. */
   readonly tunDevice: string | null
-  /** A descriptor of the box's log. */
+  /** The descriptor of the box's log. */
   readonly logDescriptor: number
 }
 
-/** A way out of a box. */
+/** The network of a box. */
 export interface AttachedNetwork {
   readonly network: BoxNetwork
   readonly process: ProcessReference | null
 }
 
-/** Whether a box is to have a way out, and there is a program here that could make it. */
+/** Whether a box should have a network and a program for it may exist. */
 export function hasNetwork(
   { isDisabled }: BubblewrapContext,
   { network = "out" }: BoxPlan,
@@ -86,13 +92,13 @@ export function hasNetwork(
   return network === "out" && (!isDisabled("slirp4netns") || !isDisabled("pasta"))
 }
 
-/** For a box that is to have none. */
+/** For a box without a network. */
 export const attachNoNetwork = async (): Promise<AttachedNetwork> => ({
   network: "none",
   process: null,
 })
 
-/** Makes the way out of a box by the first program that can. */
+/** Sets up the box's network with the first program that works. */
 export async function attachNetwork(
   machine: BubblewrapContext,
   box: NetworkTarget,
@@ -108,13 +114,13 @@ export async function attachNetwork(
   return { network: "none", process: null }
 }
 
-/** It ends with the keeper: by the FIFO that the keeper holds open as long as it lives. */
+/** slirp4netns ends with the agent, by the FIFO that the agent holds open. */
 async function startSlirp(
   machine: BubblewrapContext,
   box: NetworkTarget,
 ): Promise<ProcessReference | null> {
   const pid = String(box.agent.pid)
-  // It may not enter the box's user namespace by itself once it has put itself into a sandbox.
+  // In its sandbox slirp4netns could not enter the box's user namespace itself.
   const script =
     "exec slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox " +
     '--enable-seccomp --exit-fd=3 --ready-fd=4 --netns-type=path "/proc/$1/ns/net" tap0 3< "$2"'
@@ -137,7 +143,7 @@ async function startSlirp(
   return awaitReady(machine, child, isReady).finally(() => ready.destroy())
 }
 
-/** It has no such way to learn of the keeper's end: whoever ends the box ends it. */
+/** pasta cannot notice the agent's end, so the program that ends the box ends it. */
 async function startPasta(
   machine: BubblewrapContext,
   box: NetworkTarget,
@@ -162,48 +168,48 @@ async function startPasta(
   return awaitReady(machine, child, awaitRoute(machine, pid))
 }
 
-/** Begins a program that outlives this one, as the box's user. */
+/** Starts a program that outlives this one, as the box's user. */
 function startProgram(
   { logDescriptor, tunDevice, uid }: NetworkTarget,
   argv: readonly string[],
 ): ChildProcess {
-  const own = tunDevice !== null && uid !== null ? withTun(tunDevice, uid, argv) : argv
-  const [file = "", ...args] = own
+  const command = tunDevice !== null && uid !== null ? withTun(tunDevice, uid, argv) : argv
+  const [file = "", ...args] = command
   const child = spawn(file, args, {
     detached: true,
     stdio: ["ignore", logDescriptor, logDescriptor, "ignore", "pipe"],
     env: { PATH: process.env["PATH"] ?? "" },
-    ...(uid === null || own !== argv ? {} : { uid, gid: uid }),
+    ...(uid === null || command !== argv ? {} : { uid, gid: uid }),
   })
   child.unref()
   return child
 }
 
-/** The process once it has done its part; null where it ended instead, or took too long. */
+/** The process when it is ready; null if it ended or took too long. */
 async function awaitReady(
   { pacer }: BubblewrapContext,
   child: ChildProcess,
   isReady: Promise<boolean>,
 ): Promise<ProcessReference | null> {
-  const over = new AbortController()
+  const finished = new AbortController()
   const ended = new Promise<boolean>((resolve) => {
     child.once("error", () => resolve(false))
     child.once("exit", () => resolve(false))
   })
-  const late = pacer.pause(READY_TIMEOUT_MS, over.signal).then(() => false)
+  const late = pacer.pause(READY_TIMEOUT_MS, finished.signal).then(() => false)
   const isDone = await Promise.race([isReady, ended, late])
-  over.abort()
+  finished.abort()
   const process = child.pid === undefined ? null : await identifyProcess(child.pid)
   if (isDone || process === null) return process
   await killProcess(process, pacer)
   return null
 }
 
-/** Whether a process's network has a way out, as soon as it has. */
+/** Waits for the default route of a process's network; false if the process ended. */
 async function awaitRoute({ pacer }: BubblewrapContext, pid: number): Promise<boolean> {
   for (;;) {
     try {
-      // The second and third column: to everywhere, by the gateway.
+      // The second column is the destination: the default route.
       if (/^\w+\t00000000\t/m.test(await readFile(`/proc/${pid}/net/route`, "utf8"))) return true
     } catch (error) {
       if (isNotFoundError(error)) return false
@@ -213,7 +219,7 @@ async function awaitRoute({ pacer }: BubblewrapContext, pid: number): Promise<bo
   }
 }
 
-/** The command line of a program that finds a device of its own in the place of the machine's. */
+/** The command line of a program that sees a TUN device of its own instead of the machine's. */
 function withTun(tun: string, uid: number, argv: readonly string[]): readonly string[] {
   const script = `mount --bind "$0" ${TUN} && exec "$@"`
   const user = String(uid)
@@ -236,10 +242,10 @@ function withTun(tun: string, uid: number, argv: readonly string[]): readonly st
 }
 
 /**
- * A device to make networks with, for a box's user alone: the machine's own is root's on some machines.
- * Null where the machine's will do, or none can be made.
+ * Creates a TUN device for a box's user, because on some machines only root can use the machine's
+ * own. Null if that one can be used, or none can be created.
  *
- * @param path where nobody but root writes
+ * @param path in a folder that only root can write
  */
 export async function makeTunDevice(path: string, uid: number | null): Promise<string | null> {
   if (uid === null) return null

@@ -1,56 +1,57 @@
-/** How boxes are made on this machine, as it is set; and what is found of it once. */
+/** The options of boxes on this machine, and the context that is determined once. */
 import type { Pacer } from "../../../machine/clock/port.ts"
 import type { ControlGroups } from "./control-groups.ts"
 import type { AgentProgram } from "./programs.ts"
 import type { RunFolder } from "./run-folder.ts"
 import type { SandboxPolicy } from "./sandbox-policy.ts"
 
-/** What tests pretend that the machine lacks. */
+/** Capabilities that tests can disable. */
 export type HostCapability =
   "bwrap" | "slirp4netns" | "pasta" | "nft" | "ip" | "groups" | "images" | "seccomp"
 
-/** How boxes are made. */
+/** The options of boxes. */
 export interface BubblewrapOptions {
   /**
-   * A short path on a disk with room for the files of boxes. All programs of an installation on this
-   * machine share it.
+   * A short path on a disk with room for the files of boxes, shared by all programs of an
+   * installation on this machine.
    */
   readonly runDir: string
   /**
-   * IPv4 addresses and networks that no box may reach, beside all private ones and this machine's; asked
-   * for each box.
+   * IPv4 addresses and networks that no box may reach, in addition to private ones and this
+   * machine's; read for each box.
    */
   readonly blockedNetworks: () => Promise<readonly string[]>
   readonly pacer: Pacer
-  /** An unpacked root file system that boxes see in the place of this machine's programs. */
+  /** An unpacked root file system that boxes use instead of this machine's programs. */
   readonly rootFileSystem?: string
   /**
-   * As root each box is a user of its own: this one, and those after it. They must be nobody else's:
-   * whatever runs as one of them is ended with its box. Default: from 2,000,000 on, by the run folder.
+   * The first user id of boxes, if this program runs as root. These ids must be unused: all
+   * processes of a box's user are killed with the box. Default: from 2,000,000 on, by the run
+   * folder.
    */
   readonly firstUid?: number
   /** Default 100. */
   readonly maxBoxes?: number
-  /** For tests: what to do without. */
+  /** For tests: disabled capabilities. */
   readonly disabledCapabilities?: readonly HostCapability[]
 }
 
-/** The machine as it was found, and how boxes are to be made on it. */
+/** The machine's properties and how boxes are created on it. */
 export interface BubblewrapContext {
   readonly options: BubblewrapOptions
   readonly pacer: Pacer
   readonly runFolder: RunFolder
   readonly controlGroups: ControlGroups
   readonly installAgent: () => Promise<AgentProgram>
-  /** Where programs of the machine lie that boxes can read; they are laid there once. */
+  /** Copies programs of the machine to a folder that boxes can read, once. */
   readonly installPrograms: (from: string) => Promise<string>
   readonly policy: SandboxPolicy
-  /** Whether boxes are users of their own. */
+  /** Whether each box has its own user. */
   readonly isRoot: boolean
   readonly isDisabled: (part: HostCapability) => boolean
 }
 
-/** No box can be made here, or not now, for a reason that the message says. */
+/** A box cannot be launched; the message says why. */
 export class LaunchFailed extends Error {
   override readonly name = "LaunchFailed"
 }

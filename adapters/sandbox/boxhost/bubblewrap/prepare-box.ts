@@ -1,4 +1,4 @@
-/** What lies in a box's folder before its keeper begins: pipes, files of its own, and what it is to do. */
+/** Prepares a box's folder before its agent starts: pipes, files, and the agent's plan. */
 import { chown, mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type BoxPlan, WORKSPACE } from "../port.ts"
@@ -12,18 +12,18 @@ import type { BoxPaths } from "./run-folder.ts"
 import type { BubblewrapContext } from "./options.ts"
 import { BOX_ENVIRONMENT, BOX_ETC_FILES, AGENT_PATHS } from "./sandbox-policy.ts"
 
-/** The keeper's own threads and programs count among its user's. */
+/** The agent's own threads and programs count as its user's processes. */
 const AGENT_PROCESSES = 32
-/** So many pipes lie ready for the first commands. */
+/** Pipes that exist before the first command. */
 const INITIAL_PIPES = 8
 
 const DISK_CHECK_INTERVAL_MS = 5_000
 const FOLDER_CHECK_INTERVAL_MS = 30_000
 
-/** The box's first process: nothing in the box can end it, and it reaps what others leave. */
+/** The box's first process: the box cannot kill it, and it reaps orphans. */
 const INIT_SCRIPT = "echo up >&4; exec 4>&-; while :; do sleep 2147483647 & wait $!; done"
 
-/** What a box is to be, and where. */
+/** A box and its paths. */
 export interface BoxPreparation {
   readonly context: BubblewrapContext
   readonly plan: BoxPlan
@@ -31,7 +31,7 @@ export interface BoxPreparation {
   readonly paths: BoxPaths
 }
 
-/** The pipe that tells of the keeper's end, and those of the first commands. */
+/** Creates the pipe that reports the agent's end, and those of the first commands. */
 export async function makePipes(
   { exitPipe, folder, pipesFolder }: BoxPaths,
   uid: number | null,
@@ -41,38 +41,46 @@ export async function makePipes(
   const first = Array.from({ length: INITIAL_PIPES }, (_, index) =>
     join(pipesFolder, `first-${index}`),
   )
-  const whose = uid === null ? {} : { uid, gid: uid }
-  await runProgram("mkfifo", ["-m", "600", exitPipe, ...first], { cwd: folder, ...whose })
+  const owner = uid === null ? {} : { uid, gid: uid }
+  await runProgram("mkfifo", ["-m", "600", exitPipe, ...first], { cwd: folder, ...owner })
 }
 
-/** What of a box is there before its keeper. */
+/** The resources of a box that exist before its agent. */
 interface PreparedResources {
   readonly disk: DiskKind
-  /** Null for one without a volume. */
+  /** Null for a box without a volume. */
   readonly volume: DiskKind | null
   readonly groups: BoxControlGroups
   readonly uid: number | null
 }
 
-/** What the keeper looks at, for nothing else holds it. */
+/** The folders that the agent has to watch, because nothing else limits them. */
 function watchedFolders(
   { disk, volume }: Pick<PreparedResources, "disk" | "volume">,
   plan: BoxPlan,
   limits: SandboxLimits,
 ): AgentPlan["folders"] {
-  const own = { path: AGENT_PATHS.disk, bytes: limits.diskBytes, everyMs: DISK_CHECK_INTERVAL_MS }
-  const kept = {
+  const diskFolder = {
+    path: AGENT_PATHS.disk,
+    bytes: limits.diskBytes,
+    everyMs: DISK_CHECK_INTERVAL_MS,
+  }
+  const volumeFolder = {
     path: AGENT_PATHS.volume,
     bytes: plan.volume?.bytes ?? 0,
     everyMs: DISK_CHECK_INTERVAL_MS,
   }
-  const parts = Object.entries(plan.volume?.folderLimits ?? {}).map(([name, bytes]) => {
+  const limitedFolders = Object.entries(plan.volume?.folderLimits ?? {}).map(([name, bytes]) => {
     return { path: join(AGENT_PATHS.volume, name), bytes, everyMs: FOLDER_CHECK_INTERVAL_MS }
   })
-  return [...(disk === "folder" ? [own] : []), ...(volume === "folder" ? [kept] : []), ...parts]
+  return [
+    ...(disk === "folder" ? [diskFolder] : []),
+    ...(volume === "folder" ? [volumeFolder] : []),
+    ...limitedFolders,
+  ]
 }
 
-/** What the sandbox and the keeper read. */
+/** Writes the files that the sandbox and the agent read. */
 export async function writeAgentFiles(
   { limits, context, paths, plan }: BoxPreparation,
   { disk, groups, uid, volume }: PreparedResources,
@@ -91,7 +99,7 @@ export async function writeAgentFiles(
     programsAt: plan.programs?.sandboxPath ?? null,
   })
   const first = ["--chdir", WORKSPACE, "--info-fd", "3", "sh", "-c", INIT_SCRIPT]
-  const keeperPlan: AgentPlan = {
+  const agentPlan: AgentPlan = {
     launch: paths.launchSocket,
     socket: paths.agentSocket,
     exit: paths.exitPipe,
@@ -109,29 +117,29 @@ export async function writeAgentFiles(
     most: PROCESS_LIMITS,
   }
   const path = join(paths.folder, "plan.json")
-  await writeFile(path, JSON.stringify(keeperPlan), { mode: 0o600 })
+  await writeFile(path, JSON.stringify(agentPlan), { mode: 0o600 })
   if (uid !== null) await chown(path, uid, uid)
 }
 
 /**
- * What each process may use at most, no more than this program itself may; as the shell's own commands,
- * for one more program before each command would be felt.
+ * The limits of each process, at most this program's own. They are shell builtins, because another
+ * program before each command would slow it down noticeably.
  */
 async function limitCommands(
   { controlGroups }: BubblewrapContext,
   limits: SandboxLimits,
 ): Promise<string> {
-  const own = await readFile("/proc/self/limits", "utf8")
-  const most = (name: string, wanted: number): number => {
-    const hard = new RegExp(`^${name} +\\S+ +(\\S+)`, "m").exec(own)?.[1]
-    return Math.min(wanted, hard === undefined || hard === "unlimited" ? wanted : Number(hard))
+  const ownLimits = await readFile("/proc/self/limits", "utf8")
+  const capped = (name: string, limit: number): number => {
+    const hard = new RegExp(`^${name} +\\S+ +(\\S+)`, "m").exec(ownLimits)?.[1]
+    return Math.min(limit, hard === undefined || hard === "unlimited" ? limit : Number(hard))
   }
-  const processes = most("Max processes", limits.processes + AGENT_PROCESSES)
-  const data = Math.floor(most("Max data size", limits.memoryBytes) / 1_024)
+  const processes = capped("Max processes", limits.processes + AGENT_PROCESSES)
+  const data = Math.floor(capped("Max data size", limits.memoryBytes) / 1_024)
   return [
-    `ulimit -c 0 && ulimit -n ${most("Max open files", limits.openFiles)} &&`,
-    `ulimit -f ${Math.floor(most("Max file size", limits.fileBytes) / 512)} &&`,
-    // Shells do not agree on the letter.
+    `ulimit -c 0 && ulimit -n ${capped("Max open files", limits.openFiles)} &&`,
+    `ulimit -f ${Math.floor(capped("Max file size", limits.fileBytes) / 512)} &&`,
+    // Shells use different letters.
     `{ ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes}; } || exit 125;`,
     ...(controlGroups.controllers.has("memory") ? [] : [`ulimit -d ${data} || exit 125;`]),
     ...(controlGroups.controllers.has("cpu") ? [] : ["renice -n 10 $$ >/dev/null;"]),

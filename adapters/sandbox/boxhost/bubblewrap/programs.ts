@@ -1,7 +1,7 @@
 /**
- * The keeper's program, as its boxes see it: Node and the keeper's source, laid into the run folder once
- * for each version. The source loses its types there: a keeper that had to do so itself would begin
- * later and be larger by a third.
+ * Installs the agent's program for boxes: Node and the agent's source, copied into the run folder
+ * once per version. The types are stripped there, because an agent that did so itself would start
+ * later and need a third more memory.
  */
 import { createHash, randomUUID } from "node:crypto"
 import {
@@ -24,7 +24,7 @@ import type { Pacer } from "../../../machine/clock/port.ts"
 
 const AGENT_SOURCE = join(import.meta.dirname, "agent")
 
-/** Reads TypeScript and writes JavaScript. Node calls what it does this by an experiment. */
+/** Strips the types of TypeScript files. Node calls this API experimental. */
 const STRIP_TYPES_SCRIPT = `
   import { readFileSync, writeFileSync } from "node:fs"
   import { stripTypeScriptTypes } from "node:module"
@@ -33,13 +33,13 @@ const STRIP_TYPES_SCRIPT = `
     writeFileSync(path, plain.replaceAll(/(from "\\.\\/[a-z-]+)\\.ts"/g, '$1.js"'))
   }`
 
-/** Where the keeper's program lies. */
+/** The installed agent. */
 export interface AgentProgram {
   readonly nodePath: string
   readonly folder: string
 }
 
-/** Lays the program into a folder that ordinary users can read, where it does not lie there yet. */
+/** Installs the agent into a folder that ordinary users can read, if it is not there yet. */
 export async function installAgent(programs: string): Promise<AgentProgram> {
   const names = (await readdir(AGENT_SOURCE)).filter((name) => name.endsWith(".ts")).toSorted()
   const sources = await Promise.all(
@@ -47,53 +47,50 @@ export async function installAgent(programs: string): Promise<AgentProgram> {
   )
   const version = contentVersion([process.version, process.execPath, sources])
   const folder = join(programs, version)
-  const laid = { nodePath: join(folder, "node"), folder: join(folder, "agent") }
-  if (await exists(laid.nodePath)) return laid
-  // Others may do the same at this moment: the first folder that is whole gets the name.
-  const whole = join(programs, `${version}.${randomUUID()}`)
-  await mkdir(join(whole, "agent"), { recursive: true })
-  const paths = names.map((name) => join(whole, "agent", name.replace(/\.ts$/, ".js")))
+  const installed = { nodePath: join(folder, "node"), folder: join(folder, "agent") }
+  if (await exists(installed.nodePath)) return installed
+  // Other programs may do the same concurrently: the first complete folder gets the name.
+  const temporary = join(programs, `${version}.${randomUUID()}`)
+  await mkdir(join(temporary, "agent"), { recursive: true })
+  const paths = names.map((name) => join(temporary, "agent", name.replace(/\.ts$/, ".js")))
   await Promise.all(sources.map(([, text], index) => writeFile(paths[index] ?? "", text)))
   const quiet = ["--disable-warning=ExperimentalWarning", "--input-type=module"]
   await runProgram(process.execPath, [...quiet, "-e", STRIP_TYPES_SCRIPT, "--", ...paths])
-  const manifest = join(whole, "agent", "package.json")
+  const manifest = join(temporary, "agent", "package.json")
   await writeFile(manifest, '{ "type": "module" }\n')
-  await linkOrCopy(process.execPath, join(whole, "node"))
-  for (const path of [whole, join(whole, "agent")]) await chmod(path, 0o755)
+  await linkOrCopy(process.execPath, join(temporary, "node"))
+  for (const path of [temporary, join(temporary, "agent")]) await chmod(path, 0o755)
   for (const path of [...paths, manifest]) await chmod(path, 0o644)
-  await renameUnlessTaken(whole, folder)
-  return laid
+  await renameUnlessTaken(temporary, folder)
+  return installed
 }
 
 const contentVersion = (parts: unknown): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16)
 
-/** Gives a folder that is whole its name, where no other one has it. */
-async function renameUnlessTaken(whole: string, folder: string): Promise<void> {
+/** Renames a complete folder, unless the name is taken. */
+async function renameUnlessTaken(temporary: string, folder: string): Promise<void> {
   try {
-    await rename(whole, folder)
+    await rename(temporary, folder)
   } catch (error) {
     if (!["ENOTEMPTY", "EEXIST"].includes(systemErrorCodeOf(error) ?? "")) throw error
-    await rm(whole, { recursive: true })
+    await rm(temporary, { recursive: true })
   }
 }
 
-/**
- * Lays a folder of the machine's programs where users of boxes can read it, where it does not lie there
- * yet: the folder itself may be closed to them.
- */
+/** Copies a folder of programs to where the users of boxes can read it, if it is not there yet. */
 export async function installPrograms(from: string, programs: string): Promise<string> {
   const names = (await readdir(from)).toSorted()
-  const dated = await Promise.all(
+  const timestamps = await Promise.all(
     ["", ...names].map(async (name) => [name, (await stat(join(from, name))).mtimeMs] as const),
   )
-  const version = contentVersion([from, dated])
+  const version = contentVersion([from, timestamps])
   const folder = join(programs, version)
   if (await exists(folder)) return folder
-  const whole = join(programs, `${version}.${randomUUID()}`)
-  await runProgram("cp", ["-R", "--preserve=mode,timestamps,links", "--", from, whole])
-  await runProgram("chmod", ["-R", "a+rX,go-w", "--", whole])
-  await renameUnlessTaken(whole, folder)
+  const temporary = join(programs, `${version}.${randomUUID()}`)
+  await runProgram("cp", ["-R", "--preserve=mode,timestamps,links", "--", from, temporary])
+  await runProgram("chmod", ["-R", "a+rX,go-w", "--", temporary])
+  await renameUnlessTaken(temporary, folder)
   return folder
 }
 
@@ -107,7 +104,7 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** The folder that Node lies in may be closed to others; a link to it is not. */
+/** A link works even if the folder of Node is closed to other users. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     const { mode } = await stat(from)
@@ -121,27 +118,27 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   await chmod(to, 0o755)
 }
 
-/** A process, named so that no later one of the same number is taken for it. */
+/** A process, with its start time to distinguish it from later ones with the same id. */
 export interface ProcessReference {
   readonly pid: number
   /** When it started, in the machine's ticks. */
   readonly startedAt: string
 }
 
-/** What an error of the system is called; null where it is none. */
+/** The code of a system error; null for other errors. */
 export function systemErrorCodeOf(error: unknown): string | null {
   return error instanceof Error && "code" in error ? String(error.code) : null
 }
 
-/** Whether what was looked for is not there: a file, a process. */
+/** Whether a file or a process does not exist. */
 export const isNotFoundError = (error: unknown): boolean =>
   ["ENOENT", "ESRCH"].includes(systemErrorCodeOf(error) ?? "")
 
-/** A process as it is now; null where there is none, or it only waits to be asked how it ended. */
+/** Identifies a running process; null if it has ended, also before it is reaped. */
 export async function identifyProcess(pid: number): Promise<ProcessReference | null> {
   try {
     const line = await readFile(`/proc/${pid}/stat`, "latin1")
-    // The name may hold anything, also spaces and brackets.
+    // The name may contain spaces and brackets.
     const fields = line.slice(line.lastIndexOf(")") + 2).split(" ")
     const [state = ""] = fields
     return "ZX".includes(state) ? null : { pid, startedAt: fields[19] ?? "" }
@@ -156,7 +153,7 @@ export async function isRunning({ pid, startedAt }: ProcessReference): Promise<b
   return (await identifyProcess(pid))?.startedAt === startedAt
 }
 
-/** Ends a process at once, and waits until it is gone. One that has ended: nothing. */
+/** Kills a process and waits until it is gone. Idempotent. */
 export async function killProcess(process: ProcessReference, pacer: Pacer): Promise<void> {
   while (await isRunning(process)) {
     sendKill(process.pid)
@@ -172,12 +169,12 @@ function sendKill(pid: number): void {
   }
 }
 
-/** Ends every process of a user, and waits until none is left. */
+/** Kills every process of a user and waits until none is left. */
 export async function killUserProcesses(uid: number, pacer: Pacer): Promise<void> {
   for (;;) {
-    const own = await processesOf(uid)
-    if (own.length === 0) return
-    for (const { pid } of own) sendKill(pid)
+    const processes = await processesOf(uid)
+    if (processes.length === 0) return
+    for (const { pid } of processes) sendKill(pid)
     await pacer.pause(2)
   }
 }
@@ -199,12 +196,12 @@ async function ownerOf(pid: number): Promise<number | null> {
   }
 }
 
-/** A program did not do what it was told. */
+/** A program failed. */
 export class ProgramFailed extends Error {
   override readonly name = "ProgramFailed"
 }
 
-/** Runs a program to its end. @throws ProgramFailed with what it complained of */
+/** Runs a program. @throws ProgramFailed with its error output */
 export function runProgram(
   file: string,
   args: readonly string[],
@@ -214,8 +211,8 @@ export function runProgram(
     execFile(file, args, { ...options, encoding: "utf8" }, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout)
       const isMissing = error.code === "ENOENT"
-      const why = isMissing ? "is not installed" : stderr.trim() || error.message
-      reject(new ProgramFailed(`${file}: ${why}`))
+      const reason = isMissing ? "is not installed" : stderr.trim() || error.message
+      reject(new ProgramFailed(`${file}: ${reason}`))
     })
   })
 }

@@ -1,6 +1,7 @@
 /**
- * The folder that says which boxes there are. All programs of an installation on a machine share it, and
- * it is the truth: a box is one's who made its record, and gone when its record is.
+ * The folder with the records of all boxes. All programs of an installation on this machine share
+ * it, and it is the source of truth: a box belongs to the program that created its record, and is
+ * gone when the record is.
  */
 import { createHash, randomUUID } from "node:crypto"
 import {
@@ -21,59 +22,62 @@ import { z } from "zod"
 import type { ProcessReference } from "./programs.ts"
 import { systemErrorCodeOf, isNotFoundError, identifyProcess, isRunning } from "./programs.ts"
 
-/** The longest path of a socket, bytes. */
+/** Longest path of a socket, bytes. */
 const MAX_SOCKET_PATH_BYTES = 107
 
 const processSchema = z.strictObject({ pid: z.int().positive(), startedAt: z.string() })
 
 const boxRecordSchema = z.strictObject({
-  /** Which program launches it, or did. */
+  /** The program that launches or launched it. */
   launcher: processSchema,
   /** Its number among the boxes of the machine. */
   slot: z.int().nonnegative(),
-  /** The user that is this box's alone; null where boxes are the user's who runs the program. */
+  /** The box's own user; null if boxes use the program's user. */
   uid: z.int().positive().nullable(),
   size: z.enum(["small", "medium", "large", "xlarge", "build", "preview"]),
-  /** Folders of control groups that were made for it. */
+  /** Folders of its control groups. */
   groups: z.array(z.string()),
-  /** What was started for it so far: the outer sandbox, its keeper, the first process in it, its network. */
+  /**
+   * Its processes so far: the outer sandbox, the agent, the first process in it, the network's
+   * program.
+   */
   processes: z.array(processSchema),
   keeper: processSchema.nullable(),
-  /** Whether it is no longer its launcher's. */
+  /** Whether the launch has completed. */
   isReady: z.boolean(),
 })
 
-/** What is known of a box. */
+/** The record of a box. */
 export type BoxRecord = z.infer<typeof boxRecordSchema>
 
-/** Where a box's things lie. */
+/** The paths of a box. */
 export interface BoxPaths {
-  /** The box's own folder; its keeper may write there. */
+  /** The box's own folder; its agent may write there. */
   readonly folder: string
   readonly disk: string
-  /** Where its volume is mounted while it is launched. */
+  /** Mount point of its volume during the launch. */
   readonly volume: string
   readonly diskImage: string
   readonly log: string
   readonly agentSocket: string
   readonly launchSocket: string
-  /** A pipe that the keeper holds open, and a folder of others for its commands. */
+  /** A pipe that the agent holds open, and a folder of pipes for its commands. */
   readonly exitPipe: string
   readonly pipesFolder: string
 }
 
-/** The folder, opened. */
+/** The opened folder. */
 export interface RunFolder {
   readonly path: string
   readonly programsFolder: string
   readonly pathsOf: (id: string) => BoxPaths
-  /** All boxes there are records of, by name. */
+  /** All boxes with records, by name. */
   readonly listNames: () => Promise<readonly string[]>
   readonly read: (id: string) => Promise<BoxRecord | null>
   /**
-   * Makes the record of a box, with a slot: unless there is a record, or all slots are taken.
+   * Creates the record of a box with a slot, unless there is a record or all slots are taken.
    *
-   * @param isLasting whether it should have the same slot each time, where that is free
+   * @param isLasting whether the box should get the same slot each time, if it is free
    */
   readonly claim: (
     id: string,
@@ -81,30 +85,32 @@ export interface RunFolder {
     isLasting: boolean,
   ) => Promise<BoxRecord | "taken" | "full">
   readonly write: (id: string, record: BoxRecord) => Promise<void>
-  /** Takes a box for the one who ends it; null where another does, or there is none. */
+  /** Claims a box in order to end it; null if another program does, or there is none. */
   readonly claimForEnding: (id: string) => Promise<BoxRecord | null>
-  /** Whether somebody is about to end it. */
+  /** Whether a program is ending the box. */
   readonly isEnding: (id: string) => Promise<boolean>
-  /** Takes boxes over whose ender has died; their names. */
+  /** Claims the boxes whose ending program has died; returns their names. */
   readonly reclaimAbandonedEndings: () => Promise<readonly string[]>
-  /** Takes away what programs that have died were about to write. */
+  /** Removes temporary files of programs that have died. */
   readonly removeStaleWrites: () => Promise<void>
-  /** Forgets a box that was taken. */
+  /** Removes the record of a claimed box. */
   readonly remove: (id: string) => Promise<void>
 }
 
-/** Opens the folder, and makes it where there is none. @throws RangeError where its path is too long */
+/** Opens the folder and creates it if missing. @throws RangeError if its path is too long */
 export async function openRunFolder(
   path: string,
-  { mostBoxes, firstUid }: { mostBoxes: number; firstUid: number | null },
+  { maxBoxes, firstUid }: { maxBoxes: number; firstUid: number | null },
 ): Promise<RunFolder> {
   const inside = (...names: readonly string[]) => join(path, ...names)
   const longest = Buffer.byteLength(inside("boxes", `box_${"x".repeat(32)}`, "keeper.sock"))
   if (longest > MAX_SOCKET_PATH_BYTES) {
-    throw new RangeError(`The run folder's path is too long for sockets in it: ${path}`)
+    throw new RangeError(
+      `The path of a socket in the run folder has ${longest} bytes; the limit is ${MAX_SOCKET_PATH_BYTES}. Use a shorter path than ${path}.`,
+    )
   }
   await mkdir(path, { recursive: true })
-  // Each box is another user, and sees of the others that they are there.
+  // Boxes have different users; each sees only that the others exist.
   await chmod(path, 0o711)
   for (const [name, mode] of [
     ["programs", 0o755] as const,
@@ -114,9 +120,9 @@ export async function openRunFolder(
     await mkdir(inside(name), { recursive: true })
     await chmod(inside(name), mode)
   }
-  const self = await identifyProcess(process.pid)
-  if (self === null) throw new Error("/proc does not show this process")
-  const records = openRecords(inside("records"), self)
+  const ownProcess = await identifyProcess(process.pid)
+  if (ownProcess === null) throw new Error("/proc does not show this process")
+  const records = openRecords(inside("records"), ownProcess)
   return {
     ...records,
     path,
@@ -134,7 +140,7 @@ export async function openRunFolder(
     }),
     claim: async (id, size, isLasting) => {
       const blank = {
-        launcher: self,
+        launcher: ownProcess,
         size,
         groups: [],
         processes: [],
@@ -142,7 +148,7 @@ export async function openRunFolder(
         isReady: false,
       }
       if (!(await records.make(id, { ...blank, slot: 0, uid: null }))) return "taken"
-      const slot = await claimSlot(inside("slots"), id, { mostBoxes, isLasting })
+      const slot = await claimSlot(inside("slots"), id, { maxBoxes, isLasting })
       if (slot === null) {
         await records.remove(id)
         return "full"
@@ -158,15 +164,18 @@ export async function openRunFolder(
   }
 }
 
-/** Takes the first free number for a box, from one that its name says where it should last; null: none. */
+/**
+ * Takes the first free slot for a box, starting at one derived from its name if it should last;
+ * null if none is free.
+ */
 async function claimSlot(
   slots: string,
   id: string,
-  { mostBoxes, isLasting }: { mostBoxes: number; isLasting: boolean },
+  { maxBoxes, isLasting }: { maxBoxes: number; isLasting: boolean },
 ): Promise<number | null> {
   const first = isLasting ? createHash("sha256").update(id).digest().readUInt32BE() : 0
-  for (let tried = 0; tried < mostBoxes; tried += 1) {
-    const slot = (first + tried) % mostBoxes
+  for (let offset = 0; offset < maxBoxes; offset += 1) {
+    const slot = (first + offset) % maxBoxes
     try {
       await symlink(id, join(slots, String(slot)))
       return slot
@@ -177,7 +186,7 @@ async function claimSlot(
   return null
 }
 
-/** Gives back whatever number a box has: also one that its record does not name yet. */
+/** Releases the slots of a box, also one that its record does not contain yet. */
 async function releaseSlots(slots: string, id: string): Promise<void> {
   for (const name of await readdir(slots)) {
     const path = join(slots, name)
@@ -189,13 +198,16 @@ async function releaseSlots(slots: string, id: string): Promise<void> {
   }
 }
 
-/** The records, a file each. One that is being ended has the name of who ends it in its own. */
-function openRecords(folder: string, self: ProcessReference) {
+/**
+ * Opens the records, one file each. A record of a box that is being ended has the ending program in
+ * its name.
+ */
+function openRecords(folder: string, ownProcess: ProcessReference) {
   const pathOf = (id: string) => join(folder, `${id}.json`)
   const endingPath = (id: string, by: ProcessReference) =>
     join(folder, `${id}.ending-${by.pid}-${by.startedAt}`)
 
-  const parsed = async (path: string): Promise<BoxRecord | null> => {
+  const readRecord = async (path: string): Promise<BoxRecord | null> => {
     try {
       return boxRecordSchema.parse(JSON.parse(await readFile(path, "utf8")))
     } catch (error) {
@@ -203,8 +215,8 @@ function openRecords(folder: string, self: ProcessReference) {
       throw error
     }
   }
-  const written = async (record: BoxRecord): Promise<string> => {
-    const path = join(folder, `.${self.pid}-${self.startedAt}-${randomUUID()}`)
+  const writeTemporary = async (record: BoxRecord): Promise<string> => {
+    const path = join(folder, `.${ownProcess.pid}-${ownProcess.startedAt}-${randomUUID()}`)
     await writeFile(path, JSON.stringify(record), { mode: 0o600 })
     return path
   }
@@ -212,12 +224,13 @@ function openRecords(folder: string, self: ProcessReference) {
   return {
     listNames: async () =>
       (await readdir(folder)).flatMap((name) => /^(\w+)\.json$/.exec(name)?.[1] ?? []),
-    read: (id: string) => parsed(pathOf(id)),
-    write: async (id: string, record: BoxRecord) => rename(await written(record), pathOf(id)),
+    read: (id: string) => readRecord(pathOf(id)),
+    write: async (id: string, record: BoxRecord) =>
+      rename(await writeTemporary(record), pathOf(id)),
     remove: async (id: string) => rm(pathOf(id), { force: true }),
-    /** Whether this one made it. */
+    /** Whether this call created it. */
     make: async (id: string, record: BoxRecord): Promise<boolean> => {
-      const path = await written(record)
+      const path = await writeTemporary(record)
       try {
         await link(path, pathOf(id))
         return true
@@ -230,33 +243,33 @@ function openRecords(folder: string, self: ProcessReference) {
     },
     claimForEnding: async (id: string): Promise<BoxRecord | null> => {
       try {
-        await rename(pathOf(id), endingPath(id, self))
+        await rename(pathOf(id), endingPath(id, ownProcess))
       } catch (error) {
         if (isNotFoundError(error)) return null
         throw error
       }
-      return parsed(endingPath(id, self))
+      return readRecord(endingPath(id, ownProcess))
     },
     isEnding: async (id: string) => (await listEndings(folder)).some((ending) => ending.id === id),
     reclaimAbandonedEndings: async () => {
-      const taken: string[] = []
+      const reclaimed: string[] = []
       for (const { id, by } of await listEndings(folder)) {
         if (await isRunning(by)) continue
         try {
           await rename(endingPath(id, by), pathOf(id))
-          taken.push(id)
+          reclaimed.push(id)
         } catch (error) {
           if (!isNotFoundError(error)) throw error
         }
       }
-      return taken
+      return reclaimed
     },
     removeStaleWrites: () => removeStaleWrites(folder),
-    removeEnding: async (id: string) => rm(endingPath(id, self), { force: true }),
+    removeEnding: async (id: string) => rm(endingPath(id, ownProcess), { force: true }),
   }
 }
 
-/** The records that somebody is ending, or was. */
+/** The records of boxes that are being ended, or whose ending was interrupted. */
 async function listEndings(
   folder: string,
 ): Promise<readonly { readonly id: string; readonly by: ProcessReference }[]> {
@@ -267,7 +280,7 @@ async function listEndings(
   })
 }
 
-/** Takes records away that were half written by who has died. */
+/** Removes temporary files of programs that have died. */
 async function removeStaleWrites(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const [, pid, startedAt] = /^\.(\d+)-(\d+)-/.exec(name) ?? []

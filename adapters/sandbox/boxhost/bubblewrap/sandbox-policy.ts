@@ -1,4 +1,4 @@
-/** The walls of a box: the arguments of its two sandboxes, one inside the other. */
+/** The sandbox policy of a box: the arguments of its two nested sandboxes. */
 import { lstat, readdir, readlink } from "node:fs/promises"
 import { join } from "node:path"
 import type { FirewallRules } from "./agent/plan.ts"
@@ -6,7 +6,7 @@ import { VOLUME_PATH } from "../port.ts"
 import { isNotFoundError } from "./programs.ts"
 import { seccompFilter } from "./seccomp.ts"
 
-/** Where the keeper sees things. */
+/** Paths as the agent sees them. */
 export const AGENT_PATHS = {
   node: "/keeper/node",
   program: "/keeper/src",
@@ -20,11 +20,11 @@ export const AGENT_PATHS = {
 const NODE_FOLDER = "/opt/node/bin"
 const BOX_PATH = `${NODE_FOLDER}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
 
-/** Who commands are in a box, and where that one is at home. */
+/** The user of commands in a box, and its home. */
 const BOX_USER = "worker"
 const BOX_HOME = `/home/${BOX_USER}`
 
-/** What every command finds in its environment, unless the plan says otherwise. */
+/** Default environment variables of every command. */
 export const BOX_ENVIRONMENT = {
   PATH: BOX_PATH,
   HOME: BOX_HOME,
@@ -32,10 +32,10 @@ export const BOX_ENVIRONMENT = {
   USER: BOX_USER,
 } as const
 
-/** Folders at the root that programs are made of: links into `/usr` on most machines. */
+/** Root folders with programs: links to `/usr` on most machines. */
 const ROOT_FOLDERS = ["bin", "lib", "lib64", "sbin"]
 
-/** What programs read of `/etc`; whatever else is there is the machine's own business. */
+/** The entries of `/etc` that programs need; the others stay private to the machine. */
 const SHARED_ETC_ENTRIES = [
   "ssl",
   "pki",
@@ -51,7 +51,7 @@ const SHARED_ETC_ENTRIES = [
   "mime.types",
 ]
 
-/** Files of `/etc` that are the box's own. */
+/** Files of `/etc` that each box has for itself. */
 export const BOX_ETC_FILES = {
   "resolv.conf": "nameserver 10.0.2.3\n",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
@@ -62,31 +62,31 @@ export const BOX_ETC_FILES = {
   group: "root:x:0:\nworker:x:1000:\nnogroup:x:65534:\n",
 } as const
 
-/** What the outer sandbox shows. */
+/** The contents of the outer sandbox. */
 export interface OuterSandboxView {
   readonly node: string
   readonly program: string
   readonly folder: string
   readonly disk: string
-  /** Null for one without a volume. */
+  /** Null for a box without a volume. */
   readonly volume: string | null
-  /** More programs of the machine, as they were laid; null for none. */
+  /** Additional programs of the machine, as installed; null for none. */
   readonly programs: string | null
   readonly root: string | null
   readonly groups: readonly string[]
 }
 
-/** What the inner sandbox shows. */
+/** The contents of the inner sandbox. */
 export interface InnerSandboxView {
   readonly folder: string
   readonly hasVolume: boolean
-  /** Where the more programs lie in the box; null for none. */
+  /** Where the additional programs are in the box; null for none. */
   readonly programsAt: string | null
   readonly root: string | null
   readonly sharedMemoryBytes: number
 }
 
-/** The walls of boxes. Tests put weaker ones in their place, to see what they keep out. */
+/** The policy of boxes. Tests use weaker ones to show what it prevents. */
 export interface SandboxPolicy {
   readonly outerArguments: (view: OuterSandboxView) => Promise<readonly string[]>
   readonly innerArguments: (view: InnerSandboxView) => Promise<readonly string[]>
@@ -94,20 +94,20 @@ export interface SandboxPolicy {
   readonly adjustFirewall: (firewall: FirewallRules) => FirewallRules
 }
 
-/** The arguments that show an entry of a root folder as it is there: a link, or what lies in it. */
-async function bindArguments(from: string, seen: string, to: string): Promise<readonly string[]> {
+/** The arguments that show an entry of a root folder: as a link, or as a mount. */
+async function bindArguments(from: string, source: string, to: string): Promise<readonly string[]> {
   try {
     const entry = await lstat(from)
     return entry.isSymbolicLink()
       ? ["--symlink", await readlink(from), to]
-      : ["--ro-bind", seen, to]
+      : ["--ro-bind", source, to]
   } catch (error) {
     if (isNotFoundError(error)) return []
     throw error
   }
 }
 
-/** The machine's programs. */
+/** The arguments for the machine's programs. */
 async function hostProgramArguments(): Promise<readonly string[]> {
   const top = await Promise.all(
     ROOT_FOLDERS.map((name) => bindArguments(`/${name}`, `/${name}`, `/${name}`)),
@@ -115,7 +115,9 @@ async function hostProgramArguments(): Promise<readonly string[]> {
   return ["--ro-bind", "/usr", "/usr", ...top.flat()]
 }
 
-/** What the inner sandbox's root is made of: the machine's programs, or another root file system's. */
+/**
+ * The arguments for the inner sandbox's root: the machine's programs, or another root file system.
+ */
 async function rootArguments(root: string | null): Promise<readonly string[]> {
   if (root === null) {
     const etc = SHARED_ETC_ENTRIES.flatMap((name) => [
@@ -125,7 +127,7 @@ async function rootArguments(root: string | null): Promise<readonly string[]> {
     ])
     return [...(await hostProgramArguments()), ...etc]
   }
-  const kept = new Set([
+  const excluded = new Set([
     "proc",
     "dev",
     "sys",
@@ -137,7 +139,7 @@ async function rootArguments(root: string | null): Promise<readonly string[]> {
     "mnt",
     "data",
   ])
-  const names = (await readdir(root)).filter((name) => !kept.has(name))
+  const names = (await readdir(root)).filter((name) => !excluded.has(name))
   const etc = (await readdir(join(root, "etc"))).filter((name) => !(name in BOX_ETC_FILES))
   const all = [...names, ...etc.map((name) => `etc/${name}`)]
   const args = await Promise.all(
@@ -147,8 +149,9 @@ async function rootArguments(root: string | null): Promise<readonly string[]> {
 }
 
 /**
- * The outer sandbox. No second user namespace may come of it, or the network is no longer the keeper's:
- * hence uid 0 and no `--disable-userns`. It does not die with its parent: boxes outlive the program.
+ * The outer sandbox. It must not create a second user namespace, or the agent would lose control of
+ * the network: hence uid 0 and no `--disable-userns`. It does not die with its parent, because
+ * boxes outlive the program.
  */
 async function outerArguments(view: OuterSandboxView): Promise<readonly string[]> {
   const { disk, folder, groups, node, program, programs, root, volume } = view
@@ -168,7 +171,7 @@ async function outerArguments(view: OuterSandboxView): Promise<readonly string[]
     "--new-session",
     ...(await hostProgramArguments()),
     ...etc,
-    // The inner sandbox puts its root together in /tmp.
+    // The inner sandbox builds its root in /tmp.
     "--proc",
     "/proc",
     "--dev",
@@ -193,7 +196,10 @@ async function outerArguments(view: OuterSandboxView): Promise<readonly string[]
   ]
 }
 
-/** The box itself: no capability, no way to any, and nothing of the machine but what it is given. */
+/**
+ * The box itself: no capabilities, no way to get any, and nothing of the machine except what it is
+ * given.
+ */
 async function innerArguments(view: InnerSandboxView): Promise<readonly string[]> {
   const { folder, hasVolume, programsAt, root, sharedMemoryBytes } = view
   const etc = Object.keys(BOX_ETC_FILES).flatMap((name) => [
@@ -202,7 +208,7 @@ async function innerArguments(view: InnerSandboxView): Promise<readonly string[]
     `/etc/${name}`,
   ])
   return [
-    // `--disable-userns` wants `--unshare-user` by name.
+    // `--disable-userns` requires an explicit `--unshare-user`.
     "--unshare-user",
     "--unshare-all",
     "--share-net",
@@ -225,7 +231,8 @@ async function innerArguments(view: InnerSandboxView): Promise<readonly string[]
     "/proc",
     "--dev",
     "/dev",
-    // Shared memory counts as the box's: without a bound its first process would be ended for it.
+    // Shared memory counts as the box's memory; without a limit its first process would be killed
+    // for it.
     "--size",
     String(sharedMemoryBytes),
     "--tmpfs",
@@ -247,16 +254,16 @@ async function innerArguments(view: InnerSandboxView): Promise<readonly string[]
     AGENT_PATHS.node,
     `${NODE_FOLDER}/node`,
     ...etc,
-    // The root is a file system in memory, as large as half of the machine's.
+    // The root is an in-memory file system that could grow to half of the machine's memory.
     "--remount-ro",
     "/",
   ]
 }
 
-/** The walls as they are meant to be. */
+/** The default policy. */
 export const DEFAULT_SANDBOX_POLICY: SandboxPolicy = {
   outerArguments,
   innerArguments,
-  seccompFilter: seccompFilter,
+  seccompFilter,
   adjustFirewall: (firewall) => firewall,
 }

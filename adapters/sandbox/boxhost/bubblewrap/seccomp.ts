@@ -1,12 +1,12 @@
 /**
- * A filter of system calls, as a program of the kernel's classic packet filter: what no box needs, and
- * what reaches past the walls of namespaces. Everything in a box inherits it, and so does its keeper.
+ * A seccomp filter of system calls, as a program for classic BPF. It blocks calls that no box needs
+ * and calls that bypass namespaces. All processes in a box and its agent inherit it.
  */
 
-/** What the filter must know of a processor. */
+/** The properties of a processor's architecture. */
 interface Architecture {
   readonly audit: number
-  /** Calls from this number on have another form of arguments; null where there are none. */
+  /** Calls from this number on use another ABI; null if there is none. */
   readonly alternateAbiFrom: number | null
   readonly forbidden: readonly number[]
   readonly ioctl: number
@@ -68,11 +68,11 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   },
 }
 
-/** io_uring_setup, io_uring_enter, io_uring_register: the same everywhere. */
+/** io_uring_setup, io_uring_enter, io_uring_register: the same numbers on all architectures. */
 const IO_URING_CALLS = [425, 426, 427]
-/** Pushing input into a terminal, and into a console. */
+/** Pushing input into a terminal (TIOCSTI) and a console (TIOCLINUX). */
 const TERMINAL_INPUT = [0x5412, 0x541c]
-/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others, as AF_VSOCK, know no namespaces. */
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others, such as AF_VSOCK, ignore namespaces. */
 const ALLOWED_FAMILIES = [1, 2, 10, 16]
 
 const ALLOW = 0x7fff_0000
@@ -80,27 +80,27 @@ const KILL = 0x8000_0000
 const rejectWith = (errno: number): number => 0x0005_0000 + errno
 const [EPERM, ENOSYS, EAFNOSUPPORT] = [1, 38, 97]
 
-/** Where the kernel lays out a call: its number, the architecture, the first two arguments. */
+/** Offsets in the kernel's `seccomp_data`: call number, architecture, the first two arguments. */
 const [NUMBER, ARCHITECTURE, FIRST, SECOND] = [0, 4, 16, 24]
 
 type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number]
 
 const load = (offset: number): Instruction => [0x20, 0, 0, offset]
-const answer = (value: number): Instruction => [0x06, 0, 0, value]
+const returnAction = (value: number): Instruction => [0x06, 0, 0, value]
 /** Skips the next `length` instructions unless the value is equal. */
 const unlessEqual = (value: number, length: number): Instruction => [0x15, 0, length, value]
 const unlessFrom = (value: number, length: number): Instruction => [0x35, 0, length, value]
 
-/** Answers where the loaded value is one of these. */
-const whenAnyOf = (values: readonly number[], then: number): readonly Instruction[] =>
-  values.flatMap((value) => [unlessEqual(value, 1), answer(then)])
+/** Returns an action if the loaded value is one of these. */
+const whenAnyOf = (values: readonly number[], action: number): readonly Instruction[] =>
+  values.flatMap((value) => [unlessEqual(value, 1), returnAction(action)])
 
-/** Looks at an argument where the loaded number is this call's. */
+/** Runs inner instructions if the loaded call number is this one. */
 function whenCall(call: number, inner: readonly Instruction[]): readonly Instruction[] {
   return [unlessEqual(call, inner.length), ...inner]
 }
 
-/** The filter for a processor's architecture, as Node names it; null where none is known. */
+/** The filter for an architecture, named as in Node; null if there is none. */
 export function seccompFilter(name: string): Buffer | null {
   const architecture = ARCHITECTURES[name]
   if (architecture === undefined) return null
@@ -108,26 +108,26 @@ export function seccompFilter(name: string): Buffer | null {
   const instructions = [
     load(ARCHITECTURE),
     [0x15, 1, 0, audit] as const,
-    answer(KILL),
+    returnAction(KILL),
     load(NUMBER),
     ...(alternateAbiFrom === null
       ? []
-      : [unlessFrom(alternateAbiFrom, 1), answer(rejectWith(ENOSYS))]),
+      : [unlessFrom(alternateAbiFrom, 1), returnAction(rejectWith(ENOSYS))]),
     ...whenAnyOf(IO_URING_CALLS, rejectWith(ENOSYS)),
     ...whenAnyOf(forbidden, rejectWith(EPERM)),
     ...whenCall(ioctl, [
       load(SECOND),
       ...whenAnyOf(TERMINAL_INPUT, rejectWith(EPERM)),
-      answer(ALLOW),
+      returnAction(ALLOW),
     ]),
     ...sockets.flatMap((call) =>
       whenCall(call, [
         load(FIRST),
         ...whenAnyOf(ALLOWED_FAMILIES, ALLOW),
-        answer(rejectWith(EAFNOSUPPORT)),
+        returnAction(rejectWith(EAFNOSUPPORT)),
       ]),
     ),
-    answer(ALLOW),
+    returnAction(ALLOW),
   ]
   return Buffer.concat(
     instructions.map(([code, jumpTrue, jumpFalse, value]) => {

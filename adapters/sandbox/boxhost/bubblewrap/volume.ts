@@ -1,4 +1,4 @@
-/** Volumes: files that outlive the sandbox they are seen in. As those of boxes, an image or a folder. */
+/** Volumes: files that outlive their sandbox. Like disks, they are images or folders. */
 import { chmod, mkdir, open, rename, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import type { BoxPlan } from "../port.ts"
@@ -16,25 +16,25 @@ interface VolumeRequest {
 const imagePath = (path: string): string => join(path, "image")
 const filesPath = (path: string): string => join(path, "files")
 
-/** Where a sandbox's volume lies while it is launched. */
+/** The path of a sandbox's volume during the launch. */
 export function volumePath({ volume }: BoxPaths, plan: BoxPlan, kind: DiskKind): string {
   return kind === "image" ? volume : filesPath(plan.volume?.path ?? "")
 }
 
 /**
- * Makes a volume where there is none, mounts it where it is an image, and gives it to the sandbox's user,
- * which may be another each time. It stays what it was when it was made.
+ * Creates a volume if needed, mounts it if it is an image, and gives it to the sandbox's user,
+ * which may differ each time. Its kind never changes.
  *
- * @throws LaunchFailed where it cannot be mounted any more, or that user does not reach it
+ * @throws LaunchFailed if it cannot be mounted, or the user cannot reach it
  */
 export async function makeVolume(
   machine: BubblewrapContext,
   { volume }: BoxPaths,
-  wanted: VolumeRequest,
+  request: VolumeRequest,
 ): Promise<DiskKind> {
-  const { path, uid } = wanted
+  const { path, uid } = request
   await mkdir(path, { recursive: true, mode: 0o700 })
-  if (await tryMount(machine, volume, wanted)) {
+  if (await tryMount(machine, volume, request)) {
     if (uid !== null) await changeOwner(uid, volume)
     return "image"
   }
@@ -46,7 +46,7 @@ export async function makeVolume(
   return "folder"
 }
 
-/** Takes the volume of a running sandbox out of everybody's sight but the sandbox's. */
+/** Unmounts the volume of a running sandbox lazily, so that only the sandbox sees it. */
 export async function detachVolume({ volume }: BoxPaths): Promise<void> {
   await runProgram("umount", ["--lazy", volume])
 }
@@ -71,7 +71,7 @@ async function tryMount(
     await formatImage(unfinished, bytes)
     await mountImage(unfinished, volume)
   } catch (error) {
-    // In a container without the right to mount, or without the program.
+    // The container may not mount, or the program is missing.
     if (!(error instanceof ProgramFailed)) throw error
     await rm(unfinished, { force: true })
     return false
@@ -81,7 +81,7 @@ async function tryMount(
   return true
 }
 
-/** With a journal: what was written must survive whatever ends the machine. */
+/** With a journal, so that written data survives a crash of the machine. */
 async function formatImage(image: string, bytes: number): Promise<void> {
   const file = await open(image, "w", 0o600)
   await file.truncate(bytes)
@@ -89,12 +89,12 @@ async function formatImage(image: string, bytes: number): Promise<void> {
   await runProgram("mkfs.ext4", ["-q", "-m", "0", "-J", "size=16", image])
 }
 
-/** What is deleted in it is free on the machine's disk again. */
+/** `discard` returns deleted space to the machine's disk. */
 async function mountImage(image: string, at: string): Promise<void> {
   await runProgram("mount", ["-o", "loop,discard,nosuid,nodev,noatime", image, at])
 }
 
-/** Its root becomes the user's last: where this is broken off, it is done again. */
+/** The root's owner changes last, so that an interrupted change is repeated. */
 async function changeOwner(uid: number, folder: string): Promise<void> {
   if ((await stat(folder)).uid === uid) return
   await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, "--", folder])
@@ -107,7 +107,7 @@ async function checkReachable(uid: number, folder: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof ProgramFailed)) throw error
     throw new LaunchFailed(
-      `the users of sandboxes do not reach ${folder}: let them pass the folders above it (chmod o+x)`,
+      `the users of sandboxes cannot reach ${folder}; make the folders above it passable (chmod o+x)`,
     )
   }
 }

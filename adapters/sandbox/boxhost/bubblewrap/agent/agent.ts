@@ -1,7 +1,7 @@
 /**
- * The keeper of a box: a process of its own, between the machine and the box, that outlives the program
- * which launched it. It makes the box, brings commands into it, and ends it when its lease is over;
- * when it dies itself, all of the box dies with it.
+ * The box agent: a process between the machine and the box that outlives the program which launched
+ * it. It creates the box, runs commands in it, and ends it when the lease expires; if the agent
+ * dies, the whole box dies with it.
  */
 import { closeSync, openSync, readFileSync, readdirSync } from "node:fs"
 import { type Socket, connect } from "node:net"
@@ -20,7 +20,7 @@ import { watchLimits } from "./watch.ts"
 
 const CLOSE_ON_EXEC = 0o2_000_000
 
-/** What an ancestor left open would be open in every command of the box. */
+/** Closes inherited descriptors, which every command of the box would inherit, too. */
 function closeInherited(): void {
   for (const fd of readdirSync("/proc/self/fdinfo").map(Number)) {
     if (fd <= 2) continue
@@ -28,32 +28,32 @@ function closeInherited(): void {
       const flags = /^flags:\t(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1]
       if ((Number.parseInt(flags ?? "0", 8) & CLOSE_ON_EXEC) === 0) closeSync(fd)
     } catch (error) {
-      // The one that the list itself was read by.
+      // The descriptor that listed the folder.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error
     }
   }
 }
 
-/** A box that was made. */
+/** A created box. */
 interface CreatedBox {
   readonly context: BoxContext
-  /** Ends it; resolves when nothing of it lives. */
+  /** Ends the box; resolves when no process of it lives. */
   readonly end: () => Promise<void>
-  /** Resolves when it has ended, by whatever. */
+  /** Resolves when the box has ended for any reason. */
   readonly ended: Promise<unknown>
 }
 
-/** Makes the box and waits until its first process is up: not before may anybody go in. */
+/** Creates the box and waits for its first process: nothing may enter before. */
 async function createBox(plan: AgentPlan, pipes: PipePool): Promise<CreatedBox> {
   const child = spawnBox(plan.bounds, plan.inner)
   const ended = once(child, "exit")
-  const [complaints, about, up] = child.stdio.slice(2) as [Readable, Readable, Readable]
-  const complaint = text(complaints)
-  const [told] = await Promise.all([text(about), Promise.race([once(up, "data"), ended])])
-  const firstPid = told === "" ? 0 : (JSON.parse(told) as { "child-pid": number })["child-pid"]
+  const [errors, about, up] = child.stdio.slice(2) as [Readable, Readable, Readable]
+  const errorText = text(errors)
+  const [info] = await Promise.all([text(about), Promise.race([once(up, "data"), ended])])
+  const firstPid = info === "" ? 0 : (JSON.parse(info) as { "child-pid": number })["child-pid"]
   const pidNamespace = child.exitCode === null && firstPid > 0 ? pidNamespaceOf(firstPid) : null
   if (pidNamespace === null)
-    throw new Error((await complaint).trim() || "the box ended as it began")
+    throw new Error((await errorText).trim() || "the box ended during its start")
   const end = async () => {
     killNow(firstPid)
     await ended
@@ -61,7 +61,7 @@ async function createBox(plan: AgentPlan, pipes: PipePool): Promise<CreatedBox> 
   return { context: { plan, pipes, firstPid, pidNamespace }, end, ended }
 }
 
-/** When the box is to end: by a clock that nobody sets. */
+/** Starts the lease, measured by a monotonic clock. */
 function startLease(leaseMs: number, end: () => void) {
   let endsAt = performance.now() + leaseMs
   let timer = setTimeout(end, leaseMs)
@@ -75,7 +75,7 @@ function startLease(leaseMs: number, end: () => void) {
   }
 }
 
-/** Agrees with the launcher on a way out: none before the firewall is there. */
+/** Agrees with the launcher on the network: there is none before the firewall is loaded. */
 async function negotiateNetwork(plan: AgentPlan, launcher: Launcher): Promise<BoxNetwork> {
   launcher.report({
     step: "firewall",
@@ -85,22 +85,22 @@ async function negotiateNetwork(plan: AgentPlan, launcher: Launcher): Promise<Bo
 }
 
 interface Launcher {
-  readonly report: (news: LaunchEvent) => void
+  readonly report: (event: LaunchEvent) => void
   readonly reply: Promise<LaunchReply>
 }
 
-/** Who launches the box. One that goes away before the box runs takes the box with it. */
+/** Connects to the launcher. If the launcher ends before the box runs, the agent ends as well. */
 async function connectLauncher(path: string): Promise<Launcher & { leave: () => void }> {
   const socket: Socket = connect(path)
   await once(socket, "connect")
-  const gone = () => process.exit(1)
-  socket.once("close", gone)
+  const onLauncherGone = () => process.exit(1)
+  socket.once("close", onLauncherGone)
   const answer = once(createInterface(socket), "line")
   return {
-    report: (news) => void socket.write(`${JSON.stringify(news)}\n`),
+    report: (event) => void socket.write(`${JSON.stringify(event)}\n`),
     reply: answer.then(([line]) => JSON.parse(String(line)) as LaunchReply),
     leave: () => {
-      socket.off("close", gone)
+      socket.off("close", onLauncherGone)
       socket.on("error", () => undefined)
       socket.end()
     },
@@ -112,13 +112,13 @@ async function runAgent(plan: AgentPlan): Promise<void> {
   try {
     openSync(plan.exit, "r+")
     const pipes = openPipePool(plan.pipes)
-    const out = await negotiateNetwork(plan, launcher)
+    const network = await negotiateNetwork(plan, launcher)
     const { context, end, ended } = await createBox(plan, pipes)
     const commands = openBoxCommands(context)
     const { extend, leftMs } = startLease(plan.leaseMs, () => void end())
     await serveAgent(plan.socket, {
       commands,
-      network: out,
+      network,
       leaseLeftMs: leftMs,
       extend,
       end,

@@ -1,11 +1,11 @@
-/** The processes in a box, as the keeper sees them from outside. */
+/** The processes of a box, seen by the agent from outside. */
 import { readFileSync, readdirSync, readlinkSync } from "node:fs"
 import { setImmediate } from "node:timers/promises"
 
-/** The name of the variable that says which command a process belongs to. */
+/** The variable that names the command a process belongs to. */
 export const COMMAND_MARK_VARIABLE = "BOX_EXEC"
 
-/** What a file of a process says; null where the process has ended or is not ours to look at. */
+/** Reads a file of a process; null if the process has ended or may not be read. */
 function readProcessFile<T>(read: () => T): T | null {
   try {
     return read()
@@ -16,19 +16,19 @@ function readProcessFile<T>(read: () => T): T | null {
   }
 }
 
-/** The space of process ids that a process lives in; null where it has ended. */
+/** The PID namespace of a process; null if it has ended. */
 export function pidNamespaceOf(pid: number): string | null {
   return readProcessFile(() => readlinkSync(`/proc/${pid}/ns/pid`))
 }
 
-/** Every process in a space, the first of it left out. */
-export function listProcessesIn(space: string, first: number): readonly number[] {
+/** The processes in a PID namespace, except its first. */
+export function listProcessesIn(pidNamespace: string, first: number): readonly number[] {
   return readdirSync("/proc")
     .map(Number)
-    .filter((pid) => pid > 0 && pid !== first && pidNamespaceOf(pid) === space)
+    .filter((pid) => pid > 0 && pid !== first && pidNamespaceOf(pid) === pidNamespace)
 }
 
-/** Ends a process, or a group of them where the number is below 0; one that has ended already: nothing. */
+/** Kills a process, or a process group if the number is negative. Idempotent. */
 export function killNow(pid: number): void {
   sendSignal(pid, "SIGKILL")
 }
@@ -41,13 +41,13 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Whether a process lives: one that is about to end has given its memory back first. */
+/** Whether a process lives: an ending one releases its memory first. */
 export function isProcessAlive(pid: number): boolean {
   const statm = readProcessFile(() => readFileSync(`/proc/${pid}/statm`, "utf8"))
   return statm !== null && !statm.startsWith("0 ")
 }
 
-/** How much of the memory a process has for itself, bytes. */
+/** The private resident memory of a process, bytes. */
 export function residentBytes(pid: number): number {
   const statm = readProcessFile(() => readFileSync(`/proc/${pid}/statm`, "utf8"))
   const [, resident = 0, shared = 0] = (statm ?? "").split(" ").map(Number)
@@ -59,23 +59,23 @@ function isMarked(pid: number, mark: string): boolean {
   return environment?.split("\0").includes(`${COMMAND_MARK_VARIABLE}=${mark}`) ?? false
 }
 
-/** Whether a process has ended and only waits to be asked how. */
+/** Whether a process has ended and was not reaped yet. */
 function isZombie(pid: number): boolean {
   const stat = readProcessFile(() => readFileSync(`/proc/${pid}/stat`, "latin1"))
   return stat === null || /^.*\) [ZX]/s.test(stat)
 }
 
 /**
- * Ends every process that carries a mark, also those that left the group they were started in: all are
- * stopped before one is ended, for what runs may start others as fast as they end.
+ * Kills all processes of a command, also those that left its process group. All are stopped before
+ * any is killed, because running ones could start others as fast as they are killed.
  */
 export async function killCommandProcesses(
-  space: string,
+  pidNamespace: string,
   first: number,
   mark: string,
 ): Promise<void> {
   const marked = () =>
-    listProcessesIn(space, first).filter((pid) => !isZombie(pid) && isMarked(pid, mark))
+    listProcessesIn(pidNamespace, first).filter((pid) => !isZombie(pid) && isMarked(pid, mark))
   for (;;) {
     const stopped = new Set<number>()
     for (let found = marked(); found.length > 0;) {
@@ -87,7 +87,7 @@ export async function killCommandProcesses(
     }
     if (stopped.size === 0) return
     stopped.forEach(killNow)
-    // They need a moment to be gone.
+    // Killed processes need a moment to disappear.
     await setImmediate()
   }
 }

@@ -1,4 +1,4 @@
-/** The commands of a box: those that somebody waits for, and those in the background. */
+/** Runs the commands of a box, in the foreground and in the background. */
 import type { Readable } from "node:stream"
 import { setTimeout as pause } from "node:timers/promises"
 import {
@@ -15,41 +15,41 @@ import type { PipePool } from "./pipes.ts"
 import type { CommandRequest, AgentPlan } from "./plan.ts"
 import { shellArgv } from "./shell.ts"
 
-/** What holds an output open after its command has ended is waited for so long. */
+/** Wait this long for processes that hold an output open after the command has ended. */
 const OUTPUT_GRACE_MS = 500
 
-/** What was asked for is refused, for a reason that its caller can mend. */
+/** The request is rejected for a reason that the caller can fix. */
 export class AgentRequestRejected extends Error {
   override readonly name = "AgentRequestRejected"
   readonly reason: "folder" | "busy" | "words"
 
-  constructor(why: AgentRequestRejected["reason"], message: string) {
+  constructor(reason: AgentRequestRejected["reason"], message: string) {
     super(message)
-    this.reason = why
+    this.reason = reason
   }
 }
 
 const folderNotFound = (cwd: string) =>
-  new AgentRequestRejected("folder", `There is no folder ${cwd} in the box.`)
+  new AgentRequestRejected("folder", `The folder ${cwd} does not exist in the box.`)
 
-const limitReached = (those: string) =>
-  new AgentRequestRejected("busy", `The box runs ${those} already, its limit.`)
+const limitReached = (running: string) =>
+  new AgentRequestRejected("busy", `The box already runs ${running}, its limit.`)
 
-/** The box ended, and what was asked of it with it. */
+/** The box ended during the request. */
 export class BoxEnded extends Error {
   override readonly name = "BoxEnded"
 }
 
-/** The box, as its commands need it. */
+/** The box, for its commands. */
 export interface BoxContext {
   readonly plan: AgentPlan
   readonly pipes: PipePool
-  /** The box's first process, and the space of ids that it is the first of. */
+  /** The box's first process, and the PID namespace that it is the first of. */
   readonly firstPid: number
   readonly pidNamespace: string
 }
 
-/** How a command ended, with what it wrote. */
+/** How a command ended, with its output. */
 export interface CompletedCommand {
   readonly exitCode: number
   readonly isTimedOut: boolean
@@ -57,7 +57,7 @@ export interface CompletedCommand {
   readonly stderr: CapturedOutput
 }
 
-/** A command in the background, as it is told. */
+/** A background command, as reported. */
 export interface BackgroundProcessInfo {
   readonly id: string
   readonly pid: number
@@ -66,29 +66,29 @@ export interface BackgroundProcessInfo {
   readonly exitCode: number | null
 }
 
-/** What a command in the background wrote. */
+/** The output of a background command. */
 interface BackgroundProcessLogs {
   readonly stdout: string
   readonly stderr: string
-  /** Where bytes that are no UTF-8 are shown as U+FFFD. */
+  /** Present if invalid UTF-8 was replaced with U+FFFD. */
   readonly replacedBytes?: true
 }
 
 /** The commands of a box. */
 export interface BoxCommandRunner {
-  /** @throws Refused where too many run, or the folder is not there */
-  readonly run: (asked: CommandRequest, stdin: Readable) => Promise<CompletedCommand>
-  /** @throws Refused as `run` */
+  /** @throws AgentRequestRejected if too many run, or the folder does not exist */
+  readonly run: (request: CommandRequest, stdin: Readable) => Promise<CompletedCommand>
+  /** @throws AgentRequestRejected as `run` does */
   readonly spawn: (command: string, cwd: string) => Promise<BackgroundProcessInfo>
   readonly processes: () => readonly BackgroundProcessInfo[]
   readonly logs: (id: string) => BackgroundProcessLogs | null
   readonly stop: (id: string) => Promise<boolean>
-  /** How many keep the box from being idle so far. */
+  /** Number of activities so far. */
   readonly activities: () => number
   readonly countActivity: () => void
 }
 
-/** A command in the background. */
+/** A background command. */
 interface BackgroundProcess {
   readonly id: string
   readonly pid: number
@@ -108,71 +108,71 @@ const toProcessInfo = ({
   return { id, pid, command, status: exitCode === null ? "running" : "exited", exitCode }
 }
 
-/** The commands of a box. */
-export function openBoxCommands(home: BoxContext): BoxCommandRunner {
-  const { plan } = home
+/** Opens the commands of a box. */
+export function openBoxCommands(context: BoxContext): BoxCommandRunner {
+  const { plan } = context
   const background = new Map<string, BackgroundProcess>()
   let running = 0
-  /** Background processes that are not among them yet. */
-  let arriving = 0
-  let begun = 0
+  /** Background processes that are starting. */
+  let starting = 0
+  let started = 0
   let activities = 0
 
-  /** Brings a command in. @throws Refused where there is no such folder */
-  const bring = async (asked: Pick<CommandRequest, "argv" | "cwd" | "environment" | "reads">) => {
-    begun += 1
-    const mark = `${process.pid}-${begun}`
-    const environment = { ...plan.environment, ...asked.environment }
+  /** Starts a command in the box. */
+  const enter = async (request: Pick<CommandRequest, "argv" | "cwd" | "environment" | "reads">) => {
+    started += 1
+    const mark = `${process.pid}-${started}`
+    const environment = { ...plan.environment, ...request.environment }
     const entered = await enterBox(
-      { ...home, bounds: plan.bounds },
-      { ...asked, environment, mark },
+      { ...context, bounds: plan.bounds },
+      { ...request, environment, mark },
     )
     return { entered, mark }
   }
 
-  const run: BoxCommandRunner["run"] = async (asked, stdin) => {
+  const run: BoxCommandRunner["run"] = async (request, stdin) => {
     if (running >= plan.most.commands) throw limitReached(`${running} commands`)
     running += 1
-    if (asked.activity) activities += 1
+    if (request.activity) activities += 1
     try {
-      const { entered, mark } = await bring(asked)
-      return await awaitCommand(home, { asked, entered, mark, stdin })
+      const { entered, mark } = await enter(request)
+      return await awaitCommand(context, { request, entered, mark, stdin })
     } finally {
       running -= 1
-      if (asked.activity) activities += 1
+      if (request.activity) activities += 1
     }
   }
 
   const spawn: BoxCommandRunner["spawn"] = async (command, cwd) => {
     const alive = [...background.values()].filter(({ exitCode }) => exitCode === null).length
-    const all = alive + arriving
+    const all = alive + starting
     if (all >= plan.most.background) throw limitReached(`${all} background commands`)
     activities += 1
-    arriving += 1
+    starting += 1
     try {
-      return toProcessInfo(await begin(command, cwd))
+      return toProcessInfo(await startBackground(command, cwd))
     } finally {
-      arriving -= 1
+      starting -= 1
     }
   }
 
-  const begin = async (command: string, cwd: string): Promise<BackgroundProcess> => {
+  const startBackground = async (command: string, cwd: string): Promise<BackgroundProcess> => {
     const argv = shellArgv(command)
-    const { entered, mark } = await bring({ argv, cwd, environment: {}, reads: false })
-    const arrival = await entered.started
-    if (arrival.kind === "no folder") throw folderNotFound(cwd)
+    const { entered, mark } = await enter({ argv, cwd, environment: {}, reads: false })
+    const startResult = await entered.started
+    if (startResult.kind === "no folder") throw folderNotFound(cwd)
     const process: BackgroundProcess = {
       id: mark,
       command,
       process: entered,
       exitCode: null,
-      pid: arrival.kind === "there" ? arrival.pid : 0,
+      pid: startResult.kind === "there" ? startResult.pid : 0,
       stdout: captureNewest(entered.stdout, plan.most.logBytes),
       stderr: captureNewest(entered.stderr, plan.most.logBytes),
     }
     background.set(mark, process)
     void entered.exitCode.then((exitCode) => {
-      process.exitCode = arrival.kind === "there" ? exitCode : 126
+      process.exitCode = startResult.kind === "there" ? exitCode : 126
       dropOldestEnded(background, plan.most.keptProcesses)
     })
     return process
@@ -181,13 +181,13 @@ export function openBoxCommands(home: BoxContext): BoxCommandRunner {
   return {
     run,
     spawn,
-    ...backgroundCommands(home, background),
+    ...backgroundCommands(context, background),
     activities: () => activities,
     countActivity: () => void (activities += 1),
   }
 }
 
-/** What is done with commands in the background once they are there. */
+/** The operations on background commands. */
 function backgroundCommands(
   { pidNamespace, firstPid }: BoxContext,
   background: ReadonlyMap<string, BackgroundProcess>,
@@ -195,73 +195,79 @@ function backgroundCommands(
   return {
     processes: () => [...background.values()].map(toProcessInfo),
     logs: (id) => {
-      const one = background.get(id)
-      if (one === undefined) return null
-      const [out, err] = [one.stdout(), one.stderr()]
+      const entry = background.get(id)
+      if (entry === undefined) return null
+      const [out, err] = [entry.stdout(), entry.stderr()]
       const logs = { stdout: out.text, stderr: err.text }
       return out.hasInvalidUtf8 || err.hasInvalidUtf8 ? { ...logs, replacedBytes: true } : logs
     },
     stop: async (id) => {
-      const one = background.get(id)
-      if (one === undefined) return false
-      one.process.kill()
+      const entry = background.get(id)
+      if (entry === undefined) return false
+      entry.process.kill()
       await killCommandProcesses(pidNamespace, firstPid, id)
       return true
     },
   }
 }
 
-/** Of those that have ended only so many are remembered. */
-function dropOldestEnded(background: Map<string, BackgroundProcess>, most: number): void {
+/** Removes the oldest ended commands from the list. */
+function dropOldestEnded(background: Map<string, BackgroundProcess>, limit: number): void {
   const ended = [...background.values()].filter(({ exitCode }) => exitCode !== null)
-  for (const { id } of ended.slice(0, Math.max(0, ended.length - most))) background.delete(id)
+  for (const { id } of ended.slice(0, Math.max(0, ended.length - limit))) background.delete(id)
 }
 
-/** A command that was brought in, and whom it reads from. */
+/** A started command with its input. */
 interface EnteredCommand {
-  readonly asked: CommandRequest
+  readonly request: CommandRequest
   readonly entered: EnteredProcess
   readonly mark: string
   readonly stdin: Readable
 }
 
-/** Sees a command to its end. @throws Refused where there is no such folder; BoxEnded with the box */
+/**
+ * Waits for a command to end. @throws AgentRequestRejected if the folder does not exist; BoxEnded
+ * with the box
+ */
 async function awaitCommand(
-  home: BoxContext,
-  { asked, entered, mark, stdin }: EnteredCommand,
+  context: BoxContext,
+  { request, entered, mark, stdin }: EnteredCommand,
 ): Promise<CompletedCommand> {
-  const keep = asked.endToo ? captureBeginningAndEnd : captureBeginning
-  const stdout = keep(entered.stdout, asked.mostBytes)
-  const stderr = keep(entered.stderr, asked.mostBytes)
+  const capture = request.endToo ? captureBeginningAndEnd : captureBeginning
+  const stdout = capture(entered.stdout, request.mostBytes)
+  const stderr = capture(entered.stderr, request.mostBytes)
   const { stdin: reader } = entered
   if (reader === null) stdin.resume()
   else {
     stdin.pipe(reader)
-    // Whoever sends may go away in the middle of it.
+    // The sender may disconnect in the middle.
     stdin.once("close", () => reader.end())
   }
-  const over = new AbortController()
-  const timer = pause(asked.timeoutMs, "late" as const, { signal: over.signal })
-  // It is cut short where the command ends before.
+  const finished = new AbortController()
+  const timer = pause(request.timeoutMs, "late" as const, { signal: finished.signal })
+  // The timer is aborted when the command ends first.
   timer.catch(() => undefined)
-  const first = await Promise.race([entered.exitCode, timer])
-  over.abort()
-  if (first === "late") {
+  const winner = await Promise.race([entered.exitCode, timer])
+  finished.abort()
+  if (winner === "late") {
     entered.kill()
-    await killCommandProcesses(home.pidNamespace, home.firstPid, mark)
+    await killCommandProcesses(context.pidNamespace, context.firstPid, mark)
   }
   const exitCode = await entered.exitCode
-  if (!isProcessAlive(home.firstPid)) throw new BoxEnded("the box ended with the command")
+  if (!isProcessAlive(context.firstPid)) throw new BoxEnded("the box ended with the command")
   const outputs = Promise.all([waitForClose(entered.stdout), waitForClose(entered.stderr)])
   await Promise.race([outputs, pause(OUTPUT_GRACE_MS, undefined, { ref: false })])
   const result = { stdout: stdout(), stderr: stderr() }
   for (const stream of [entered.stdout, entered.stderr, entered.stdin]) stream?.destroy()
-  const arrival = await entered.started
-  if (arrival.kind === "no folder") throw folderNotFound(asked.cwd)
-  if (first === "late") return { ...result, exitCode: 124, isTimedOut: true }
-  if (arrival.kind === "there") return { ...result, exitCode, isTimedOut: false }
-  const why = Buffer.from(`The command could not be started: ${arrival.reason}\n`)
-  const said = { pieces: [...result.stderr.pieces, why], bytes: result.stderr.bytes + why.length }
-  const stderrSaid = { ...said, isTruncated: result.stderr.isTruncated }
+  const startResult = await entered.started
+  if (startResult.kind === "no folder") throw folderNotFound(request.cwd)
+  if (winner === "late") return { ...result, exitCode: 124, isTimedOut: true }
+  if (startResult.kind === "there") return { ...result, exitCode, isTimedOut: false }
+  const reason = Buffer.from(`The command could not be started: ${startResult.reason}\n`)
+  const stderrPart = {
+    pieces: [...result.stderr.pieces, reason],
+    bytes: result.stderr.bytes + reason.length,
+  }
+  const stderrSaid = { ...stderrPart, isTruncated: result.stderr.isTruncated }
   return { ...result, stderr: stderrSaid, exitCode: 126, isTimedOut: false }
 }

@@ -1,4 +1,4 @@
-/** How a program is brought into the box: from the keeper's view of things, within the box's limits. */
+/** Starts programs in the box, within the box's limits. */
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process"
 import { closeSync } from "node:fs"
 import type { Socket } from "node:net"
@@ -8,27 +8,27 @@ import { COMMAND_MARK_VARIABLE, killNow } from "./box-processes.ts"
 import type { PipePool } from "./pipes.ts"
 import type { ResourceLimits } from "./plan.ts"
 
-/** What is ended first where memory is short: commands, then the box itself. */
+/** When memory runs out, commands are killed first, then the box itself. */
 const COMMAND_OOM_SCORE = 1_000
 const BOX_OOM_SCORE = 500
 
-/** Takes its place in the groups, says how soon it may be ended, and becomes the program. */
+/** Joins the control groups, sets the OOM score, and becomes the program. */
 const LIMITS_SCRIPT =
   'oom=$1; shift; while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; ' +
   'echo "$oom" > /proc/self/oom_score_adj; '
 
 /**
- * In the box: goes into the folder, says that it is there and as whom, and becomes the program, with the
- * usual rights for new files: the keeper's own are its alone.
+ * In the box: changes to the folder, reports its process id, and becomes the program. It resets the
+ * umask, because the agent's is private.
  */
 const ENTER_SCRIPT =
   'umask 022; cd -- "$1" 2>/dev/null || { echo no >&3; exit; }; echo $$ >&3; shift; ' +
   'while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@" 3>&-'
 
-/** What becomes of the keeper's own programs must not be for the box to say: its variables come later. */
+/** The box must not influence the agent's own programs, so its variables are set later. */
 const AGENT_ENVIRONMENT = { PATH: process.env["PATH"] ?? "/usr/bin:/bin" }
 
-/** The command line of a program within limits. */
+/** The command line of a program within the limits. */
 const limitedCommand = (
   { groups, limiting }: ResourceLimits,
   oom: number,
@@ -38,7 +38,9 @@ const limitedCommand = (
   return ["sh", "-c", script, "sh", String(oom), ...groups, "--", ...argv] as const
 }
 
-/** Starts the box itself. Descriptor 3 tells its first process's id, 4 when that one is settled. */
+/**
+ * Starts the box itself. Descriptor 3 reports its first process's id, 4 when that process is ready.
+ */
 export function spawnBox(bounds: ResourceLimits, inner: readonly string[]): ChildProcess {
   const [program, ...args] = limitedCommand(bounds, BOX_OOM_SCORE, inner)
   return spawn(program, args, {
@@ -47,18 +49,18 @@ export function spawnBox(bounds: ResourceLimits, inner: readonly string[]): Chil
   })
 }
 
-/** What to bring into a box. */
+/** A program to start in a box. */
 export interface EntryRequest {
   readonly argv: readonly string[]
   /** Absolute, in the box. */
   readonly cwd: string
   readonly environment: Readonly<Record<string, string>>
-  /** Names the command: all that it starts carries it. */
+  /** The command's mark, which its children inherit. */
   readonly mark: string
   readonly reads: boolean
 }
 
-/** How a program got on. */
+/** Whether a program started. */
 export type StartResult =
   | { readonly kind: "there"; readonly pid: number }
   | { readonly kind: "no folder" }
@@ -70,13 +72,13 @@ export interface EnteredProcess {
   readonly stdout: Socket
   readonly stderr: Socket
   readonly started: Promise<StartResult>
-  /** Its exit code, by the shell's way of counting signals. */
+  /** Exit code; signals are counted as shells do. */
   readonly exitCode: Promise<number>
-  /** Ends it and what stayed in its group. */
+  /** Kills the program and its process group. */
   readonly kill: () => void
 }
 
-/** Brings a program into the box whose first process has this id. */
+/** Starts a program in the box whose first process has this id. */
 export async function enterBox(
   { bounds, firstPid, pipes }: { bounds: ResourceLimits; firstPid: number; pipes: PipePool },
   { argv, cwd, environment, mark, reads }: EntryRequest,
@@ -114,7 +116,7 @@ export async function enterBox(
   })
   for (const pipe of [stdout, stderr]) closeSync(pipe.writeEnd)
   const stdin = typeof child === "string" ? null : child.stdin
-  // What is written to a program that has ended is of no use to anybody.
+  // The exit reports errors; writing to an ended program is none.
   stdin?.on("error", () => undefined)
   const streams = { stdin, stdout: stdout.readEnd, stderr: stderr.readEnd }
   return {
@@ -125,7 +127,7 @@ export async function enterBox(
 
 type ProcessLifecycle = Pick<EnteredProcess, "started" | "exitCode" | "kill">
 
-/** A process; or why there is none: its command line is longer than one may be. */
+/** Starts a process, or returns the reason of the failure: the command line is too long. */
 function trySpawn(program: string, args: string[], options: SpawnOptions): ChildProcess | string {
   try {
     return spawn(program, args, options)
@@ -135,38 +137,40 @@ function trySpawn(program: string, args: string[], options: SpawnOptions): Child
 }
 
 function failedLifecycle(reason: string): ProcessLifecycle {
-  const arrived: StartResult = { kind: "not started", reason }
+  const startResult: StartResult = { kind: "not started", reason }
   return {
-    started: Promise.resolve(arrived),
+    started: Promise.resolve(startResult),
     exitCode: Promise.resolve(126),
     kill: () => undefined,
   }
 }
 
 function lifecycleOf(child: ChildProcess): ProcessLifecycle {
-  const arrived = Promise.withResolvers<StartResult>()
+  const startResult = Promise.withResolvers<StartResult>()
   const ended = Promise.withResolvers<number>()
   child.once("error", ({ message }) => {
-    arrived.resolve({ kind: "not started", reason: message })
+    startResult.resolve({ kind: "not started", reason: message })
     ended.resolve(126)
   })
   child.once("exit", (code, signal) => {
     ended.resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))
   })
-  const words = child.stdio[3] as Readable
-  let said = ""
-  words.setEncoding("utf8").on("data", (word: string) => {
-    said += word
-    if (!said.endsWith("\n")) return
-    arrived.resolve(said === "no\n" ? { kind: "no folder" } : { kind: "there", pid: Number(said) })
+  const reports = child.stdio[3] as Readable
+  let report = ""
+  reports.setEncoding("utf8").on("data", (chunk: string) => {
+    report += chunk
+    if (!report.endsWith("\n")) return
+    startResult.resolve(
+      report === "no\n" ? { kind: "no folder" } : { kind: "there", pid: Number(report) },
+    )
   })
-  words.once("end", () =>
-    arrived.resolve({ kind: "not started", reason: "the box has no room for it" }),
+  reports.once("end", () =>
+    startResult.resolve({ kind: "not started", reason: "the box's process limit is reached" }),
   )
-  const end = () => {
+  const kill = () => {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
       killNow(-child.pid)
     }
   }
-  return { started: arrived.promise, exitCode: ended.promise, kill: end }
+  return { started: startResult.promise, exitCode: ended.promise, kill }
 }

@@ -1,4 +1,7 @@
-/** What the box's packets may not go to. Loaded before there is anybody in it, where nobody in it reaches. */
+/**
+ * Loads the box's firewall before any process of the box runs, in a network namespace that the box
+ * cannot change.
+ */
 import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { setTimeout as pause } from "node:timers/promises"
@@ -7,7 +10,7 @@ import type { FirewallRules } from "./plan.ts"
 const ROUTE_TIMEOUT_MS = 20_000
 const POLL_INTERVAL_MS = 5
 
-/** The rules of nftables: one a line, for networks may lie in one another. */
+/** The rules for nftables: one per network, because networks may overlap. */
 function nftRules({ networks, ports, nameServer }: FirewallRules): string {
   const lines = [
     'oifname "lo" accept',
@@ -20,7 +23,7 @@ function nftRules({ networks, ports, nameServer }: FirewallRules): string {
   return `table inet box {\nchain out {\n${chain}\n}\n}\n`
 }
 
-/** The same as rules for choosing routes: packets to the machine itself are judged before them. */
+/** The same as routing rules. Packets to the machine itself are decided before these. */
 function routingRules({ networks, ports, nameServer }: FirewallRules): string {
   const allowed = ["udp", "tcp"].map(
     (kind, index) =>
@@ -29,50 +32,56 @@ function routingRules({ networks, ports, nameServer }: FirewallRules): string {
   const forbidden = [
     ...networks.map((network) => `to ${network}`),
     ...ports.map((port) => `ipproto tcp dport ${port}`),
-  ].map((what, index) => `rule add pref ${100 + index} ${what} unreachable`)
+  ].map((target, index) => `rule add pref ${100 + index} ${target} unreachable`)
   return [...allowed, ...forbidden, ""].join("\n")
 }
 
-/** Whether a program did what it was told. */
-function runWithInput(program: string, args: readonly string[], told: string): Promise<boolean> {
+/** Runs a program with an input; returns whether it succeeded. */
+function runWithInput(program: string, args: readonly string[], input: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { stdio: ["pipe", "ignore", "inherit"] })
     child.once("error", () => resolve(false))
     child.once("exit", (code) => resolve(code === 0))
     child.stdin.on("error", () => undefined)
-    child.stdin.end(told)
+    child.stdin.end(input)
   })
 }
 
-/** What each way tells which program. */
+/** The commands of each way with their inputs. */
 function loadSteps(
   by: "nft" | "ip",
   firewall: FirewallRules,
 ): readonly (readonly [string[], string])[] {
   if (by === "nft") return [[["-f", "-"], nftRules(firewall)]]
-  const knowsIPv6 = existsSync("/proc/net/if_inet6")
-  const none = [["-6", "-batch", "-"], "rule add pref 100 unreachable\n"] as [string[], string]
-  return [[["-batch", "-"], routingRules(firewall)], ...(knowsIPv6 ? [none] : [])]
+  const hasIPv6 = existsSync("/proc/net/if_inet6")
+  const rejectIPv6 = [["-6", "-batch", "-"], "rule add pref 100 unreachable\n"] as [
+    string[],
+    string,
+  ]
+  return [[["-batch", "-"], routingRules(firewall)], ...(hasIPv6 ? [rejectIPv6] : [])]
 }
 
 /**
- * Resolves once the network has its route to everywhere, or none comes: no kernel takes one by a gateway
- * that its rules for choosing routes forbid.
+ * Waits for the default route, or a timeout: the kernel accepts no route via a gateway that the
+ * routing rules forbid.
  */
 async function waitForRoute(): Promise<void> {
   const until = performance.now() + ROUTE_TIMEOUT_MS
-  // The second column, and the third: to everywhere, by the gateway.
+  // The second column is the destination: the default route.
   const isRouted = () => /^\w+\t00000000\t/m.test(readFileSync("/proc/net/route", "utf8"))
   while (!isRouted() && performance.now() < until) await pause(POLL_INTERVAL_MS)
 }
 
-/** Loads it by the first way that works; null where none does, and there must be no network then. */
+/**
+ * Loads the firewall by the first way that works; null if none does, and then the box must have no
+ * network.
+ */
 export async function loadFirewall(firewall: FirewallRules): Promise<"nft" | "ip" | null> {
   for (const by of firewall.by) {
     if (by === "ip") await waitForRoute()
     let isLoaded = true
-    for (const [args, told] of loadSteps(by, firewall))
-      isLoaded &&= await runWithInput(by, args, told)
+    for (const [args, input] of loadSteps(by, firewall))
+      isLoaded &&= await runWithInput(by, args, input)
     if (isLoaded) return by
   }
   return null

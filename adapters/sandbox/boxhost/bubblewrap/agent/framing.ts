@@ -1,14 +1,14 @@
-/** A message in front of bytes: how long it is, four bytes, then JSON, then the bytes. */
+/** Frames a message in front of bytes: its length in four bytes, then JSON, then the bytes. */
 import type { Readable } from "node:stream"
 
 const LENGTH_BYTES = 4
 
-/** A stream broke off within a message, or its message is longer than any may be. */
+/** The stream ended within a message, or the message is too long. */
 class Broken extends Error {
   override readonly name = "Broken"
 }
 
-/** The front of a message. */
+/** Encodes a message with its length. */
 export function encodeMessage(message: unknown): Buffer {
   const json = Buffer.from(JSON.stringify(message))
   const length = Buffer.alloc(LENGTH_BYTES)
@@ -16,30 +16,30 @@ export function encodeMessage(message: unknown): Buffer {
   return Buffer.concat([length, json])
 }
 
-/** Reads a message and leaves what follows it in the stream. @throws Broken */
-export async function readMessage(stream: Readable, mostBytes: number): Promise<unknown> {
+/** Reads a message and leaves the following bytes in the stream. @throws Broken */
+export async function readMessage(stream: Readable, maxBytes: number): Promise<unknown> {
   const length = (await readExactly(stream, LENGTH_BYTES)).readUInt32BE()
-  if (length > mostBytes) throw new Broken(`a message of ${length} bytes`)
+  if (length > maxBytes) throw new Broken(`a message of ${length} bytes; the limit is ${maxBytes}`)
   return JSON.parse((await readExactly(stream, length)).toString("utf8"))
 }
 
-/** Takes so many bytes, waiting for them, and not one more. */
+/** Reads exactly this many bytes. */
 async function readExactly(stream: Readable, bytes: number): Promise<Buffer> {
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   for (let left = bytes; left > 0;) {
-    const piece: unknown = stream.read(Math.min(left, stream.readableLength || left))
-    if (Buffer.isBuffer(piece)) {
-      pieces.push(piece)
-      left -= piece.length
+    const chunk: unknown = stream.read(Math.min(left, stream.readableLength || left))
+    if (Buffer.isBuffer(chunk)) {
+      chunks.push(chunk)
+      left -= chunk.length
     } else {
       if (stream.readableEnded || stream.destroyed) throw new Broken("a message broke off")
       await waitForData(stream)
     }
   }
-  return Buffer.concat(pieces)
+  return Buffer.concat(chunks)
 }
 
-/** Resolves when there is more to read, or never will be. */
+/** Resolves when more data can be read, or the stream has ended. */
 function waitForData(stream: Readable): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -1,6 +1,6 @@
 /**
- * The outputs of commands are pipes with names, not the socket pairs that Node makes: a command can
- * then open them again, as `echo > /dev/stderr` does. A name is gone before its command begins.
+ * The outputs of commands are named pipes, not Node's socket pairs, so that a command can open them
+ * again, as `echo > /dev/stderr` does. The name is removed before the command starts.
  */
 import { execFile } from "node:child_process"
 import { constants, openSync, readdirSync, unlinkSync } from "node:fs"
@@ -10,48 +10,49 @@ import { promisify } from "node:util"
 
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
-/** So many are made by one program: making one alone would take as long as the command. */
+/** Created by one program: creating one takes as long as a command. */
 const BATCH_SIZE = 24
-/** With so few left more are made. */
+/** More are created when this few are left. */
 const LOW_WATER_MARK = 4
 
-/** A pipe that a command writes into. */
+/** A pipe for a command's output. */
 export interface OutputPipe {
-  /** The command's end, to be closed here once it has it. */
+  /** The command's end, which the agent closes after starting the command. */
   readonly writeEnd: number
   readonly readEnd: Socket
 }
 
-/** Pipes, made ahead. */
+/** A pool of pipes. */
 export interface PipePool {
   readonly takePipe: () => Promise<OutputPipe>
 }
 
-/** Pipes with names in a folder that nobody else writes to; those that lie there are the first. */
+/** Opens a pool in a folder that only the agent writes to; existing pipes are used first. */
 export function openPipePool(folder: string): PipePool {
   const ready = readdirSync(folder).map((name) => join(folder, name))
-  let made = 0
-  let making: Promise<void> | null = null
+  let createdCount = 0
+  let creating: Promise<void> | null = null
 
-  const make = async (): Promise<void> => {
+  const createBatch = async (): Promise<void> => {
     const paths = Array.from({ length: BATCH_SIZE }, (_, index) =>
-      join(folder, String(made + index)),
+      join(folder, String(createdCount + index)),
     )
-    made += BATCH_SIZE
+    createdCount += BATCH_SIZE
     await promisify(execFile)("mkfifo", ["-m", "600", ...paths])
     ready.push(...paths)
   }
-  const makeOnce = (): Promise<void> => (making ??= make().finally(() => (making = null)))
-  const take = async (): Promise<string> => {
-    while (ready.length === 0) await makeOnce()
-    if (ready.length < LOW_WATER_MARK) void makeOnce()
-    return ready.pop() ?? take()
+  const ensureBatch = (): Promise<void> =>
+    (creating ??= createBatch().finally(() => (creating = null)))
+  const takePath = async (): Promise<string> => {
+    while (ready.length === 0) await ensureBatch()
+    if (ready.length < LOW_WATER_MARK) void ensureBatch()
+    return ready.pop() ?? takePath()
   }
 
   return {
     takePipe: async () => {
-      const path = await take()
-      // The reader is first and does not wait for a writer; then the writer need not wait either.
+      const path = await takePath()
+      // Open the reader first without blocking, so that opening the writer does not block either.
       const ours = openSync(path, O_RDONLY | O_NONBLOCK)
       const writeEnd = openSync(path, O_WRONLY)
       unlinkSync(path)

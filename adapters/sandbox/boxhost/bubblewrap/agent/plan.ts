@@ -1,46 +1,51 @@
-/** What a keeper is told by a file in its box's folder, and what it says while its box is made. */
+/**
+ * The plan that an agent reads from a file in its box's folder, and its messages during the launch.
+ */
 
-/** Everything that a keeper does, decided by the program that launches it. */
+/** Everything that an agent does, decided by the program that launches it. */
 export interface AgentPlan {
-  /** Where it meets its launcher until the box runs, and where it listens afterwards. */
+  /** The socket of the launcher, and the one where the agent listens afterwards. */
   readonly launch: string
   readonly socket: string
-  /** A FIFO that it holds open as long as it lives: who reads from it learns when that is over. */
+  /** A FIFO that the agent holds open while it lives, so that its readers notice its end. */
   readonly exit: string
-  /** A folder of its own for the pipes of commands. */
+  /** The folder for the pipes of commands. */
   readonly pipes: string
   readonly leaseMs: number
-  /** The program that makes the box, and its arguments; descriptor 3 tells of it, 4 is its first process's. */
+  /**
+   * The command line that creates the box; descriptor 3 reports its first process, 4 that it is
+   * ready.
+   */
   readonly inner: readonly string[]
-  /** What is put before every program in the box, and before the box itself. */
+  /** The limits of every program in the box, and of the box itself. */
   readonly bounds: ResourceLimits
-  /** What every command finds in its environment. */
+  /** Environment variables of every command. */
   readonly environment: Readonly<Record<string, string>>
   readonly workspace: string
-  /** Networks that the box may not reach; null for a box that is to have no network. */
+  /** The firewall's rules; null for a box without a network. */
   readonly firewall: FirewallRules | null
-  /** Looked at by the keeper itself, where nothing else holds it; null and none where something does. */
+  /** Memory limit that the agent enforces; null if the kernel does. `folders` likewise. */
   readonly memoryBytes: number | null
   readonly folders: readonly WatchedFolder[]
   readonly most: ProcessLimits
 }
 
-/** A folder that may have so much; whatever runs in the box is ended where it has more. */
+/** A folder with a size limit; all processes of the box are killed when it is exceeded. */
 export interface WatchedFolder {
   readonly path: string
   readonly bytes: number
   readonly everyMs: number
 }
 
-/** What holds a program in its limits. */
+/** How a program is held within its limits. */
 export interface ResourceLimits {
-  /** Files that a process writes its id into to be in a group. */
+  /** Files to which a process writes its id to join a control group. */
   readonly groups: readonly string[]
-  /** What a shell does first, to lower what each process may use. */
+  /** Shell commands that lower the limits of each process. */
   readonly limiting: string
 }
 
-/** How many at once, and how much is kept. */
+/** Limits on concurrent commands and kept output. */
 export interface ProcessLimits {
   readonly commands: number
   readonly background: number
@@ -48,18 +53,18 @@ export interface ProcessLimits {
   readonly keptProcesses: number
 }
 
-/** What the box's packets may not go to. */
+/** The destinations that the box's packets must not reach. */
 export interface FirewallRules {
-  /** The ways to load it that may be tried, the best first. */
+  /** Ways to load the firewall, best first. */
   readonly by: readonly ("nft" | "ip")[]
   /** IPv4 networks. There is no way out by IPv6 at all. */
   readonly networks: readonly string[]
   readonly ports: readonly number[]
-  /** The one address of the blocked networks that names are asked of. */
+  /** The only allowed address of the blocked networks: the name server. */
   readonly nameServer: string
 }
 
-/** What a keeper says to its launcher, a line each. */
+/** The agent's messages to its launcher, one per line. */
 export type LaunchEvent =
   | { readonly step: "firewall"; readonly by: "nft" | "ip" | null }
   | { readonly step: "ready"; readonly firstProcess: number }
@@ -68,26 +73,26 @@ export type LaunchEvent =
 /** How a box reaches the internet. */
 export type BoxNetwork = "slirp" | "pasta" | "none"
 
-/** What the launcher answers once the keeper said how the firewall went. */
+/** The launcher's answer after the firewall was loaded. */
 export interface LaunchReply {
   readonly network: BoxNetwork
 }
 
-/** A command, as the client asks for it. */
+/** A client's request to run a command. */
 export interface CommandRequest {
   readonly argv: readonly string[]
   readonly cwd: string
   readonly environment: Readonly<Record<string, string>>
   readonly timeoutMs: number
   readonly mostBytes: number
-  /** Whether the end is kept as well as the beginning. */
+  /** Whether the end of outputs is kept in addition to the beginning. */
   readonly endToo: boolean
   readonly activity: boolean
-  /** Whether what follows is for it to read. */
+  /** Whether an input for the command follows. */
   readonly reads: boolean
 }
 
-/** How a command ended; its outputs follow, one behind the other. */
+/** How a command ended; its outputs follow, one after the other. */
 export interface CommandReply {
   readonly exitCode: number
   readonly isTimedOut: boolean

@@ -1,4 +1,4 @@
-/** What can be asked of a box, over a socket that only its launcher's user reaches. */
+/** Serves requests to a box over a socket that only the launcher's user can open. */
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { type Socket, connect } from "node:net"
@@ -12,26 +12,25 @@ import {
 import { encodeMessage, readMessage } from "./framing.ts"
 import type { BoxNetwork, CommandRequest, CommandReply } from "./plan.ts"
 
-// An import would load all that its names lead to, a client of the web among it: longer than all else
-// that a keeper loads, and a third of its memory.
+// An import would also load an HTTP client with its dependencies: a third of the agent's memory.
 const { createServer } = process.getBuiltinModule("node:http")
 
-/** A question may be as long as a command line. */
+/** As long as the longest command line. */
 const MAX_REQUEST_BYTES = 8 * 1024 * 1024
 
-/** What the keeper does beside running commands. */
+/** What the agent needs in addition to the commands. */
 export interface AgentRequestPorts {
   readonly commands: BoxCommandRunner
   readonly network: BoxNetwork
   readonly leaseLeftMs: () => number
   readonly extend: (leaseMs: number) => void
-  /** Ends the box; resolves when nothing of it lives. */
+  /** Ends the box; resolves when no process of it lives. */
   readonly end: () => Promise<void>
-  /** Resolves when the box has ended, by whatever. */
+  /** Resolves when the box has ended for any reason. */
   readonly ended: Promise<unknown>
 }
 
-/** Somebody who asks. */
+/** A request with its context. */
 interface AgentRequest extends AgentRequestPorts {
   readonly body: unknown
   readonly request: IncomingMessage
@@ -87,10 +86,10 @@ function toCommandReply({ exitCode, isTimedOut, stdout, stderr }: CompletedComma
   return { body, output: [...stdout.pieces, ...stderr.pieces] }
 }
 
-/** Who waits for a command. */
+/** The callers that wait for a command. */
 interface CallerCounter {
   readonly count: () => number
-  /** Counts a caller until it goes away or is answered. */
+  /** Counts a caller until it disconnects or gets its answer. */
   readonly enter: (caller: Socket) => () => void
 }
 
@@ -99,9 +98,9 @@ function createCallerCounter(): CallerCounter {
   return {
     count: () => present.size,
     enter: (caller) => {
-      const place = {}
-      const leave = () => void present.delete(place)
-      present.add(place)
+      const entry = {}
+      const leave = () => void present.delete(entry)
+      present.add(entry)
       caller.once("close", leave)
       return () => {
         caller.off("close", leave)
@@ -111,27 +110,27 @@ function createCallerCounter(): CallerCounter {
   }
 }
 
-/** Answers at a socket until the box has ended, and ends the process then. Resolves once it listens. */
-export async function serveAgent(path: string, keeping: AgentRequestPorts): Promise<void> {
+/** Serves requests until the box ends, then ends the process. Resolves when the socket listens. */
+export async function serveAgent(path: string, ports: AgentRequestPorts): Promise<void> {
   const callers = createCallerCounter()
   const answers = new Set<ServerResponse>()
-  const server = createServer({ requestTimeout: 0 }, (asked, answer) => {
+  const server = createServer({ requestTimeout: 0 }, (request, answer) => {
     answers.add(answer)
     answer.once("close", () => answers.delete(answer))
-    void handleRequest({ ...keeping, callers, request: asked }, answer)
+    void handleRequest({ ...ports, callers, request }, answer)
   })
-  server.on("connect", (asked: IncomingMessage, caller: Duplex, head: Buffer) => {
+  server.on("connect", (request: IncomingMessage, caller: Duplex, head: Buffer) => {
     void relayToPort(
-      keeping.commands,
-      Number(/^box:(\d+)$/.exec(asked.url ?? "")?.[1]),
+      ports.commands,
+      Number(/^box:(\d+)$/.exec(request.url ?? "")?.[1]),
       caller,
       head,
     )
   })
-  // Who asked for the end is told of it; nobody else has an answer to come.
-  void keeping.ended.then(async () => {
-    const told = [...answers].filter(({ req }) => req.url === "/stop")
-    await Promise.all(told.map((answer) => once(answer, "close")))
+  // The caller that asked for the end gets an answer; others see the connection close.
+  void ports.ended.then(async () => {
+    const stopAnswers = [...answers].filter(({ req }) => req.url === "/stop")
+    await Promise.all(stopAnswers.map((answer) => once(answer, "close")))
     process.exit(0)
   })
   server.listen(path)
@@ -139,22 +138,22 @@ export async function serveAgent(path: string, keeping: AgentRequestPorts): Prom
 }
 
 async function handleRequest(
-  visitor: Omit<AgentRequest, "body">,
+  context: Omit<AgentRequest, "body">,
   answer: ServerResponse,
 ): Promise<void> {
-  const { request } = visitor
+  const { request } = context
   try {
     const body = await readMessage(request, MAX_REQUEST_BYTES)
-    const make = REQUEST_HANDLERS[(request.url ?? "").slice(1)]
-    if (make === undefined)
-      throw new AgentRequestRejected("words", "A keeper knows nothing of this.")
-    const reply = await make({ ...visitor, body })
+    const handler = REQUEST_HANDLERS[(request.url ?? "").slice(1)]
+    if (handler === undefined)
+      throw new AgentRequestRejected("words", "The box agent does not know this request.")
+    const reply = await handler({ ...context, body })
     answer.write(encodeMessage(reply.body))
-    for (const piece of reply.output ?? []) answer.write(piece)
+    for (const chunk of reply.output ?? []) answer.write(chunk)
     answer.end()
   } catch (error) {
     if (error instanceof BoxEnded) return void answer.destroy()
-    // A fault of the keeper's own is told to who asked; it goes on for all others.
+    // An internal error is reported to the caller; the agent continues for others.
     const { message } = error as Error
     answer.statusCode = error instanceof AgentRequestRejected ? 409 : 500
     answer.end(
@@ -163,29 +162,29 @@ async function handleRequest(
       ),
     )
   }
-  // What was not read of the question is of no use to anybody.
+  // Drain the unread part of the request.
   request.resume()
 }
 
-/** Connects somebody with a port in the box. */
+/** Relays a connection to a port in the box. */
 async function relayToPort(
   commands: BoxCommandRunner,
   port: number,
   caller: Duplex,
   head: Buffer,
 ): Promise<void> {
-  // Until it is connected with something, whoever breaks off breaks nothing.
+  // Until the relay is set up, errors of the caller's connection are ignored.
   caller.on("error", () => undefined)
-  const there = (await connectToPort("127.0.0.1", port)) ?? (await connectToPort("::1", port))
-  if (there === null) return void caller.end("HTTP/1.1 502 Nobody Listens\r\n\r\n")
+  const target = (await connectToPort("127.0.0.1", port)) ?? (await connectToPort("::1", port))
+  if (target === null) return void caller.end("HTTP/1.1 502 No Listener\r\n\r\n")
   commands.countActivity()
   caller.write("HTTP/1.1 200 Connected\r\n\r\n")
-  there.write(head)
-  // As long as anything passes, it is used.
-  for (const side of [caller, there]) side.on("data", commands.countActivity)
-  // One that breaks off takes the other with it; one that only has no more to say does not.
-  pipeline(caller, there, () => undefined)
-  pipeline(there, caller, () => undefined)
+  target.write(head)
+  // Traffic counts as activity.
+  for (const side of [caller, target]) side.on("data", commands.countActivity)
+  // A broken side ends the other; a half-closed one does not.
+  pipeline(caller, target, () => undefined)
+  pipeline(target, caller, () => undefined)
 }
 
 function connectToPort(host: string, port: number): Promise<Socket | null> {
