@@ -92,7 +92,7 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
       {props.children}
       {textToType === null ? null : (
         <TextInput
-          label={`${warning}: type ${textToType}`}
+          label={`${warning}. Type ${textToType} to confirm.`}
           value={word}
           autoComplete="off"
           onChange={(event) => setWord(event.currentTarget.value)}

@@ -138,7 +138,7 @@ describe("a box", { timeout: WITHIN_MS }, () => {
     const asks = ownerPage.getByRole("dialog")
     const stop = asks.getByRole("button", { name: "Stop" })
     expect(await stop.isDisabled()).toBe(true)
-    await asks.getByLabel(/type fix the tests/).fill("fix the tests")
+    await asks.getByLabel(/Type fix the tests/).fill("fix the tests")
     await stop.click()
     await ownerPage.getByText("Stopped by a person").waitFor()
     await go(ownerPage, "Boxes")

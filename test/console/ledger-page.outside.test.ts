@@ -136,7 +136,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     const user = await pageOf("user")
     expect(await user.getByRole("link", { name: "Ledger", exact: true }).count()).toBe(0)
     await user.goto(`${manager.url().split("/ledger/")[0]}/ledger`)
-    await user.getByText("You do not see the ledger").waitFor()
+    await user.getByText("You have no access to the ledger").waitFor()
     expect(await user.getByRole("main").innerText()).toContain("“See billing”")
     expect(await user.getByRole("alert").count()).toBe(0)
   })

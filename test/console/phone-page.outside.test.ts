@@ -189,7 +189,7 @@ describe("the phone page", () => {
     const reader = await openSignedInPage(opened, await addConsolePerson(opened, "Joan", "user"))
     expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
     await openAndSettle(reader, `/console/${companyId}/phone`)
-    await reader.getByText("You do not see texts and calls").waitFor()
+    await reader.getByText("You have no access to texts and calls").waitFor()
     expect(await reader.getByRole("alert").count()).toBe(0)
     expect(await reader.getByRole("button", { name: "Buy" }).count()).toBe(0)
   })

@@ -116,10 +116,10 @@ describe("pages of others", () => {
   it("say which permission they take, and offer nothing", async () => {
     const page = await openSignedInPage(opened, await addConsolePerson(opened, "Nora", "user"))
     const pages = [
-      ["code", "You do not see the code"],
-      ["email", "You do not see mails"],
-      ["domains", "You do not see domains"],
-      ["leads", "You do not see leads"],
+      ["code", "You have no access to the code"],
+      ["email", "You have no access to mails"],
+      ["domains", "You have no access to domains"],
+      ["leads", "You have no access to leads"],
       ["boxes", "You have no boxes"],
     ] as const
     for (const [path, says] of pages) {

@@ -99,7 +99,7 @@ async function publish(key: string, files: FilesByPath) {
 /** Signs in as the page asks for it, by the code that was mailed. */
 async function signIn(page: Page): Promise<void> {
   await page.getByLabel("Email").fill(EMAIL)
-  await page.getByRole("button", { name: "Mail me a code" }).click()
+  await page.getByRole("button", { name: "Email me a code" }).click()
   await page.getByLabel("Code").waitFor()
   const sent = async () => (await place.runCommand("mail", "list", "--company", "acme")).mails
   let mails = await sent()
