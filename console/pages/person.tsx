@@ -102,7 +102,7 @@ function Permissions({ found }: { readonly found: TeamMember }) {
   const { role, grant, deny } = found
   const single = (names: readonly string[]) => names.filter((name) => !every.includes(name))
   return (
-    <Section title="Permissions" description={ROLE_DESCRIPTIONS[role as Profile["role"]]}>
+    <Section title="Access" description={ROLE_DESCRIPTIONS[role as Profile["role"]]}>
       <DataTable
         label="Permissions"
         rows={every.map((name) => permissionStateOf(found, name))}
