@@ -54,7 +54,7 @@ function ChargeContent({ charge }: { readonly charge: ChargeWithRefunds }) {
       {giveBacks.length === 0 ? null : (
         <Section title="Refunds">
           <DataTable
-            label="Refunds"
+            label="Refunds of the charge"
             rows={giveBacks}
             rowKey={({ revision }) => String(revision)}
             columns={[

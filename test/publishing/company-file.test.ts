@@ -48,7 +48,10 @@ describe("a company file", () => {
     [{ static: "a", health: "/" }, /release and health need start/],
     [{ start: "a", fallback: "x.html" }, /fallback needs static/],
     [{ start: "a", health: "//evil\nX: y" }, /health must be a path/],
-    [{ static: "a", buildCommand: "x", cleanUrls: true }, /unknown fields: buildCommand, cleanUrls/],
+    [
+      { static: "a", buildCommand: "x", cleanUrls: true },
+      /unknown fields: buildCommand, cleanUrls/,
+    ],
     [{ start: "a", env: { PORT: "1" } }, /must not have PORT/],
     [{ start: "a", env: { "A-B": "1" } }, /must have names such as/],
     [{ start: "" }, /start must not be empty/],
