@@ -78,7 +78,7 @@ describe("the phone page", () => {
     const number = (await offer.getByRole("cell").first().innerText()).replaceAll("\u00a0", " ")
     expect(number).toMatch(/^\+1 415 /)
     await offer.getByRole("button", { name: "Buy" }).click()
-    await expect.poll(() => dialog().innerText()).toMatch(/Its first month, \$\d+\.\d\d/)
+    await expect.poll(() => dialog().innerText()).toMatch(/The first month, \$\d+\.\d\d/)
     await does("Buy the number")
     const owned = page.getByRole("region", { name: "Your numbers", exact: true })
     await owned.getByRole("link", { name: number }).click()
