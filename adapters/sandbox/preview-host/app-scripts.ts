@@ -52,7 +52,7 @@ const POSTGRES_SETTINGS = [
 export const DATABASE_MARKER = ": database"
 
 /**
- * Creates the database if it is missing, and keeps it running until it is told to end. A new
+ * Creates the database if it is missing, and keeps it running until it gets TERM. A new
  * database is synced to disk as a whole before it gets its final name.
  */
 export const RUN_DATABASE_SCRIPT = `${DATABASE_MARKER}
@@ -120,7 +120,7 @@ export function publishIdFromCommand(command: string): string | null {
 }
 
 /**
- * Keeps a version running until it is told to end. A crashed version restarts after 1, 2, 4 …
+ * Keeps a version running until it gets TERM. A crashed version restarts after 1, 2, 4 …
  * seconds; five crashes within ten minutes end it.
  */
 export function runVersionScript(version: VersionScriptOptions, start: string): string {

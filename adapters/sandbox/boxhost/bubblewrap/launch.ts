@@ -223,9 +223,9 @@ async function writeAndOpen(path: string, bytes: Buffer): Promise<FileHandle> {
 async function findAgentProcess(child: ChildProcess): Promise<ProcessReference> {
   const info = await text(child.stdio[4] as Readable)
   const parsed = z.looseObject({ "child-pid": z.int().positive() }).safeParse(parseJsonOrNull(info))
-  const keeper = parsed.success ? await identifyProcess(parsed.data["child-pid"]) : null
-  if (keeper === null) throw new LaunchFailed("the sandbox ended during its start")
-  return keeper
+  const agent = parsed.success ? await identifyProcess(parsed.data["child-pid"]) : null
+  if (agent === null) throw new LaunchFailed("the sandbox ended during its start")
+  return agent
 }
 
 async function identifyIfRunning(pid: number | undefined): Promise<readonly ProcessReference[]> {
