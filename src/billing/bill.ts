@@ -1,6 +1,6 @@
 /**
- * A bill: what is known of a month before its first line, the one fold over its lines, and whether
- * both come to the same. Every format is a writer over this (`formats.ts`).
+ * The model of a bill: the head of a month, the totals of its lines, and the check that both agree.
+ * Every format is a writer for it (`formats.ts`).
  */
 import type { MonthSums } from "../../domain/charging/months.ts"
 import { ZERO_MONTH_SUMS } from "../../domain/charging/months.ts"
@@ -9,45 +9,45 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 
-/** What moved the funds in a month, each as a sum of its own; `charged` counts what was taken. */
+/** The movements of the funds in a month, each a sum. */
 export type BillSums = Readonly<MonthSums>
 
-/** What the ledger says of a month. */
+/** The head of a month's bill, from the ledger. */
 export interface BillHead {
   readonly companyId: CompanyId
-  /** Who bills. */
+  /** The issuer. */
   readonly issuer: string
   /** `YYYY-MM`, UTC. */
   readonly month: string
   /** Its first millisecond, and the first after it. */
   readonly from: number
   readonly until: number
-  /** A closed month never changes again; of an open one this is all there is so far. */
+  /** A closed month never changes; an open one holds the amounts so far. */
   readonly state: "open" | "closed"
   readonly openingMicros: Micros
   readonly closingMicros: Micros
-  /** What the lines must come to. */
+  /** The expected sums of the lines. */
   readonly sums: BillSums
-  /** The last fact of the ledger that it goes up to. */
+  /** The last fact of the ledger in the bill. */
   readonly head: { readonly revision: number; readonly hash: string }
 }
 
-/** The head as one text: `ledger-co_…@<revision>:<hash>`. */
+/** Formats the head: `ledger-co_…@<revision>:<hash>`. */
 export function formatBillHead({ companyId, head }: BillHead): string {
   return `ledger-${companyId}@${head.revision}:${head.hash}`
 }
 
-/** A piece of a file. */
+/** A chunk of a file. */
 export type FileChunk = string | Uint8Array
 
-/** Writes a bill in one format: what to send first, for each page of lines, and last. */
+/** Writes a bill in one format: the beginning, each page of lines, and the end. */
 export interface BillWriter {
   readonly begin: () => FileChunk
   readonly lines: (lines: readonly BillLine[]) => FileChunk
   readonly end: () => FileChunk | Promise<FileChunk>
 }
 
-/** The export cannot be made as it was asked for. */
+/** The bill cannot be written. */
 export class BillRejected extends Error {
   override readonly name = "BillRejected"
   readonly code: BillRejectionCode
@@ -57,38 +57,41 @@ export class BillRejected extends Error {
   }
 }
 
-/** Asked for what cannot be (`validation`), not yet (`unavailable`), or at odds with what is stored. */
+/**
+ * `validation`: there is no such bill; `unavailable`: not yet; `conflict`: it contradicts the
+ * ledger.
+ */
 type BillRejectionCode = "validation" | "unavailable" | "conflict"
 
-/** The stream is not as it was sealed: where, what must be there, and what is. */
+/** Builds the error for a stream that is not as it was recorded. */
 export function brokenChainError(
   { stream, revision }: { readonly stream: string; readonly revision: number },
   expected: string,
   found: string,
 ): BillRejected {
   const message =
-    `${stream} is not as it was sealed at revision ${revision}: expected ${expected}, ` +
-    `found ${found}; run "audit verify".`
+    `${stream} was changed at revision ${revision}: expected ${expected}, found ${found}. ` +
+    `Run "audit verify".`
   return new BillRejected("conflict", message)
 }
 
-/** A fact that this program cannot read. */
+/** Builds the error for a fact that this program cannot read. */
 export function unreadableFactError(stream: string, fault: FormatFault): BillRejected {
-  const message = `${stream} cannot be read: ${fault.message}; run "audit verify".`
+  const message = `${stream} cannot be read: ${fault.message}. Run "audit verify".`
   return new BillRejected("unavailable", message)
 }
 
-/** The fold over the lines of a bill. */
+/** The totals of a bill's lines. */
 export interface BillTotals {
   readonly add: (lines: readonly BillLine[]) => void
-  /** How many lines there were. */
+  /** Number of lines. */
   readonly lines: () => number
   /** The sum of their amounts: the change of the funds. */
   readonly totalMicros: () => Micros
   readonly sums: () => BillSums
 }
 
-/** Begins to sum up lines. */
+/** Creates empty totals. */
 export function openBillTotals(): BillTotals {
   const sums: MonthSums = { ...ZERO_MONTH_SUMS }
   let lines = 0
@@ -117,11 +120,11 @@ export function openBillTotals(): BillTotals {
   }
 }
 
-/** Sees that the lines come to what the ledger says. @throws BillRejected where they do not */
+/** Checks that the lines add up to the ledger's sums. @throws BillRejected if they do not */
 export function checkBillSums(head: BillHead, fold: BillTotals): void {
   const fault = firstSumFault(head, fold.sums(), fold.totalMicros())
   if (fault === null) return
-  const message = `The lines of ${head.month} do not add up: ${fault}. Nothing was kept; run "audit verify".`
+  const message = `The lines of ${head.month} do not add up: ${fault}. No file was written. Run "audit verify".`
   throw new BillRejected("conflict", message)
 }
 
@@ -130,20 +133,20 @@ const SUM_LABELS: Readonly<Record<keyof BillSums, string>> = {
   purchasedMicros: "funds purchased",
   correctedMicros: "funds corrected",
   chargedMicros: "charged",
-  reducedMicros: "given back",
+  reducedMicros: "refunded",
   charges: "charges",
 }
 
-/** The first sum that is not as the ledger has it. */
+/** Describes the first sum that differs from the ledger's. */
 function firstSumFault(head: BillHead, sums: BillSums, total: Micros): string | null {
   for (const name of Object.keys(SUM_LABELS) as (keyof BillSums)[]) {
     if (sums[name] === head.sums[name]) continue
     const unit = name === "charges" ? "" : " micros"
-    return `${SUM_LABELS[name]} is ${sums[name]}${unit} by its lines and ${head.sums[name]} by the ledger`
+    return `${SUM_LABELS[name]} is ${sums[name]}${unit} by the lines and ${head.sums[name]} by the ledger`
   }
   if (head.openingMicros + total === head.closingMicros) return null
   return (
-    `they change the funds by ${total} micros, and the ledger went from ` +
+    `the lines change the funds by ${total} micros, and the ledger went from ` +
     `${head.openingMicros} to ${head.closingMicros}`
   )
 }

@@ -1,10 +1,9 @@
 /**
- * The billing history as CSV (decisions.md §10): one line a fact that changed the funds, in the
- * order it was decided. Columns name people, keys and resources by id, so that erasing a person
- * changes no byte.
+ * Writes the billing history as CSV (decisions.md §10), a line for each fact that changed the
+ * funds. People, keys and resources are columns of ids, so erasing a person changes no byte.
  *
- * The last line is no change of the funds: its kind says whether the month is `open` or `closed`, its
- * resource where in the ledger the bill ends; its time is the month's last, and its amount 0.
+ * The last line changes no funds: its kind is `open` or `closed`, its resource is the ledger head
+ * of the bill, its time is the end of the month, and its amount is 0.
  */
 import { formatInstant } from "../../domain/kernel/instant.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
@@ -15,7 +14,7 @@ import type { BillHead, BillWriter } from "./bill.ts"
 import { formatBillHead } from "./bill.ts"
 import { itemLabelOf, itemUnitOf } from "../../domain/charging/items.ts"
 
-/** The columns: the decided ones first (decisions.md §10), then those that came later; new ones are appended. */
+/** The columns of decisions.md §10, then later ones; new columns are appended. */
 const BILLING_COLUMNS = [
   "line_id",
   "kind",
@@ -50,16 +49,16 @@ export function csvWriter(head: BillHead): BillWriter {
     },
     end: () => {
       const id = csvTextCell(`${companyId}:${month}`)
-      const place = csvTextCell(formatBillHead(head))
+      const ledgerHead = csvTextCell(formatBillHead(head))
       const at = csvTextCell(formatInstant(until - 1))
-      return `${id},${csvTextCell(state)},"","",${at},"","ledger_head",,"",,0,0.00,"","","",${place},,"",""${CSV_LINE_END}`
+      return `${id},${csvTextCell(state)},"","",${at},"","ledger_head",,"",,0,0.00,"","","",${ledgerHead},,"",""${CSV_LINE_END}`
     },
   }
 }
 
 function csvLine(companyId: string, line: BillLine): string {
   const { item, amountMicros, resource, servedFrom } = line
-  // Ids, kinds and instants of our own hold nothing to quote or to escape.
+  // Our own ids, kinds and instants contain nothing to quote or escape.
   return (
     `"${companyId}:${line.revision}","${line.kind}",${csvTextCell(line.chargeId)},` +
     `${csvTextCell(line.corrects)},"${formatInstant(line.at)}",` +
@@ -71,23 +70,26 @@ function csvLine(companyId: string, line: BillLine): string {
   )
 }
 
-/** What ends a line of a CSV file. */
+/** The end of a line in a CSV file. */
 export const CSV_LINE_END = "\r\n"
 
 /**
- * What a spreadsheet takes for the beginning of a formula, with white space that it skips on the way to it. The
- * full-width and small forms of the characters count as they do. `console/parts/save-csv.ts` has the same.
+ * Matches text that a spreadsheet would read as a formula, including the white space it skips and
+ * the full-width and small forms. `console/parts/save-csv.ts` has the same pattern.
  */
 const FORMULA_START = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
 
-/** A text as a cell. One that a spreadsheet would take for a formula gets an apostrophe before it. */
+/**
+ * Formats a text as a cell. A text that a spreadsheet would read as a formula gets a leading
+ * apostrophe.
+ */
 export function csvTextCell(text: string): string {
   const inert = FORMULA_START.test(text) ? `'${text}` : text
   return inert.includes('"') ? `"${inert.replaceAll('"', '""')}"` : `"${inert}"`
 }
 
-// The billing history as lines of JSON, one a fact that changed the funds, with the names and the
-// meaning of the CSV's columns; what a line lacks is null. The last one says what the month came to.
+// JSON lines with the names and meanings of the CSV columns; empty values are null. The last line
+// has the month's sums.
 
 /** Writes a bill as lines of JSON. */
 export function ndjsonWriter(head: BillHead): BillWriter {
@@ -104,7 +106,7 @@ export function ndjsonWriter(head: BillHead): BillWriter {
   }
 }
 
-/** A line under the names of the CSV's columns. */
+/** A line with the names of the CSV columns. */
 interface BillRow {
   readonly line_id: string
   readonly kind: BillLine["kind"]
@@ -127,7 +129,7 @@ interface BillRow {
   readonly item_name: string | null
 }
 
-/** A line as data, for JSON. */
+/** Converts a line to JSON data. */
 function billRow(companyId: string, line: BillLine): BillRow {
   const { revision, item, resource, amountMicros, servedFrom } = line
   const text = (value: string) => (value === "" ? null : value)

@@ -1,10 +1,10 @@
 /**
- * A bill as FOCUS 1.2 (the FinOps Open Cost and Usage Specification): its 21 mandatory columns in the
- * order of their names, then ours, whose names begin with `x_`.
+ * Writes a bill as FOCUS 1.2 (the FinOps Open Cost and Usage Specification): the 21 mandatory
+ * columns in the order of their names, then our columns, whose names begin with `x_`.
  *
- * What is charged or given back is a cost. What moves the funds otherwise (bought, added, corrected)
- * is no cost of a service: such lines cost 0 and say in `x_FundsChangeMicros` what they did, so that
- * this column sums to the change of the balance and `BilledCost` to what was spent.
+ * Charges and refunds are costs. Other movements of the funds (bought, added, corrected) cost 0 and
+ * have their change in `x_FundsChangeMicros`, so this column sums to the change of the balance and
+ * `BilledCost` to the spending.
  */
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
@@ -21,18 +21,18 @@ const AI_SERVICE: ServiceCategory = { name: "AI models", category: "AI and Machi
 const OTHER_SERVICE: ServiceCategory = { name: "Other services", category: "Other" }
 const FUNDS_SERVICE: ServiceCategory = { name: "Funds", category: "Other" }
 
-/** How a column's values are written: `dollars` are micros here, `time` UTC milliseconds. */
+/** The kind of a column: `dollars` are micros here, `time` is UTC milliseconds. */
 type FocusKind = "text" | "dollars" | "time" | "integer"
 
 /** A column of FOCUS. */
 export interface FocusColumn {
   readonly name: string
   readonly kind: FocusKind
-  /** Its value in a line; null where it has none. */
+  /** The column's value in a line; null for none. */
   readonly valueOf: (line: BillLine, head: BillHead) => string | number | null
 }
 
-/** Who sells and delivers. */
+/** The seller and publisher of all services. */
 const PROVIDER_NAME = "Company Platform"
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
@@ -63,7 +63,7 @@ const integer = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => 
 const MANDATORY_COLUMNS: readonly FocusColumn[] = [
   dollars("BilledCost", costOf),
   text("BillingAccountId", (_line, { companyId }) => companyId),
-  // The company's name is personal and can be erased; the id is what it is known by.
+  // The company's name is personal and can be erased, so the id stands for it.
   text("BillingAccountName", (_line, { companyId }) => companyId),
   text("BillingCurrency", () => "USD"),
   time("BillingPeriodEnd", (_line, { until }) => until),
@@ -85,7 +85,7 @@ const MANDATORY_COLUMNS: readonly FocusColumn[] = [
   text("ServiceName", (line) => serviceOfLine(line).name),
 ]
 
-/** What our bill says beside that. */
+/** Our additional columns. */
 const OWN_COLUMNS: readonly FocusColumn[] = [
   text("x_LineId", ({ revision }, { companyId }) => `${companyId}:${revision}`),
   text("x_Kind", ({ kind }) => kind),
@@ -114,12 +114,12 @@ export const FOCUS_COLUMNS: readonly FocusColumn[] = [...MANDATORY_COLUMNS, ...O
 const textOrNull = (value: string): string | null => (value === "" ? null : value)
 const numberOrNull = (value: string): number | null => (value === "" ? null : Number(value))
 
-/** Whether a line is what a service cost, and no movement of the funds beside that. */
+/** Whether a line is the cost of a service, not another movement of the funds. */
 function isCost({ kind }: BillLine): boolean {
   return kind === "charge" || kind === "api_calls" || kind === "rent" || kind === "give_back"
 }
 
-/** What a line costs, micros; what is given back is below zero. */
+/** The cost of a line in micros; a refund is negative. */
 function costOf(line: BillLine): Micros {
   return isCost(line) ? 0 - line.amountMicros : 0
 }
@@ -130,13 +130,15 @@ function categoryOf(line: BillLine): string {
   return line.item.startsWith(RENT_ITEM_PREFIX) ? "Purchase" : "Usage"
 }
 
-/** A give-back corrects once the bill of its charge is closed; before, both are of one bill. */
+/**
+ * A refund is a correction if the bill of its charge is closed; before that, both are in one bill.
+ */
 function classOf({ kind, correctedAt }: BillLine, { from }: BillHead): string | null {
   if (kind !== "give_back") return null
   return correctedAt === null || correctedAt < from ? "Correction" : null
 }
 
-/** What it was, in words of people, and for what where somebody said so. */
+/** Describes a line for people, with the stored reason. */
 function descriptionOf(line: BillLine): string {
   const { kind, item, quantity, description } = line
   const why = description === "" ? "" : `: ${description}`
@@ -147,7 +149,7 @@ function descriptionOf(line: BillLine): string {
   return kind === "give_back" ? `Given back: ${name}${why}` : `${quantity} × ${name}`
 }
 
-/** The hour in which it was served; of API calls the day, of rent the month that begins there. */
+/** The hour of service; for API calls the day, for rent the month that begins there. */
 function periodOf({ kind, servedFrom, at }: BillLine): { start: number; end: number } {
   const served = servedFrom ?? at
   if (kind === "api_calls") {
@@ -158,7 +160,7 @@ function periodOf({ kind, servedFrom, at }: BillLine): { start: number; end: num
   return { start, end: kind === "rent" ? monthLater(start) : start + HOUR_MS }
 }
 
-/** The same day and hour of the next month, or that month's last day where it has no such one. */
+/** The same day and hour of the next month, or its last day if the next month is shorter. */
 function monthLater(start: number): number {
   const from = new Date(start)
   const hours = start % DAY_MS
@@ -166,7 +168,7 @@ function monthLater(start: number): number {
   return Math.min(day, monthEnd(monthEnd(start)) - DAY_MS) + hours
 }
 
-/** A give-back that is no correction takes one whole thing back. */
+/** A refund that is not a correction counts as minus one. */
 function quantityOf(line: BillLine, head: BillHead): number | null {
   if (!isCost(line)) return null
   if (line.kind !== "give_back") return numberOrNull(line.quantity)
@@ -179,22 +181,21 @@ function pricingUnitOfLine(line: BillLine, head: BillHead): string | null {
   return classOf(line, head) === null ? "Give-backs" : null
 }
 
-/** The service that a line is for. */
+/** The service of a line. */
 function serviceOfLine({ item, class: charged }: BillLine): ServiceCategory {
   if (item === "") return FUNDS_SERVICE
   return billingServiceOf(item) ?? (charged === "ai" ? AI_SERVICE : OTHER_SERVICE)
 }
 
-/** The unit that a price is for: capitalised and in the plural (FOCUS 1.2, "Unit Format"). */
+/** The unit of a price: capitalized and plural (FOCUS 1.2, "Unit Format"). */
 function pricingUnitOf(item: string): string {
   const unit = itemUnitOf(item)
   return unit === "" ? "Units" : `${unit.charAt(0).toUpperCase()}${unit.slice(1)}s`
 }
 
-// FOCUS 1.2 as Apache Parquet: money is DECIMAL(18, 6), exact to the micro; instants are
-// TIMESTAMP_MILLIS in UTC; the head stands in the file's own key-value metadata too.
-//
-// Lines gather to row groups, so that a bill of any length is written in the same memory.
+// Parquet: money is DECIMAL(18, 6), exact to the micro; instants are TIMESTAMP_MILLIS in UTC; the
+// bill's head is also in the file's metadata. Lines are written in row groups, so that a bill of
+// any length needs the same memory.
 
 const GROUP_LINES = 20_000
 
@@ -248,7 +249,7 @@ export function focusParquetWriter(head: BillHead): BillWriter {
   }
 }
 
-/** Takes what was written out of the buffer; offsets go on counting. */
+/** Takes the written bytes out of the buffer; file offsets continue. */
 function drainBytes(bytes: ByteWriter): Uint8Array {
   const piece = bytes.getBytes().slice()
   bytes.index = 0

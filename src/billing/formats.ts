@@ -1,4 +1,4 @@
-/** The formats a bill can have, each a writer over the same lines. */
+/** The formats of bills. Each is a writer for the same lines. */
 import type { BillWriter, BillHead } from "./bill.ts"
 import { csvWriter, CSV_LINE_END, csvTextCell, ndjsonWriter } from "./billing-csv.ts"
 import type { FocusColumn } from "./focus.ts"
@@ -10,9 +10,9 @@ import { formatDollars } from "../../domain/kernel/money.ts"
 
 /** A format of bills. */
 export interface BillFormatSpec {
-  /** Its content type. */
+  /** The media type. */
   readonly mediaType: string
-  /** What the name of a file ends in. */
+  /** The extension of file names. */
   readonly extension: string
   readonly openWriter: (bill: OpenedBill, ports: BillPorts) => BillWriter | Promise<BillWriter>
 }
@@ -47,7 +47,7 @@ export const BILL_FORMAT_SPECS = {
   pdf: {
     mediaType: "application/pdf",
     extension: "pdf",
-    // The library that draws pages is large, and most servers draw none.
+    // The PDF library is large, so it is loaded when it is needed.
     openWriter: async (bill, ports) =>
       (await import("./statement-pdf.ts")).statementWriter(bill, ports),
   },
@@ -59,7 +59,7 @@ export type BillFormat = keyof typeof BILL_FORMAT_SPECS
 /** The names of all formats. */
 export const BILL_FORMATS = Object.keys(BILL_FORMAT_SPECS) as [BillFormat, ...BillFormat[]]
 
-/** Writes a bill as a FOCUS CSV. */
+/** Writes a bill as a FOCUS CSV file. */
 export function focusCsvWriter(head: BillHead): BillWriter {
   return {
     begin: () => `${FOCUS_COLUMNS.map(({ name }) => csvTextCell(name)).join(",")}${CSV_LINE_END}`,

@@ -1,14 +1,13 @@
 /**
- * A bill as a journal of hledger (plain text accounting), complete in itself: accounts and commodity
- * are declared, it opens with the funds of the month's beginning, each transaction says what funds it
- * leaves, and the last but one what they came to. `hledger check --strict` passes.
+ * Writes a bill as a complete hledger journal (plain text accounting): accounts and commodity are
+ * declared, and each transaction asserts the funds it leaves. `hledger check --strict` passes.
  *
- * The funds come from equity at the month's first moment and go back there on the day after its last:
- * so months hold together in any number and in any way of giving them to hledger, and none of them
- * counts what another one left. Funds are asked for with an end (`-e`, the day after).
+ * The funds come from equity at the month's start and return there on the day after its end, so
+ * months can be combined in any order and none counts another's funds. Query funds with an end date
+ * (`-e`, the day after).
  *
- * Spending is an expense by class and item, an account for each. Whatever text somebody chose stands
- * where it can end neither a line nor a comment, and names an account in what has no meaning there.
+ * Spending is an expense account per class and item. Free text is escaped so that it cannot end a
+ * line or a comment.
  */
 import { PRICED_ITEMS } from "../../domain/charging/items.ts"
 import { formatInstant } from "../../domain/kernel/instant.ts"
@@ -21,13 +20,13 @@ import { formatBillHead } from "./bill.ts"
 
 const FUNDS_ACCOUNT = "assets:funds"
 const OPENING_ACCOUNT = "equity:opening"
-/** Where what is no spending comes from. */
+/** The source accounts of movements that are not spending. */
 const SOURCE_ACCOUNTS = {
   purchase: "assets:payments",
   funds_added: "income:credits",
   funds_corrected: "equity:corrections",
 } as const
-/** Items can have any name, so no more than this many have accounts of their own. */
+/** Items can have any name, so the number of accounts is limited. */
 const MAX_ACCOUNTS = 10_000
 const OTHER_ITEM = "other"
 const ACCOUNTS: readonly string[] = [
@@ -90,10 +89,10 @@ function transaction(day: string, title: string, postings: readonly string[]): s
   return `${day} * ${title}\n${postings.join("")}\n`
 }
 
-/** One side of a transaction; with what it leaves in the account where that is to be held. */
+/** One posting of a transaction, with the balance to assert if there is one. */
 function posting(account: string, amountMicros: Micros, leavesMicros?: Micros): string {
-  const held = leavesMicros === undefined ? "" : ` = USD ${formatDollars(leavesMicros)}`
-  return `    ${account}  USD ${formatDollars(amountMicros)}${held}\n`
+  const assertion = leavesMicros === undefined ? "" : ` = USD ${formatDollars(leavesMicros)}`
+  return `    ${account}  USD ${formatDollars(amountMicros)}${assertion}\n`
 }
 
 function counterAccountOf(
@@ -109,8 +108,8 @@ function counterAccountOf(
 }
 
 /**
- * An item as the name of an account, another for each: letters, digits and what has no meaning there
- * stand as they are, single spaces too; all else is escaped by its UTF-8 bytes, as in an address.
+ * Escapes an item for an account name, uniquely: letters, digits, harmless characters and single
+ * spaces stay, all else is percent-encoded.
  */
 function accountName(item: string): string {
   return item
@@ -122,7 +121,7 @@ function accountName(item: string): string {
     )
 }
 
-/** What was bought or moved, what for, and its names as tags. */
+/** The item or movement, its reason, and its ids as tags. */
 function titleOf(line: BillLine): string {
   const { kind, item, resource, description } = line
   const tags = {
@@ -134,20 +133,20 @@ function titleOf(line: BillLine): string {
     person: line.personId,
     resource: resource === "" ? "" : resourceId(resource),
   }
-  const said = Object.entries(tags)
+  const tagTexts = Object.entries(tags)
     .filter(([, value]) => value !== "")
     .map(([name, value]) => `${name}:${tagValue(value)}`)
-  const what = item === "" ? kind.replace("_", " ") : item
-  const title = sanitizeTitle(description === "" ? what : `${what}: ${description}`)
-  return `${title}  ; ${said.join(", ")}`
+  const subject = item === "" ? kind.replace("_", " ") : item
+  const title = sanitizeTitle(description === "" ? subject : `${subject}: ${description}`)
+  return `${title}  ; ${tagTexts.join(", ")}`
 }
 
-/** A text in a title: nothing in it ends the line, begins a comment or is read as a date. */
+/** Removes characters that would end the line, begin a comment or be read as a date. */
 function sanitizeTitle(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp};|[\]]/gu, " ").trim()
 }
 
-/** A text in a tag, which a comma ends: any but plain characters are escaped as in an address. */
+/** Escapes a tag's value, which a comma would end. */
 function tagValue(text: string): string {
   return /^[\w.:@+/-]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
 }

@@ -1,7 +1,6 @@
 /**
- * What the ledger says of a month, before a line of its bill is read: of a closed one the sealed
- * `MonthClosed`, of an open one the state of the ledger at its last fact. Both, the place of the month
- * and its lines (`write-bill.ts`) come from the ledger's stream; no read model is asked.
+ * Opens a bill: reads a month's head from the ledger's stream, before its lines. A closed month has
+ * the fact `MonthClosed`, an open one the ledger's current state. No read model is used.
  */
 import { LEDGER_AGGREGATE, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { Position, EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -21,35 +20,35 @@ import { billingSettings } from "./settings.ts"
 import { nextHash } from "../frame/writer/runner/load.ts"
 import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 
-/** What a bill is made with. */
+/** Ports for writing bills. */
 export type BillPorts = Pick<
   Ports,
   "runner" | "store" | "streams" | "sealing" | "clock" | "pacer" | "settings"
 >
 
-/** Which bill. */
+/** The company and month of a bill. */
 export interface BillRequest {
   readonly companyId: CompanyId
   /** `YYYY-MM`, UTC. */
   readonly month: string
 }
 
-/** A bill that can be read: its lines are those of revisions above `after` and at most `upTo`. */
+/** An opened bill: its lines are the facts with revisions above `after` and at most `upTo`. */
 export interface OpenedBill {
   readonly head: BillHead
   readonly after: number
   readonly upTo: number
-  /** The hash of `after`: what its first fact is chained to. */
+  /** Hash of the event at `after`, which the first fact is chained to. */
   readonly hashBefore: string
-  /** Where in the global order the month was closed; null while it is open. */
+  /** Position in the global order at which the month was closed; null while it is open. */
   readonly closedAt: Position | null
 }
 
-/** Finds out what a month's bill must come to. @throws BillRejected where nobody can say */
-export async function openBill(ports: BillPorts, asked: BillRequest): Promise<OpenedBill> {
-  const stream = ledgerStreamOf(asked.companyId).stream
+/** Opens a month's bill. @throws BillRejected if there is no such bill or it cannot be read */
+export async function openBill(ports: BillPorts, request: BillRequest): Promise<OpenedBill> {
+  const stream = ledgerStreamOf(request.companyId).stream
   try {
-    return await readBill(ports, asked, stream)
+    return await readBill(ports, request, stream)
   } catch (error) {
     throw error instanceof FormatFault ? unreadableFactError(stream, error) : error
   }
@@ -66,25 +65,25 @@ async function readBill(
     currentMonthOf,
   )
   if (current === null) {
-    throw new BillRejected("unavailable", `The ledger of ${companyId} is not opened yet.`)
+    throw new BillRejected("unavailable", `The ledger of ${companyId} is not open yet. Try again.`)
   }
   const read = { store: ports.store, stream, upTo: current.revision }
   await rejectMissingMonth(ports, read, current, from)
   const until = monthEnd(from)
-  const place = await findMonthRange(read, from, until)
-  const { before, end, hashBefore } = place
+  const range = await findMonthRange(read, from, until)
+  const { before, end, hashBefore } = range
   const { BILLING_ISSUER: issuer } = ports.settings(billingSettings)
-  const bare = { companyId, issuer, month, from, until }
+  const common = { companyId, issuer, month, from, until }
   const head =
     end.closing === null
-      ? { ...bare, ...openHead(current, from, await hashAt(read, current.revision)) }
-      : { ...bare, ...closedHead(end.closing.fact) }
-  checkOpening(read, place, current, head.openingMicros)
+      ? { ...common, ...openHead(current, from, await hashAt(read, current.revision)) }
+      : { ...common, ...closedHead(end.closing.fact) }
+  checkOpening(read, range, current, head.openingMicros)
   const closedAt = end.closing?.stored.position ?? null
   return { head, after: before.lastRevision, upTo: end.lastRevision, hashBefore, closedAt }
 }
 
-/** There are bills from the month in which the ledger was opened to the current one. */
+/** Rejects months before the ledger was opened and after the current month. */
 async function rejectMissingMonth(
   { clock }: BillPorts,
   read: LedgerSnapshot,
@@ -97,23 +96,23 @@ async function rejectMissingMonth(
   const [oldest, newest] = [formatMonth(first), formatMonth(last)]
   const message =
     oldest === newest
-      ? `There is no bill for ${formatMonth(from)}: there is one for ${oldest} alone, in which the ledger was opened.`
-      : `There is no bill for ${formatMonth(from)}: there are bills from ${oldest}, in which the ledger was opened, to ${newest}.`
+      ? `There is no bill for ${formatMonth(from)}. The ledger was opened in ${oldest}, so this is its only bill.`
+      : `There is no bill for ${formatMonth(from)}. Bills exist from ${oldest}, when the ledger was opened, to ${newest}.`
   throw new BillRejected("validation", message)
 }
 
-/** A month opens with what the one before it closed with. */
+/** Checks that a month opens with the closing funds of the month before it. */
 function checkOpening(
   { stream }: LedgerSnapshot,
   { before }: MonthRange,
   { fundsMicros }: CurrentMonth,
   openingMicros: Micros,
 ): void {
-  // The first month opens with nothing, and one without a fact yet with what there is.
+  // The first month opens with zero, and a month without facts with the current funds.
   const left = before.closing?.fact.fundsMicros ?? (before.lastRevision < 0 ? 0 : fundsMicros)
   if (left === openingMicros) return
-  const place = { stream, revision: before.closing?.stored.revision ?? 0 }
-  throw brokenChainError(place, `${openingMicros} micros at the month's beginning`, `${left}`)
+  const location = { stream, revision: before.closing?.stored.revision ?? 0 }
+  throw brokenChainError(location, `${openingMicros} micros at the month's beginning`, `${left}`)
 }
 
 function closedHead(fact: MonthClosed) {
@@ -127,7 +126,7 @@ function closedHead(fact: MonthClosed) {
   }
 }
 
-/** Of a month that began after the ledger's last fact there is nothing yet. */
+/** A month that began after the ledger's last fact has no movements yet. */
 function openHead(current: CurrentMonth, from: number, hash: string) {
   const { revision, fundsMicros, openingMicros, start } = current
   const isCurrent = start === from
@@ -153,32 +152,32 @@ function sumsOf(month: BillSums): BillSums {
   }
 }
 
-// Where in a ledger's stream a month stands, by the stream alone: the closing of the month before it,
-// and its own. A ledger's times never go back, so both are found by halving.
+// Finds a month in a ledger's stream: the closing of the month before it, and its own. A ledger's
+// times never go back, so both are found by binary search.
 
-/** A stream up to a revision that stands still. */
+/** A stream up to a fixed revision. */
 interface LedgerSnapshot {
   readonly store: EventStore
   readonly stream: string
-  /** The last revision that is looked at. */
+  /** The last revision to read. */
   readonly upTo: number
 }
 
-/** The closing of a month as it is stored. */
+/** The stored closing of a month. */
 interface Closing {
   readonly stored: StoredEvent
   readonly fact: MonthClosed
 }
 
-/** What stands between two months. */
+/** The boundary between two months. */
 interface MonthBoundary {
-  /** The last revision before it; -1 where the ledger began after it. */
+  /** The last revision before it; -1 if the ledger began later. */
   readonly lastRevision: number
   /** The closing of the month before it; null where there is none. */
   readonly closing: Closing | null
 }
 
-/** A month's place: its facts are those behind `before.last`, up to `end.last`. */
+/** The range of a month: the facts after `before.lastRevision`, up to `end.lastRevision`. */
 interface MonthRange {
   readonly before: MonthBoundary
   readonly end: MonthBoundary
@@ -186,22 +185,25 @@ interface MonthRange {
   readonly hashBefore: string
 }
 
-/** A fact of a ledger and when it was. */
+/** Decodes a stored fact of a ledger. */
 export function decodeLedgerFact(stored: StoredEvent): LedgerEvent {
   return decodeStored(LEDGER_AGGREGATE.codec, stored)
 }
 
-/** The fact at a revision. @throws BillRejected where there is none; FormatFault where it is none */
+/**
+ * The fact at a revision. @throws BillRejected if there is none; FormatFault if it cannot be
+ * decoded
+ */
 async function factAt(read: LedgerSnapshot, revision: number): Promise<LedgerEvent> {
   return decodeLedgerFact(await storedAt(read, revision))
 }
 
-/** The hash at a revision, as it is stored. @throws BillRejected where nothing stands there */
+/** The stored hash at a revision. @throws BillRejected if there is none */
 async function hashAt(read: LedgerSnapshot, revision: number): Promise<string> {
   return readMetadata((await storedAt(read, revision)).metadata).hash
 }
 
-/** The place of the month from `from` until `until`. @throws BillRejected, FormatFault */
+/** Finds the range of the month from `from` until `until`. @throws BillRejected, FormatFault */
 async function findMonthRange(
   read: LedgerSnapshot,
   from: number,
@@ -222,7 +224,7 @@ async function findMonthBoundary(read: LedgerSnapshot, instant: number): Promise
   return { lastRevision: first - 1, closing }
 }
 
-/** The first revision whose fact is of `instant` or later; one too many where none is. */
+/** The first revision whose fact is at `instant` or later; `upTo + 1` if there is none. */
 async function firstRevisionFrom(read: LedgerSnapshot, instant: number): Promise<number> {
   let [least, most] = [0, read.upTo + 1]
   while (least < most) {
@@ -233,7 +235,7 @@ async function firstRevisionFrom(read: LedgerSnapshot, instant: number): Promise
   return least
 }
 
-/** The closing of a month: closings that are recorded together follow their head one by one. */
+/** Finds the closing of a month: closings recorded together follow each other. */
 async function findClosing(
   { store, stream }: LedgerSnapshot,
   first: number,
@@ -244,15 +246,15 @@ async function findClosing(
   for await (const page of store.read(stream, { from: first })) {
     for (const stored of page) {
       const fact = decodeLedgerFact(stored)
-      const place = { stream, revision: stored.revision }
+      const location = { stream, revision: stored.revision }
       if (fact.type !== "MonthClosed") {
-        throw brokenChainError(place, `the closing of ${month}`, stored.type)
+        throw brokenChainError(location, `the closing of ${month}`, stored.type)
       }
       if (fact.headRevision !== first - 1) {
         throw brokenChainError(
-          place,
-          `a closing behind ${first - 1}`,
-          `one behind ${fact.headRevision}`,
+          location,
+          `a closing after ${first - 1}`,
+          `one after ${fact.headRevision}`,
         )
       }
       hash = verifyChainedHash(stored, revision, hash ?? fact.headHash)
@@ -264,9 +266,9 @@ async function findClosing(
 }
 
 /**
- * The hash of a stored event that must stand at a revision and be chained to the hash before it.
+ * Returns the hash of a stored event after checking its revision and its chain.
  *
- * @throws BillRejected where it is not
+ * @throws BillRejected if either is wrong
  */
 export function verifyChainedHash(
   stored: StoredEvent,

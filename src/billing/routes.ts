@@ -1,7 +1,4 @@
-/**
- * `GET /api/v1/billing/lines`: the billing history as JSON, oldest first: a line for each fact that
- * changed the funds. `nextCursor` gives those behind these; `cursor` those that come later.
- */
+/** The billing routes: lines as JSON, and a month's bill as a file. */
 import { z } from "zod"
 import { formatInstant } from "../../domain/kernel/instant.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -28,17 +25,16 @@ import { writeOpenedBill } from "./write-bill.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 
-/** Why these routes are there, for the document. */
+/** The note on these routes in the API document. */
 const BEYOND_SPEC =
-  "Not in the specification: finance gets by HTTP what the command line exports. Not counted, not charged."
+  "Not in the specification: finance gets over HTTP what the command line exports. Not counted or charged."
 
-/** A UTC month. */
 const monthText = z
   .string({ error: "Must be a month such as 2026-11." })
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "Must be a month such as 2026-11.")
 
 const MAX_LINES = 1_000
-/** Behind every line there can be. */
+/** Above the revision of every line. */
 const PAST_LAST_LINE = Number.MAX_SAFE_INTEGER
 const CURSOR_LIST = "billing lines"
 
@@ -46,7 +42,7 @@ const Query = z.object({
   month: monthText.optional().meta({ description: "Only lines of this UTC month, YYYY-MM" }),
   since: sinceTimeSchema.optional(),
   cursor: cursorSchema
-    .meta({ description: "The nextCursor or cursor of an answer of this list, as it is" })
+    .meta({ description: "The nextCursor or cursor of an earlier answer, unchanged" })
     .optional(),
 })
 
@@ -63,50 +59,52 @@ const LINE_KINDS = [
 const Line = z
   .object({
     lineId: describedId("the line"),
-    kind: z.enum(LINE_KINDS).describe("What changed the funds"),
-    chargeId: describedIdOrNull("the charge; null where it is none"),
-    corrects: z.string().nullable().meta({ description: "The charge that was given back" }),
-    at: isoTimeSchema.describe("When it was recorded: the bill is that of this month"),
+    kind: z.enum(LINE_KINDS).describe("The kind of change"),
+    chargeId: describedIdOrNull("the charge; null if the line is not a charge"),
+    corrects: z.string().nullable().meta({ description: "The refunded charge" }),
+    at: isoTimeSchema.describe("Time of recording; the line is in this month's bill"),
     servedFrom: isoTimeSchema
       .nullable()
-      .describe("From when on it was served, where that was before"),
-    item: z.string().nullable().describe("What was bought; null where nothing was"),
-    itemName: z.string().nullable().describe("What it is called for people"),
-    quantity: z.int().nullable().describe("How many of it"),
-    unit: z.string().nullable().describe("What one of it is"),
-    unitPriceMicros: microsSchema.nullable().describe("What one costs, millionths of a dollar"),
+      .describe("Start of the service, if it is earlier than `at`"),
+    item: z.string().nullable().describe("The item; null for none"),
+    itemName: z.string().nullable().describe("The item's name for people"),
+    quantity: z.int().nullable().describe("The quantity"),
+    unit: z.string().nullable().describe("The unit"),
+    unitPriceMicros: microsSchema.nullable().describe("The unit price, millionths of a dollar"),
     amountMicros: microsSchema.meta({
-      description: "The change of the funds, millionths of a dollar: charges are below zero",
+      description: "The change of the funds, millionths of a dollar; charges are negative",
     }),
-    personId: describedIdOrNull("whose spending it is; null for the company's own"),
+    personId: describedIdOrNull("the person who spent it; null for the company itself"),
     keyId: describedIdOrNull("the key that spent it; null for none"),
-    class: z.string().nullable().describe("Which limits it weighs in: `ai` or `general`"),
-    resource: describedIdOrNull("the thing that it is for; null for none"),
+    class: z.string().nullable().describe("The spending class: `ai` or `general`"),
+    resource: describedIdOrNull("the resource it is for; null for none"),
     priceVersion: z.int().nullable().describe("The version of the price book"),
     description: z
       .string()
       .nullable()
       .meta({
         description:
-          "What the money was for: the reference of added funds, why it came back or was corrected, " +
-          "the payment of a purchase; null where nobody said",
+          "The reference of added funds, the reason of a refund or correction, or the payment of a " +
+          "purchase; null for none",
       }),
   })
   .meta({ id: "BillingLine", description: "A fact that changed the funds" })
 
 const Lines = z.object({
-  lines: z.array(Line).describe(`The oldest first, up to ${MAX_LINES}`),
+  lines: z.array(Line).describe(`Oldest first, up to ${MAX_LINES}`),
   nextCursor: z
     .string()
     .optional()
-    .meta({ description: "The `cursor` of those behind these; absent where there are none yet" }),
+    .meta({ description: "The `cursor` of the next page; absent if there is none yet" }),
   cursor: z
     .string()
     .nullable()
-    .meta({ description: "Where this list ends: send it later for what came meanwhile" }),
+    .meta({ description: "The end of this page: send it later to read newer lines" }),
 })
 
-/** The route. */
+/**
+ * `GET /api/v1/billing/lines`: the billing history, a line for each fact that changed the funds.
+ */
 export const listBillingLines = route({
   name: "listBillingLines",
   method: "GET",
@@ -120,35 +118,35 @@ export const listBillingLines = route({
   readModels: ["charges"],
   beyondSpec: BEYOND_SPEC,
   handle: async (ports, { companyId }, { query }) => {
-    const place =
+    const parsed =
       query.cursor === undefined ? null : parseNumberCursor(CURSOR_LIST, companyId, query.cursor)
-    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
-    const { after, upTo } = await rangeOf(ports, companyId, query, place?.place ?? -1)
-    // One more than is shown says whether there are more.
-    const asked = { companyId, after, upTo, limit: MAX_LINES + 1 }
-    const found = await ports.readAs(companyId, (db) => listBillLines(db, asked))
-    const shown = found.slice(0, MAX_LINES)
-    const end = shown.at(-1)?.revision ?? after
+    if (parsed !== null && "refusal" in parsed) return { ok: false, refusal: parsed.refusal }
+    const { after, upTo } = await rangeOf(ports, companyId, query, parsed?.place ?? -1)
+    // One more than is shown, to find out whether there are more.
+    const listQuery = { companyId, after, upTo, limit: MAX_LINES + 1 }
+    const found = await ports.readAs(companyId, (db) => listBillLines(db, listQuery))
+    const page = found.slice(0, MAX_LINES)
+    const end = page.at(-1)?.revision ?? after
     const cursor =
       end < 0 || end === PAST_LAST_LINE ? null : cursorForNumber(CURSOR_LIST, companyId, end)
-    const more = found.length > shown.length && cursor !== null ? { nextCursor: cursor } : {}
-    const lines = shown.map((line) => toLineView(companyId, line))
+    const more = found.length > page.length && cursor !== null ? { nextCursor: cursor } : {}
+    const lines = page.map((line) => toLineView(companyId, line))
     return { ok: true, body: { lines, ...more, cursor } }
   },
 })
 
-/** The revisions that a query asks for: behind `after`, at most `upTo`. */
+/** The revisions of a query: above `after`, at most `upTo`. */
 async function rangeOf(
   ports: Pick<Ports, "readAs">,
   companyId: CompanyId,
   { month, since }: z.infer<typeof Query>,
-  behind: number,
+  cursorRevision: number,
 ): Promise<{ readonly after: number; readonly upTo: number }> {
   const before = (at: number) =>
     ports.readAs(companyId, (db) => revisionBeforeInstant(db, companyId, new Date(at - 1)))
-  const starts = [behind]
+  const starts = [cursorRevision]
   let upTo = PAST_LAST_LINE
-  // Where nothing is later there is nothing to show.
+  // If no revision is later, the range is empty.
   if (since !== undefined) starts.push((await before(since.getTime() + 1)) ?? upTo)
   if (month !== undefined) {
     const from = Date.parse(`${month}-01T00:00:00.000Z`)
@@ -184,26 +182,26 @@ function toLineView(companyId: CompanyId, line: BillLine): z.infer<typeof Line> 
   }
 }
 
-// `GET /api/v1/billing/export`: a month's bill as a file, sent while it is made. Where its lines turn
-// out not to add up the connection ends before the file does, so nobody takes it for whole.
-
 const RETRY_AFTER = { "retry-after": "5" }
 
 const ExportQuery = z.object({
   month: monthText.meta({ description: "The UTC month, YYYY-MM" }),
   format: z
     .enum(BILL_FORMATS, { error: `Must be one of ${BILL_FORMATS.join(", ")}.` })
-    .describe("The form of the file"),
+    .describe("The file format"),
 })
 
-/** The route. */
+/**
+ * `GET /api/v1/billing/export`: a month's bill, streamed while it is written. If the lines do not
+ * add up, the connection ends before the file is complete.
+ */
 export const exportBill = route({
   name: "exportBill",
   method: "GET",
   url: "/api/v1/billing/export",
   group: "billing",
   summary: "Export a month's bill as a file",
-  // A month that is: the one in which it is asked.
+  // The current month always has a bill.
   example: (at) => ({ query: { month: new Date(at).toISOString().slice(0, 7), format: "csv" } }),
   operation: "billing.read",
   isCounted: false,

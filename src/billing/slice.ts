@@ -1,18 +1,18 @@
-/** Bills by HTTP, beyond the specification. */
+/** The billing slice: bills over HTTP, beyond the specification. */
 import { billOperations, exportOperations } from "./operate/bills.ts"
 import type { Slice } from "../frame/slice.ts"
 import { exportBill, listBillingLines } from "./routes.ts"
 import { billingSettings } from "./settings.ts"
 
-/** Bills and their lines by HTTP. */
+/** Routes and operations of bills. */
 export const billingSlice: Slice = {
   name: "billing",
   settings: [billingSettings],
   groups: {
     billing: `The bill: its lines as JSON, and a month of it as a file for bookkeeping.
 
-Of the money of a line, charges are below zero. A closed month never changes: what is given back later stands in the month
-in which it was. Neither counted nor charged.`,
+Charges are negative amounts. A closed month never changes: a later refund is in the month in which it was made.
+These calls are not counted or charged.`,
   },
   routes: [listBillingLines, exportBill],
   commands: [...exportOperations, ...billOperations],

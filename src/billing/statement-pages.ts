@@ -1,11 +1,11 @@
 /**
- * Pages of a PDF with headings and tables of text, in an embedded font. The same calls give the same
- * bytes: nothing of the moment or of the machine is written.
+ * Lays out PDF pages with headings and tables in an embedded font. The same calls give the same
+ * bytes: no time and nothing of the machine is written.
  */
 import { createRequire } from "node:module"
 import Pdf from "pdfkit"
 
-/** How wide a text is, in points. */
+/** Measures a text, in points. */
 type WidthOf = (text: string) => number
 
 const ELLIPSIS = "…"
@@ -13,31 +13,34 @@ const ELLIPSIS = "…"
 const MARGIN = 56
 const [SMALL, CELL, NORMAL, LARGE, TITLE] = [7, 9, 10, 13, 20]
 const ROW = 16
-/** Between two columns. */
+/** Space between two columns. */
 const GAP = 10
-/** A name takes at most so many lines of a column of this width, points, and more of a narrower one. */
+/**
+ * A name takes at most this many lines of a column of this width (points), and more of a narrower
+ * one.
+ */
 const [MAX_LINES, USUAL_WIDTH] = [3, 220]
-/** From one line of a text to its next, by the size of its letters. */
+/** Line spacing, as a factor of the font size. */
 const LEADING = 1.25
 const GREY = "#999999"
 const [INK, DIM] = ["#000000", "#666666"]
 const require = createRequire(import.meta.url)
-/** By their files: pdfkit opens a font anew each time it is called by another name than it had first. */
+/** Fonts by file: pdfkit opens a font again for each new name. */
 const FONTS = {
   plain: require.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf"),
   bold: require.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf"),
 }
 
 /**
- * A column. One of amounts is as wide as the widest of them, so that none is ever cut; that of names,
- * the first, has what is left, and a name is broken over lines.
+ * A column. A column of amounts is as wide as its widest amount, so that none is cut; the column of
+ * names takes the rest and wraps.
  */
 export interface PageColumn {
   readonly title: string
   readonly holds: "names" | "amounts"
 }
 
-/** A row of a table: its cells, and what stands below the first, whole, however long it is. */
+/** A row: its cells, and a text below the first cell that is never cut. */
 export interface PageRow {
   readonly cells: readonly string[]
   readonly subtext?: string
@@ -48,13 +51,13 @@ export interface StatementPages {
   readonly title: (text: string) => void
   readonly heading: (text: string) => void
   readonly line: (text: string) => void
-  /** A table; its last row is a sum. */
+  /** A table; its last row is a total. */
   readonly table: (columns: readonly PageColumn[], rows: readonly PageRow[]) => void
-  /** Ends the pages, each with this text at its foot; answers the file. */
+  /** Ends the pages, each with this footer; returns the file. */
   readonly end: (foot: string) => Promise<Buffer>
 }
 
-/** Begins a file. `at`: the instant that it says it is of. */
+/** Starts a file. @param at the creation date in the file */
 export function openStatementPages(title: string, at: Date): StatementPages {
   const doc = new Pdf({
     size: "A4",
@@ -63,13 +66,13 @@ export function openStatementPages(title: string, at: Date): StatementPages {
     font: FONTS.plain,
     info: { Title: title, Producer: "company-ledger", Creator: "company-ledger", CreationDate: at },
   })
-  const pieces: Buffer[] = []
-  doc.on("data", (piece: Buffer) => pieces.push(piece))
+  const chunks: Buffer[] = []
+  doc.on("data", (chunk: Buffer) => chunks.push(chunk))
   const sheet: Sheet = { doc, width: doc.page.width - 2 * MARGIN, widths: new Map(), y: MARGIN }
   return {
     title: (text) => putText(sheet, text, { font: "bold", size: TITLE, height: 2 * ROW }),
     heading: (text) => {
-      // With some of what it is a heading of.
+      // Keep the heading on one page with its first rows.
       ensureSpace(sheet, 4 * ROW)
       sheet.y += ROW
       putText(sheet, text, { font: "bold", size: LARGE, height: 1.5 * ROW })
@@ -82,21 +85,21 @@ export function openStatementPages(title: string, at: Date): StatementPages {
       doc.once("end", resolve)
       doc.end()
       await promise
-      return Buffer.concat(pieces)
+      return Buffer.concat(chunks)
     },
   }
 }
 
-/** Where on its page a document stands. */
+/** A document and the current height on its page. */
 interface Sheet {
   readonly doc: PDFKit.PDFDocument
   readonly width: number
-  /** How wide characters are, by font and size. */
+  /** Widths of characters, by font and size. */
   readonly widths: Map<string, Map<string, number>>
   y: number
 }
 
-/** Goes on to the next page where so much has no room on this one; true where it did. */
+/** Starts the next page if this height does not fit on the current one; true if it did. */
 function ensureSpace(sheet: Sheet, height: number): boolean {
   if (sheet.y + height <= sheet.doc.page.height - MARGIN - 2 * ROW) return false
   sheet.doc.addPage()
@@ -109,7 +112,7 @@ interface FontStyle {
   readonly size: number
 }
 
-/** How wide a text is as it is shown, in points: the sum of its characters, each measured once. */
+/** The width of a text in points: the sum of its characters, each measured once. */
 function widthOf(sheet: Sheet, { font, size }: FontStyle, text: string): number {
   const face = `${font} ${size}`
   const known = sheet.widths.get(face) ?? new Map<string, number>()
@@ -126,7 +129,7 @@ function widthOf(sheet: Sheet, { font, size }: FontStyle, text: string): number 
   return sum
 }
 
-/** A text as it is shown, in at most so many lines that are no wider than this. */
+/** Wraps a printable text into at most `most` lines of this width. */
 function linesOf(
   sheet: Sheet,
   face: FontStyle,
@@ -138,7 +141,7 @@ function linesOf(
   return wrapText(printableText(sheet.doc, text), (part) => widthOf(sheet, face, part), width, most)
 }
 
-/** Writes lines below one another. They were measured: nothing may break or cut them again. */
+/** Writes measured lines below each other; pdfkit must not wrap or cut them again. */
 function putLines({ doc }: Sheet, face: FontStyle, lines: readonly string[], x: number, y: number) {
   doc.font(FONTS[face.font]).fontSize(face.size)
   for (const [i, line] of lines.entries()) {
@@ -152,10 +155,10 @@ function putText(
   { height, ...face }: FontStyle & { readonly height: number },
 ): void {
   const lines = linesOf(sheet, face, text, sheet.width)
-  const whole = height + (lines.length - 1) * face.size * LEADING
-  ensureSpace(sheet, whole)
+  const totalHeight = height + (lines.length - 1) * face.size * LEADING
+  ensureSpace(sheet, totalHeight)
   putLines(sheet, face, lines, MARGIN, sheet.y)
-  sheet.y += whole
+  sheet.y += totalHeight
 }
 
 function putTable(sheet: Sheet, columns: readonly PageColumn[], rows: readonly PageRow[]): void {
@@ -176,7 +179,7 @@ function putTable(sheet: Sheet, columns: readonly PageColumn[], rows: readonly P
   }
 }
 
-/** How wide each column is. */
+/** The width of each column. */
 function widthsOf(
   sheet: Sheet,
   columns: readonly PageColumn[],
@@ -191,7 +194,7 @@ function widthsOf(
   return columns.map(({ holds }, i) => (holds === "names" ? left : (widths[i] ?? 0)))
 }
 
-/** How a row is written. */
+/** The fonts of a row. */
 interface RowStyle {
   readonly names: FontStyle
   readonly amounts: FontStyle
@@ -202,10 +205,10 @@ const PLAIN: FontStyle = { font: "plain", size: CELL }
 const BELOW: FontStyle = { font: "plain", size: SMALL }
 const HEAD: RowStyle = { names: BOLD, amounts: BOLD }
 const ORDINARY: RowStyle = { names: PLAIN, amounts: PLAIN }
-/** Bold amounts would be wider, and their points out of line with those above. */
+/** Bold amounts would be wider, and their points not aligned with those above. */
 const SUM: RowStyle = { names: BOLD, amounts: PLAIN }
 
-/** A row whose lines are known. */
+/** A row whose lines are laid out. */
 interface RowLayout {
   readonly style: RowStyle
   readonly cells: readonly string[]
@@ -244,7 +247,7 @@ function putRow(
     const x = right - widthOf(sheet, style.amounts, cell)
     putLines(sheet, style.amounts, [cell], x, sheet.y)
   }
-  // Close to what it stands below.
+  // Close to the name above it.
   const y = sheet.y + ROW * 0.75 + (name.length - 1) * CELL * LEADING
   sheet.doc.fillColor(DIM)
   putLines(sheet, BELOW, below, MARGIN, y)
@@ -262,7 +265,7 @@ function putFooters({ doc, width }: Sheet, foot: string): void {
   const box = { width, height: SMALL * 1.5, ellipsis: true }
   for (let i = 0; i < count; i += 1) {
     doc.switchToPage(i)
-    // Text below the margin would begin a page of its own.
+    // Text below the margin would start another page.
     doc.page.margins.bottom = 0
     const y = doc.page.height - MARGIN
     doc.font(FONTS.plain).fontSize(SMALL).text(foot, MARGIN, y, box)
@@ -270,14 +273,14 @@ function putFooters({ doc, width }: Sheet, foot: string): void {
   }
 }
 
-/** The font that a document writes with, as pdfkit holds it. */
+/** pdfkit's internal handle of the current font. */
 interface DocumentWithFont {
   readonly _font: { readonly font: { hasGlyphForCodePoint: (codePoint: number) => boolean } }
 }
 
-/** A text on one line. A character that the font does not have is named: a box would say nothing. */
+/** Puts a text on one line. A character that the font lacks is written as its code point. */
 function printableText(doc: PDFKit.PDFDocument, text: string): string {
-  // pdfkit says nowhere else what its font has.
+  // pdfkit has no public API for a font's glyphs.
   // eslint-disable-next-line no-underscore-dangle
   const { font } = (doc as PDFKit.PDFDocument & DocumentWithFont)._font
   let line = ""
@@ -289,7 +292,7 @@ function printableText(doc: PDFKit.PDFDocument, text: string): string {
   return line
 }
 
-/** A text in at most so many lines, none wider than `width` points. */
+/** Wraps a text into at most `most` lines of `width` points; a longer text loses its middle. */
 export function wrapText(
   text: string,
   measured: WidthOf,
@@ -312,7 +315,7 @@ export function wrapText(
   return shortened(fits)
 }
 
-/** A text in as many lines as it needs: broken between words, and within one that is wider than a line. */
+/** Wraps a text between words, and within words that are wider than a line. */
 function breakLines(text: string, measured: WidthOf, width: number): readonly string[] {
   const lines: string[] = []
   let line: string | null = null
@@ -330,7 +333,7 @@ function breakLines(text: string, measured: WidthOf, width: number): readonly st
   return line === null ? lines : [...lines, line]
 }
 
-/** A word in parts of which each fits; one character is a part, however wide it is. */
+/** Splits a word into parts that fit; a part has at least one character. */
 function splitWord(word: string, measured: WidthOf, width: number): readonly string[] {
   const parts: string[] = []
   let part = ""

@@ -1,6 +1,6 @@
 /**
- * A month's bill as a statement to send: who bills whom, its number and date, the funds from beginning
- * to end, and what was spent, by item, person, key and class.
+ * Writes a month's bill as a PDF statement: issuer and company, number and date, the funds from
+ * opening to closing, and the spending by item, person, key and class.
  */
 import type { Micros } from "../../domain/kernel/money.ts"
 import { formatMoney } from "../../domain/kernel/money.ts"
@@ -18,11 +18,11 @@ import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { CompanyId, KeyId, PersonId, SealedText } from "../../domain/kernel/ids.ts"
 import { CHAIN_START, nextHash } from "../frame/writer/runner/load.ts"
 
-/** Names as a statement shows them; null where only the id is left. */
+/** Names in a statement; null if only the id is left. */
 interface StatementNames {
   readonly company: string | null
   readonly person: (personId: string) => string | null
-  /** What a key is labelled; null also where it has no label. */
+  /** The label of a key; null if it has none. */
   readonly key: (keyId: string) => string | null
 }
 
@@ -45,18 +45,18 @@ const FUNDS_COLUMNS: readonly PageColumn[] = [
   { title: "US dollars", holds: "amounts" },
 ]
 const MOVEMENT_COLUMNS: readonly PageColumn[] = [
-  { title: "Day, and what for", holds: "names" },
+  { title: "Day and purpose", holds: "names" },
   { title: "US dollars", holds: "amounts" },
 ]
 const spendingColumns = (title: string): readonly PageColumn[] => [
   { title, holds: "names" },
   { title: "Charges", holds: "amounts" },
   { title: "Charged", holds: "amounts" },
-  { title: "Given back", holds: "amounts" },
+  { title: "Refunded", holds: "amounts" },
   { title: "Spent", holds: "amounts" },
 ]
 
-/** Writes a bill as a statement in PDF. */
+/** Writes a bill as a PDF statement. */
 export async function statementWriter(
   { head, closedAt }: OpenedBill,
   ports: BillPorts,
@@ -106,13 +106,13 @@ function writeHead(pages: StatementPages, head: BillHead, names: StatementNames)
   pages.line(`From: ${issuer}`)
   pages.line(`To: ${names.company === null ? companyId : `${names.company} (${companyId})`}`)
   pages.line(`Number: ${companyId}-${head.month}`)
-  // It is sealed with the first fact of the next month.
+  // The first fact of the next month closes the month.
   pages.line(`Date: ${state === "closed" ? `1 ${monthOf(until)}` : "none yet"}`)
   pages.line(`For: 1 to ${last} ${monthOf(from)}, UTC`)
   pages.line(
     state === "closed"
-      ? "This month is closed: this statement does not change any more."
-      : "This month is still open: this is what there is so far.",
+      ? "This month is closed. This statement will not change."
+      : "This month is open. This statement shows the amounts so far.",
   )
 }
 
@@ -130,7 +130,7 @@ function writeFunds(pages: StatementPages, head: BillHead, decimals: number): vo
     ["Funds added", sums.addedMicros],
     ["Funds corrected", sums.correctedMicros],
     [`Charged (${sums.charges.toLocaleString("en-US")} ${charges})`, 0 - sums.chargedMicros],
-    ["Given back", sums.reducedMicros],
+    ["Refunded", sums.reducedMicros],
   ]
   const closing = state === "closed" ? `Closing funds, ${day(until - 1)}` : "Closing funds so far"
   pages.heading("Funds")
@@ -149,10 +149,10 @@ const MOVEMENT_LABELS: Readonly<Record<FundsMovement["kind"], string>> = {
   purchase: "Funds bought",
   funds_added: "Funds added",
   funds_corrected: "Funds corrected",
-  give_back: "Given back",
+  give_back: "Refunded",
 }
 
-/** What moved the funds, and what for. */
+/** Writes the movements of the funds with their reasons. */
 function writeMovements(
   pages: StatementPages,
   { rows, othersMicros }: FundsMovements,
@@ -164,7 +164,7 @@ function writeMovements(
   const rowOf = (name: string, micros: Micros): PageRow => {
     return { cells: [name, formatDollars(micros, decimals)] }
   }
-  pages.heading("What moved the funds")
+  pages.heading("Movements of the funds")
   pages.table(MOVEMENT_COLUMNS, [
     ...rows.map((move) => ({ ...rowOf(movementText(move), move.amountMicros), ...idsOf(move) })),
     ...(othersMicros === null ? [] : [rowOf(OTHERS_ROW, others)]),
@@ -173,11 +173,11 @@ function writeMovements(
 }
 
 function movementText({ day, kind, description }: FundsMovement): string {
-  const isSaid = description !== "" && kind !== "purchase"
-  return `${day}: ${MOVEMENT_LABELS[kind]}${isSaid ? `, ${description}` : ""}`
+  const hasReason = description !== "" && kind !== "purchase"
+  return `${day}: ${MOVEMENT_LABELS[kind]}${hasReason ? `, ${description}` : ""}`
 }
 
-/** The ids of a purchase and of its payment stand below it, whole. */
+/** The full ids of a purchase and its payment go below it. */
 function idsOf({ kind, purchaseId, description }: FundsMovement): Pick<PageRow, "subtext"> {
   return kind === "purchase" ? { subtext: `${purchaseId}, payment ${description}` } : {}
 }
@@ -208,7 +208,7 @@ function writeSpending(
   pages.table(spendingColumns(title), [...rows, rowOf(total, [total.name])])
 }
 
-/** A person's name, however long, and below it the id, which is never cut off. */
+/** A person's name, with the full id below it. */
 function personCell(
   personId: string,
   names: StatementNames,
@@ -219,14 +219,17 @@ function personCell(
   return name === null ? ["", personId] : [name, personId]
 }
 
-/** A key's label and below it the id, as of a person; of one without a label the id alone. */
+/** A key's label with the id below it; without a label, only the id. */
 function keyCell(keyId: string, names: StatementNames): readonly [name: string, below?: string] {
   if (keyId === "") return ["No key"]
   const label = keyId === OTHERS_ROW ? null : names.key(keyId)
   return label === null ? [keyId] : [label, keyId]
 }
 
-/** How many decimals the amounts of a statement have: as many as any of them needs, so that points align. */
+/**
+ * Number of decimals in a statement: as many as the most precise amount needs, so that the points
+ * align.
+ */
 function decimalPlaces(
   head: BillHead,
   spent: readonly StatementSpending[],
@@ -243,13 +246,13 @@ function decimalPlaces(
   return Math.max(...all.map((micros) => (formatMoney(micros).split(".")[1] ?? "").length))
 }
 
-/** Dollars with their thousands apart, exact. */
+/** Formats dollars exactly, with thousands separators. */
 function formatDollars(micros: Micros, decimals: number): string {
   const [whole = "", part = ""] = formatMoney(micros).split(".")
   return `${whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ",")}.${part.padEnd(decimals, "0")}`
 }
 
-/** Reads the names that stood at a place of the global order; null for those that stand now. */
+/** Reads the names as of a position in the global order; null reads the current names. */
 async function statementNames(
   { store, sealing, streams }: Pick<BillPorts, "store" | "sealing" | "streams">,
   companyId: CompanyId,
@@ -273,7 +276,7 @@ async function statementNames(
   const named = await Promise.all(
     [...sealed].map(async ([id, name]) => [id, await open(name)] as const),
   )
-  // An id says whose it is, so that people and keys need not be told apart.
+  // Ids are unique across people and keys, so one map holds both.
   const names = new Map<string, string | null>(named)
   return {
     company: company === null ? null : await open(company),

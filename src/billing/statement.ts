@@ -1,13 +1,16 @@
-/** What a statement says of a month: spending by item, person, key and class. */
+/**
+ * The totals of a statement: spending by item, person, key and class, and the movements of the
+ * funds.
+ */
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { formatInstant } from "../../domain/kernel/instant.ts"
 
-/** What was spent on one thing, or by somebody. */
+/** The spending on an item or class, or by a person or key. */
 export interface StatementSpending {
-  /** The item or class, or the id of the person or key; empty where it is nobody's. */
+  /** The item or class, or the id of the person or key; empty for none. */
   readonly name: string
-  /** How many charges there were. */
+  /** Number of charges. */
   readonly charges: number
   readonly chargedMicros: Micros
   readonly refundedMicros: Micros
@@ -21,14 +24,14 @@ interface SpendingTotals {
   readonly byClass: readonly StatementSpending[]
 }
 
-/** So many items or people have a row of their own: the dearest. */
+/** Rows for the most expensive items, people or keys; the others are added up. */
 const MAX_ROWS = 200
-/** Items can have any name, so no more than this many are told apart. */
+/** Items can have any name, so the number of names is limited. */
 const MAX_NAMES = 10_000
-/** The row of all that have none of their own. */
+/** The name of the row for all others. */
 export const OTHERS_ROW = "Others"
 
-/** Sums up spending. */
+/** Creates empty spending totals. */
 export function openSpendingTotals(): {
   readonly add: (lines: readonly BillLine[]) => void
   readonly totals: () => SpendingTotals
@@ -62,24 +65,24 @@ function isSpending({ kind }: BillLine): boolean {
 
 type SpendingByName = Map<string, StatementSpending>
 
-function addTo(sums: SpendingByName, own: string, { kind, amountMicros }: BillLine): void {
-  const name = sums.has(own) || sums.size < MAX_NAMES ? own : OTHERS_ROW
+function addTo(sums: SpendingByName, ownName: string, { kind, amountMicros }: BillLine): void {
+  const name = sums.has(ownName) || sums.size < MAX_NAMES ? ownName : OTHERS_ROW
   const former = sums.get(name) ?? { name, charges: 0, chargedMicros: 0, refundedMicros: 0 }
-  const isBack = kind === "give_back"
+  const isRefund = kind === "give_back"
   sums.set(name, {
     name,
-    charges: former.charges + (isBack ? 0 : 1),
-    chargedMicros: former.chargedMicros - (isBack ? 0 : amountMicros),
-    refundedMicros: former.refundedMicros + (isBack ? amountMicros : 0),
+    charges: former.charges + (isRefund ? 0 : 1),
+    chargedMicros: former.chargedMicros - (isRefund ? 0 : amountMicros),
+    refundedMicros: former.refundedMicros + (isRefund ? amountMicros : 0),
   })
 }
 
-/** What somebody spent in the end. */
+/** The spending less refunds. */
 export function netMicros({ chargedMicros, refundedMicros }: StatementSpending): Micros {
   return chargedMicros - refundedMicros
 }
 
-/** The dearest first, those alike by their name; what is left over is one row. */
+/** Sorts by spending, then by name; the rows beyond the limit become one row. */
 function mostExpensive(sums: ReadonlyMap<string, StatementSpending>): readonly StatementSpending[] {
   const rows = [...sums.values()].toSorted(
     (a, b) => netMicros(b) - netMicros(a) || (a.name < b.name ? -1 : 1),
@@ -99,33 +102,33 @@ function mostExpensive(sums: ReadonlyMap<string, StatementSpending>): readonly S
 
 type MovementKind = "purchase" | "funds_added" | "funds_corrected" | "give_back"
 
-/** What moved the funds on a day for one reason. */
+/** Movements of the funds on a day with the same reason. */
 export interface FundsMovement {
   /** `YYYY-MM-DD`, UTC. */
   readonly day: string
   readonly kind: MovementKind
-  /** The reference, the reason or the payment's id; empty where nobody said. */
+  /** The reference, the reason or the payment's id; empty for none. */
   readonly description: string
-  /** The id of a purchase; else empty. */
+  /** The id of a purchase; otherwise empty. */
   readonly purchaseId: string
   /** The change of the funds. */
   readonly amountMicros: Micros
 }
 
-/** The moves of a month. */
+/** The movements of a month. */
 export interface FundsMovements {
   /** In the order they happened. */
   readonly rows: readonly FundsMovement[]
-  /** The sum of those that have no row of their own; null where all have one. */
+  /** The sum of the movements without a row; null if all have one. */
   readonly othersMicros: Micros | null
 }
 
-/** So many have a row of their own: the largest. */
+/** Rows for the largest movements; the others are added up. */
 const MAX_MOVEMENT_ROWS = 200
-/** Anything can be a reason, so no more than this many are told apart. */
+/** Reasons can be any text, so the number of movements is limited. */
 const MAX_MOVEMENTS = 10_000
 
-/** Gathers what moved the funds. */
+/** Creates empty totals of movements. */
 export function openFundsMovements(): {
   readonly add: (lines: readonly BillLine[]) => void
   readonly totals: () => FundsMovements
@@ -158,8 +161,8 @@ function movementOf(kind: MovementKind, line: BillLine): FundsMovement {
 function largest(rows: readonly FundsMovement[], others: Micros | null): FundsMovements {
   if (rows.length <= MAX_MOVEMENT_ROWS) return { rows, othersMicros: others }
   const size = ({ amountMicros }: FundsMovement) => Math.abs(amountMicros)
-  const own = new Set(rows.toSorted((a, b) => size(b) - size(a)).slice(0, MAX_MOVEMENT_ROWS))
-  const rest = rows.filter((move) => !own.has(move))
+  const shown = new Set(rows.toSorted((a, b) => size(b) - size(a)).slice(0, MAX_MOVEMENT_ROWS))
+  const rest = rows.filter((move) => !shown.has(move))
   const sum = rest.reduce((total, { amountMicros }) => total + amountMicros, others ?? 0)
-  return { rows: rows.filter((move) => own.has(move)), othersMicros: sum }
+  return { rows: rows.filter((move) => shown.has(move)), othersMicros: sum }
 }

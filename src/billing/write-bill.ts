@@ -1,4 +1,4 @@
-/** Writes a bill: what the ledger says of it, its lines page by page, and whether both agree. */
+/** Writes a bill: head, lines page by page, and the check that both agree. */
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { FileChunk, BillHead } from "./bill.ts"
 import { openBillTotals, checkBillSums, brokenChainError, unreadableFactError } from "./bill.ts"
@@ -13,46 +13,46 @@ import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { billLineOf } from "../../projections/charging/billing-lines.ts"
 import { BILLED_FACT_TYPES, chargeRowOf } from "../../projections/charging/charge-lines.ts"
 
-/** Where a bill is written to. */
+/** The target of a bill. */
 export interface BillTarget {
-  /** Takes a piece; resolves when there is room for the next. */
-  readonly send: (piece: FileChunk) => Promise<void>
+  /** Sends a chunk; resolves when there is room for the next. */
+  readonly send: (chunk: FileChunk) => Promise<void>
   readonly progress: (message: string) => void
-  /** Aborted when nobody waits any more. */
+  /** Aborted when the bill is no longer needed. */
   readonly signal: AbortSignal
 }
 
-/** What was written, for whoever asked for it. */
+/** The summary of a written bill. */
 interface BillSummary {
   readonly companyId: string
   readonly month: string
   readonly state: "open" | "closed"
   readonly lines: number
-  /** What its lines sum to: the change of the funds, from opening to closing. */
+  /** The sum of its lines: the change of the funds from opening to closing. */
   readonly fundsChangeMicros: Micros
   readonly openingMicros: Micros
   readonly closingMicros: Micros
-  /** The ledger's last fact that it goes up to. */
+  /** The last fact of the ledger in the bill. */
   readonly headRevision: number
   readonly head: string
 }
 
 /**
- * Writes a bill. Its last piece is sent only once its lines add up to what the ledger says.
+ * Writes a bill. The last chunk is sent only after the lines add up to the ledger's sums.
  *
- * @throws BillRejected: nothing that was sent may be kept
+ * @throws BillRejected: discard the chunks sent so far
  * @throws the signal's reason
  */
 export async function writeBill(
   ports: BillPorts,
-  asked: BillRequest & { readonly format: BillFormat },
+  request: BillRequest & { readonly format: BillFormat },
   target: BillTarget,
 ): Promise<BillSummary> {
-  const bill = await openBill(ports, asked)
-  return writeOpenedBill(ports, bill, asked.format, target)
+  const bill = await openBill(ports, request)
+  return writeOpenedBill(ports, bill, request.format, target)
 }
 
-/** The same for a bill that was opened already. @throws BillRejected, and the signal's reason */
+/** Writes a bill that is opened already. @throws BillRejected, and the signal's reason */
 export async function writeOpenedBill(
   ports: BillPorts,
   bill: OpenedBill,
@@ -60,27 +60,27 @@ export async function writeOpenedBill(
   target: BillTarget,
 ): Promise<BillSummary> {
   const { head } = bill
-  const form: BillFormatSpec = BILL_FORMAT_SPECS[format]
-  const writer = await form.openWriter(bill, ports)
-  const fold = openBillTotals()
+  const spec: BillFormatSpec = BILL_FORMAT_SPECS[format]
+  const writer = await spec.openWriter(bill, ports)
+  const totals = openBillTotals()
   const begun = ports.pacer.elapsedMs()
   await sendChunk(target, writer.begin())
   for await (const { lines, revision } of readBillLines(ports.store, bill)) {
     target.signal.throwIfAborted()
-    fold.add(lines)
+    totals.add(lines)
     await sendChunk(target, writer.lines(lines))
-    const far = { bill, revision, lines: fold.lines() }
-    target.progress(progressText(far, ports.pacer.elapsedMs() - begun))
+    const done = { bill, revision, lines: totals.lines() }
+    target.progress(progressText(done, ports.pacer.elapsedMs() - begun))
   }
-  checkBillSums(head, fold)
+  checkBillSums(head, totals)
   await sendChunk(target, await writer.end())
   const { companyId, month, state, openingMicros, closingMicros } = head
   return {
     companyId,
     month,
     state,
-    lines: fold.lines(),
-    fundsChangeMicros: fold.totalMicros(),
+    lines: totals.lines(),
+    fundsChangeMicros: totals.totalMicros(),
     openingMicros,
     closingMicros,
     headRevision: head.head.revision,
@@ -88,12 +88,12 @@ export async function writeOpenedBill(
   }
 }
 
-async function sendChunk(target: BillTarget, piece: FileChunk): Promise<void> {
+async function sendChunk(target: BillTarget, chunk: FileChunk): Promise<void> {
   target.signal.throwIfAborted()
-  if (piece.length > 0) await target.send(piece)
+  if (chunk.length > 0) await target.send(chunk)
 }
 
-/** How far it has come, by the revisions of its lines. */
+/** Formats the progress, by the revisions of the lines. */
 function progressText(
   { bill, revision, lines }: { bill: OpenedBill; revision: number; lines: number },
   tookMs: number,
@@ -105,24 +105,23 @@ function progressText(
   return `${number(lines)} lines, ${Math.floor(done * 100)} %, ${number(perSecond)} a second, ${left} s left`
 }
 
-// The lines of a bill, read from the ledger's own stream: each fact's hash is computed again on the
-// way, from the one that the month before was sealed with to the one that the bill ends at. So a file
-// says what the ledger says, whatever the read models hold.
+// The lines come from the ledger's stream, and each fact's hash is recomputed, so a file matches
+// the ledger whatever the read models hold.
 
-/** How many lines are given at a time. */
+/** Minimum number of lines in a page. */
 const PAGE_LINES = 5_000
 
-/** Lines of a bill, and how far they come. */
+/** A page of lines. */
 interface LinePage {
   readonly lines: readonly BillLine[]
-  /** The revision of the last fact that was read. */
+  /** The revision of the last fact read. */
   readonly revision: number
 }
 
 /**
- * The lines of a bill, in pages. While one is written the store reads on.
+ * Yields the lines of a bill in pages; the store reads ahead while a page is written.
  *
- * @throws BillRejected where the stream is not as it was sealed
+ * @throws BillRejected if the stream was changed
  */
 async function* readBillLines(
   store: EventStore,
@@ -158,10 +157,10 @@ async function* readBillLines(
   if (lines.length > 0) yield { lines, revision }
 }
 
-/** Makes lines of facts, one after another. */
+/** Builds a function that converts facts to lines, in order. */
 function billLineReader({ companyId, from }: BillHead): (stored: StoredEvent) => BillLine | null {
-  // Calls weigh in the night before they are charged. Those of the month before that were charged in
-  // this one are remembered, so that giving them back corrects this month's line.
+  // API calls count on their day and are charged the night after. Calls of the month before that
+  // were charged in this one are remembered, so that their refund corrects this month's line.
   const late = new Map<string, number>()
   return (stored) => {
     if (!BILLED_FACT_TYPES.some((type) => type === stored.type)) return null

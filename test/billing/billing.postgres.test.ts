@@ -226,9 +226,9 @@ describe("a month's bill", () => {
     const { companyId } = company
     const now = world.ports.clock.now()
     const [opened, next] = [formatMonth(now), formatMonth(monthEnd(now))]
-    const alone = `there is one for ${opened} alone, in which the ledger was opened.`
+    const alone = `The ledger was opened in ${opened}, so this is its only bill.`
     for (const month of ["2020-01", next, "9999-12"]) {
-      const refused = { code: "validation", message: `There is no bill for ${month}: ${alone}` }
+      const refused = { code: "validation", message: `There is no bill for ${month}. ${alone}` }
       await expect(exportMonth(world, company, month)).rejects.toMatchObject(refused)
     }
     await world.operate("clock set", { to: new Date(monthEnd(now)).toISOString() })
@@ -241,7 +241,7 @@ describe("a month's bill", () => {
       openingMicros: 50_000_000,
       closingMicros: 50_000_000,
     })
-    const range = `there are bills from ${opened}, in which the ledger was opened, to ${next}.`
+    const range = `Bills exist from ${opened}, when the ledger was opened, to ${next}.`
     await expect(exportMonth(world, company, "2020-01")).rejects.toThrow(range)
   })
 

@@ -88,7 +88,7 @@ describe("what money was for", () => {
     for (const row of [
       `${MONTH}-10: Funds added, ${WIRE} $100.00`,
       `${MONTH}-10: Funds corrected, bank fee -$1.00`,
-      `${MONTH}-10: Given back, it was for a test $3.00`,
+      `${MONTH}-10: Refunded, it was for a test $3.00`,
       `${MONTH}-10: Funds bought $5.00\n ${purchase}, payment ${payment}\n`,
       "Total $109.00",
     ]) {

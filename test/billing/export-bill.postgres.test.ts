@@ -78,7 +78,7 @@ describe("an export of a stream that is not as it was sealed", () => {
     )
     await app.close()
     expect(answer).not.toContain("ledger_head")
-    expect(world.warnings.slice(told).join()).toContain("is not as it was sealed")
+    expect(world.warnings.slice(told).join()).toContain("was changed at revision")
   })
 })
 

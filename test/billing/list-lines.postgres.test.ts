@@ -110,7 +110,7 @@ describe("200", () => {
     await charge("mine")
     await world.operate("wait")
     expect(resources(await list("", other.key))).toEqual([null])
-    const { tallies } = await world.operate("calls list", { company: other.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: other.companyId })
     expect(tallies).toEqual([])
   })
 })

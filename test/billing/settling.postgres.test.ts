@@ -78,7 +78,7 @@ describe("a stream that is not as it was sealed", () => {
       chargeCommandFor({ chargeId: "chg_2" }),
     )
   })
-  const sealed = /^ledger-co_\w+ is not as it was sealed at revision (\d+): expected .+, found /
+  const sealed = /^ledger-co_\w+ was changed at revision (\d+): expected .+, found /
   const refused = async (changed: World, asked: string) => {
     const pieces: string[] = []
     const exporting = exportMonthAs(changed, company, asked, "csv", {
@@ -135,7 +135,7 @@ describe("lines that do not come to what the ledger says", () => {
     [
       "charges",
       { sums: { ...EMPTY_BILL_HEAD.sums, chargedMicros: 2 } },
-      "charges is 1 by its lines",
+      "charges is 1 by the lines",
     ],
     [
       "funds",

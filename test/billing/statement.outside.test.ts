@@ -56,11 +56,11 @@ describe("a statement", () => {
       `Number: ${company.companyId}-${year}-03`,
       "Date: none yet",
       `For: 1 to 31 March ${year}, UTC`,
-      "This month is still open",
+      "This month is open",
       `Opening funds, ${year}-03-01 $0.00`,
       "Funds added $1,234.50",
       "Charged (2 charges) -$4.00",
-      "Given back $0.50",
+      "Refunded $0.50",
       "Closing funds so far $1,231.00",
       "a model 1 $2.00 $0.00 $2.00",
       "Publish 1 $2.00 $0.50 $1.50",
@@ -167,7 +167,7 @@ describe("a statement", () => {
     const cells = "1 $8,999,999,999.123456 $8,999,999,999.123455 $0.000001"
     expect(text.split(cells).length - 1).toBe(8)
     for (const title of ["Item", "Person", "Key", "Class"]) {
-      expect(text).toContain(`${title} Charges Charged Given back Spent`)
+      expect(text).toContain(`${title} Charges Charged Refunded Spent`)
     }
     expect(text.replaceAll(/( \$?[\d,.]+)+(?=\n)/g, "").replaceAll(/\s+/g, " ")).toContain(item)
     expect(text).toContain("-$8,999,999,999.123456")

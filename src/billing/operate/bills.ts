@@ -1,4 +1,4 @@
-/** The months that a company has bills of, and a month as a file. */
+/** Operations that list and export bills. */
 import { z } from "zod"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import type { CurrentMonth } from "../../../domain/charging/ledger-views.ts"
@@ -25,7 +25,7 @@ import { BillRejected } from "../bill.ts"
 import { BILL_FORMATS } from "../formats.ts"
 import { writeBill } from "../write-bill.ts"
 
-/** What a month began with, what moved the funds in it, and what it left. */
+/** The bill of a month: opening funds, movements and closing funds. */
 interface Bill extends Readonly<MonthSums> {
   readonly month: string
   readonly state: "open" | "closed"
@@ -35,11 +35,10 @@ interface Bill extends Readonly<MonthSums> {
 
 const list = operation({
   name: "bill list",
-  summary:
-    "list the months that a company has bills of, the newest first, with what moved its funds",
+  summary: "list a company's monthly bills, newest first, with the movements of its funds",
   notes: [
-    "Months are UTC. A closed one never changes again; an open one says how it stands so far.",
-    '"export billing" writes the lines of one.',
+    "Months are UTC. A closed month never changes; an open month shows the amounts so far.",
+    '"export billing" writes the lines of a month.',
   ],
   example: "bill list --company acme",
   input: z.object({ company: companyInput }),
@@ -49,7 +48,7 @@ const list = operation({
     await waitForOwnWrites(ports)
     const closed = await listClosedMonths(ports.readAll, companyId)
     const current = await ports.runner.readLatest(ledgerStreamOf(companyId), currentMonthOf)
-    // A month that was closed since the read model was asked is not open any more: it is shown once.
+    // A month that was closed after the read model was read is listed once, as closed.
     const open = current === null ? [] : openBills(current, ports.clock.now())
     const isClosed = new Set(closed.map((one) => one.month))
     const bills = [...closed.map(closedBill), ...open.filter((one) => !isClosed.has(one.month))]
@@ -72,7 +71,7 @@ function closedBill(row: MonthRow): Bill {
   }
 }
 
-/** The month of the ledger's last fact, and those since: they are closed by the next fact. */
+/** The month of the ledger's last fact, and the months since, which the next fact will close. */
 function openBills(current: CurrentMonth, now: number): readonly Bill[] {
   const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = current
   const { start, openingMicros, fundsMicros: closingMicros, charges } = current
@@ -99,15 +98,15 @@ export const billOperations: readonly AdminOperation[] = [list]
 const ExportBillingInput = z.object({
   company: companyInput,
   month: monthInput,
-  format: z.enum(BILL_FORMATS).meta({ description: "the form of the file" }),
+  format: z.enum(BILL_FORMATS).meta({ description: "the file format" }),
 })
 
 const exportBilling = operation({
   name: "export billing",
   summary: "write a company's billing history of a month to a file",
   notes: [
-    "The file appears whole or not at all, and only if its lines add up. Months are UTC.",
-    "A closed month gives the same rows for ever; a later give-back is a line of its own month.",
+    "The file is written completely or not at all, and only if its lines add up. Months are UTC.",
+    "A closed month always gives the same rows; a later refund is a line in its own month.",
     "--out - writes to standard output instead.",
   ],
   example: "export billing --company acme --month 2026-11 --format csv --out acme-2026-11.csv",
@@ -127,5 +126,5 @@ const exportBilling = operation({
   },
 })
 
-/** Operations of finance. */
+/** Operations for finance. */
 export const exportOperations: readonly AdminOperation[] = [exportBilling]
