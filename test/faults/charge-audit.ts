@@ -101,7 +101,7 @@ export async function expectCleanAudit({ operate }: OperationRunner): Promise<vo
   expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
   const names: string[] = checks.map(({ name }: { name: string }) => name)
   expect(names).toContain("read model charges = rebuild")
-  expect(names).toContain("every open charge has somebody who ends it")
+  expect(names).toContain("every pending charge has a job that settles it")
   const { projections } = await operate("projections status")
   expect(projections.filter(({ fault }: { fault: string | null }) => fault !== null)).toEqual([])
 }

@@ -120,7 +120,7 @@ it("starts none any more once the program is to stop", async () => {
   const kept = await superviseEmbedded(start, log, () => 0, stop.signal)
   stop.abort()
   await dieInTurn(1)
-  expect(await kept.lost).toMatch(/ended by itself:\nPANIC\nIt is not started again/)
+  expect(await kept.lost).toMatch(/ended by itself:\nPANIC\nIt is not restarted/)
   await kept.stop()
   expect(started).toHaveLength(1)
 })
@@ -138,7 +138,7 @@ it("gives up the start that is under way then", async () => {
   }
   const kept = await superviseEmbedded(slowStart, log, () => 0, signal)
   await dieInTurn(1)
-  expect(await kept.lost).toMatch(/PANIC\nIt is not started again/)
+  expect(await kept.lost).toMatch(/PANIC\nIt is not restarted/)
   await kept.stop()
 })
 

@@ -202,7 +202,7 @@ it("hears since when PostgreSQL does not answer, within ten seconds", async () =
   const named = { company: companyId }
   const given = await Promise.all([
     give(world, "job list"),
-    give(world, "job retry", { workId: 1 }),
+    give(world, "job retry", { jobId: 1 }),
     give(world, "company show", named),
     give(world, "wait"),
   ])

@@ -70,7 +70,7 @@ describe("a server whose database is silent", () => {
     const askedAt = performance.now()
     expect(await scene.server.endBySignal("SIGTERM")).toBe(1)
     expect(performance.now() - askedAt).toBeLessThan(scaledMs(STOPPED_WITHIN_MS))
-    const said = /"msg":"stopped before all was done: .*API calls and refusals that were gathered/
+    const said = /"msg":"stopped before everything was closed: .*buffered API calls and refusals/
     expect(scene.server.log()).toMatch(said)
     scene.way.failOver()
     await expectWhole(scene)

@@ -65,8 +65,8 @@ describe("where no installation is", () => {
       const ran = await there.tryCommand(...splitWords(line))
       expect(ran).toMatchObject({ code: 1, stdout: "" })
       expect(ran.stderr).toBe(
-        `There is no installation in ${there.dataDir}: set LEDGER_DATA_DIR to the folder of yours, ` +
-          'or make one there with "company-ledger start".\n',
+        `There is no installation in ${there.dataDir}. Set LEDGER_DATA_DIR to your data folder, ` +
+          'or create an installation with "company-ledger start".\n',
       )
       expect(await around(there)).toEqual([])
     },

@@ -179,7 +179,7 @@ it("prints a line each, and ends with 1 where something is wrong", async () => {
 })
 
 it("says what is simulated, by the settings and by the server", async () => {
-  const says = "cards, mailer, carrier: nothing leaves this machine by them"
+  const says = "cards, mailer, carrier: nothing leaves this machine"
   expect((await look({}))["simulated"]?.says).toMatch(/^[a-z, ]+: nothing leaves this machine/)
   const simulated = "ok simulated cards, mailer, carrier"
   const ready = `ok database\nok event store\nok clock\n${simulated}\nready\n`
@@ -190,9 +190,9 @@ it("names settings that nobody reads, and work that waits for an operator", asyn
   const ready = "ok database\nok event store\nok clock\nwarn work parked: 2\nready\n"
   const found = await look({ LEDGER_DATADIR: "/tmp/x" }, [], ready)
   expect(found["settings"]?.says).toBe(
-    "Nobody reads the setting LEDGER_DATADIR: was LEDGER_DATA_DIR meant?",
+    "Unknown setting LEDGER_DATADIR: did you mean LEDGER_DATA_DIR?",
   )
-  expect(found["work"]).toMatchObject({
+  expect(found["jobs"]).toMatchObject({
     state: "wrong",
     says: "parked: 2",
     fix: expect.stringContaining("job list") as string,

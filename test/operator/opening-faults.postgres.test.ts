@@ -27,7 +27,7 @@ async function listening(server: Server): Promise<string> {
 function expectSaid(fault: unknown, words: RegExp): void {
   expect(fault).toBeInstanceOf(StartupFault)
   expect(String(fault)).toMatch(
-    /The database of DATABASE_URL cannot be opened \(.+\): start it, or correct the address\.$/,
+    /The database of DATABASE_URL cannot be opened \(.+\)\. Start it, or correct the address\.$/,
   )
   expect(String(fault)).toMatch(words)
 }
@@ -68,7 +68,7 @@ describe("a database that cannot be opened is named, with what mends it, where i
     const fault = await openingOf(`${database.url}?sslmode=verify-full`)
     expect(fault).toBeInstanceOf(StartupFault)
     expect(String(fault)).toMatch(
-      /by TLS \(.*does not support SSL.*\): name who signed.*sslrootcert=FILE/,
+      /with TLS \(.*does not support SSL.*\)\. Name the issuer.*sslrootcert=FILE/,
     )
     const signed = Object.assign(new Error("self-signed certificate in certificate chain"), {
       code: "SELF_SIGNED_CERT_IN_CHAIN",

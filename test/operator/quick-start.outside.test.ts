@@ -220,7 +220,7 @@ describe("the demo's week", () => {
   it("holds before an auditor, and leaves nothing waiting that was due", async () => {
     expect(await operate("audit verify")).toMatchObject({ ok: true })
     expect(await ofAcme("audit replay")).toMatchObject({ ok: true })
-    const { work } = await operate("job list")
+    const { jobs: work } = await operate("job list")
     expect(work.filter((one: { stuck: unknown }) => one.stuck !== null)).toEqual([])
   })
 
@@ -246,12 +246,12 @@ it("refuses a folder in which the week was cut short, and says what to do", asyn
       ["start", "--demo"],
       untilFileAppears(cut.dataDir, "demo-app"),
     )
-    expect(ended.stderr).toMatch(/was not played to its end: remove that folder/)
+    expect(ended.stderr).toMatch(/was not completed\. Remove that folder/)
     await expect(access(join(cut.dataDir, "demo-begun"))).resolves.toBeUndefined()
     for (const words of [["start", "--demo"], ["start"], ["company", "list"]]) {
       const refused = await cut.tryCommand(...words)
       expect(refused.code).toBe(1)
-      expect(refused.stderr + refused.stdout).toMatch(/was not played to its end/)
+      expect(refused.stderr + refused.stdout).toMatch(/was not completed/)
     }
   } finally {
     await cut.removeFiles()

@@ -84,13 +84,13 @@ describe("a setting that nobody reads", () => {
   const said = (name: string) => unknownSettingWarnings({ [name]: "x" }, known)
 
   it.for([
-    ["LEDGER_DATADIR", "was LEDGER_DATA_DIR meant?"],
-    ["BASE_ULR", "was BASE_URL meant?"],
-    ["BASEURL", "was BASE_URL meant?"],
-    ["CARRIER_URL", "company-ledger config lists what there is"],
-    ["SMTP_HOST", "company-ledger config lists what there is"],
+    ["LEDGER_DATADIR", "did you mean LEDGER_DATA_DIR?"],
+    ["BASE_ULR", "did you mean BASE_URL?"],
+    ["BASEURL", "did you mean BASE_URL?"],
+    ["CARRIER_URL", "company-ledger config lists the settings"],
+    ["SMTP_HOST", "company-ledger config lists the settings"],
   ] as const)("is named: %s", ([name, meant]) => {
-    expect(said(name)).toEqual([`Nobody reads the setting ${name}: ${meant}`])
+    expect(said(name)).toEqual([`Unknown setting ${name}: ${meant}`])
   })
 
   it.for([

@@ -101,7 +101,7 @@ function textBy(agent: Agent, sender: Company, body: string): Promise<number | u
 
 describe("several processes", () => {
   it("say how many they are, and where each tells of itself", () => {
-    const line = `  processes    ${PROCESSES}: /metrics?process=1 to ${PROCESSES} tell of each`
+    const line = `  processes    ${PROCESSES}: see each at /metrics?process=1 to ${PROCESSES}`
     expect(server.lines).toContain(line)
     expect(pids()).toHaveLength(PROCESSES)
     // What hands connections over comes in there, and nobody else's user may.

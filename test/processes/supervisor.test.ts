@@ -225,8 +225,8 @@ it("ends and starts again one that does not answer for a minute, and says so", a
   await pass(20_000)
   expect(hung.killedBy).toBe("SIGKILL")
   expect(warnings).toEqual([
-    "process 2 does not answer, and is ended",
-    "process 2 ended by SIGKILL, and is started again",
+    "process 2 does not respond and is killed",
+    "process 2 ended by SIGKILL and is restarted",
   ])
   expect(forked).toHaveLength(3)
   expect(last().heard).toEqual(["seat"])
@@ -289,9 +289,7 @@ it("starts again one that could not be forked, as often as it takes, and goes on
     throw new Error("spawn ENOMEM")
   }
   for (let i = 0; i < 10; i++) await stage.pass(2_000)
-  expect(stage.warnings).toContain(
-    "process 2 could not be started (spawn EAGAIN), and is started again",
-  )
+  expect(stage.warnings).toContain("process 2 could not be started (spawn EAGAIN) and is restarted")
   expect(stage.warnings.at(-1)).toMatch(/^process 2 could not be started .*ENOMEM/)
   expect(isLost).toBe(false)
   expect(await handTo(stage, 1)).toBe(1)

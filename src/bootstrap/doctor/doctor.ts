@@ -1,4 +1,4 @@
-/** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
+/** `doctor`: checks everything the program depends on, and says how to fix what is wrong. */
 import type { Pool } from "pg"
 import { z } from "zod"
 import {
@@ -33,23 +33,23 @@ import { corruptStreamText } from "../../frame/writer/corrupt-list.ts"
 
 const STORE_TIMEOUT_MS = 5_000
 
-/** A server that runs on this installation. It has its own settings, which need not be this shell's. */
+/** A server that runs on this installation. Its settings can differ from this shell's. */
 export interface RunningServerClient {
   readonly url: string
-  /** What it answers to `/readyz`. @throws what the network throws */
+  /** Its answer to `/readyz`. @throws the network's errors */
   readonly readiness: () => Promise<string>
-  /** What it answers to an operation. @throws what the socket throws */
+  /** Its answer to an operation. @throws the socket's errors */
   readonly ask: (operation: string, input: object) => Promise<OperatorAnswer>
 }
 
-/** What that answers, of which this needs some. */
+/** The fields of that answer that doctor needs. */
 const ProjectionStatusReply = z.object({
   projections: z.array(
     z.object({ name: z.string(), behind: z.int().nullable(), fault: z.string().nullable() }),
   ),
 })
 
-/** Looks at everything, one after the other. @param server null where none runs here */
+/** Runs all checks, one after the other. @param server null if none runs here */
 export async function runDoctor(
   config: Config,
   server: RunningServerClient | null,
@@ -62,7 +62,7 @@ export async function runDoctor(
   ]
 }
 
-/** What the slices find. */
+/** The findings of the slices. */
 async function sliceFindings(
   { settings, dataDir, databaseUrl }: Config,
   server: RunningServerClient | null,
@@ -81,16 +81,16 @@ async function sliceFindings(
     }
     return look({ ask })
   }
-  // The embedded PostgreSQL is not started for a look at what it remembers.
+  // The embedded PostgreSQL is not started for a check.
   if (databaseUrl === null) return look(null)
   return withPool(databaseUrl, async (pool) => {
-    // That it does not answer is a finding of its own.
+    // An unreachable database is a finding of its own.
     const isKnown = await isInitialized(pool).catch(() => false)
     return look(isKnown ? { readAll: kyselyOf<unknown>(pool) } : null)
   })
 }
 
-/** Opens a pool for some work. @throws what the work throws */
+/** Opens a pool for some work. @throws the errors of the work */
 async function withPool<T>(databaseUrl: string, work: (pool: Pool) => Promise<T>): Promise<T> {
   const pool = openPool(databaseUrl, 1, () => undefined)
   try {
@@ -106,54 +106,56 @@ async function isInitialized(pool: Pool): Promise<boolean> {
   return (await pool.query(text)).rowCount === 1
 }
 
-/** Settings of this shell that nobody reads. */
+/** Unknown settings of this shell. */
 function unknownSettingFindings({ warnings }: Config): readonly DoctorFinding[] {
-  const fix = "mend its name, or leave it out"
+  const fix = "correct the name, or remove it"
   return warnings.map((says) => ({ check: "settings", state: "wrong", says, fix }))
 }
 
-/** What of the world outside is only pretended. */
+/** The providers that are simulated. */
 function simulatedFinding(names: readonly string[]): DoctorFinding {
-  const says =
-    names.length === 0 ? "nothing" : `${names.join(", ")}: nothing leaves this machine by them`
+  const says = names.length === 0 ? "nothing" : `${names.join(", ")}: nothing leaves this machine`
   return okFinding("simulated", says)
 }
 
-/** Where the data is: a PostgreSQL of the operator's own, or the programs of the embedded one. */
+/** Checks the database: an external PostgreSQL, or the programs of the embedded one. */
 async function databaseFinding(databaseUrl: string | null): Promise<DoctorFinding> {
   if (databaseUrl === null) {
-    return findingFrom("database", "or set DATABASE_URL to a PostgreSQL of your own", async () => {
+    return findingFrom("database", "or set DATABASE_URL to an external PostgreSQL", async () => {
       const { version } = await findPostgresPrograms()
       return `embedded PostgreSQL ${version}`
     })
   }
-  return findingFrom("database", "see that it runs, and DATABASE_URL, its user and password", () =>
-    withPool(databaseUrl, async (pool) => {
-      const { rows } = await pool.query<{ server_version: string }>("show server_version")
-      return `PostgreSQL ${rows[0]?.server_version ?? ""}`
-    }),
+  return findingFrom(
+    "database",
+    "check that it runs, and DATABASE_URL, its user and password",
+    () =>
+      withPool(databaseUrl, async (pool) => {
+        const { rows } = await pool.query<{ server_version: string }>("show server_version")
+        return `PostgreSQL ${rows[0]?.server_version ?? ""}`
+      }),
   )
 }
 
-/** Whether the event store answers and is the one that the database was made from, and what it holds. */
+/** Checks that the event store answers, belongs to the database, and has no corrupt streams. */
 async function eventStoreFindings(config: Config): Promise<readonly DoctorFinding[]> {
   const { databaseUrl, eventStoreUrl } = config
   const inside = "inside the database"
-  // The embedded PostgreSQL is not started for a look at what it remembers.
+  // The embedded PostgreSQL is not started for a check.
   if (databaseUrl === null && eventStoreUrl === null) return [okFinding("event store", inside)]
   let streams: readonly DoctorFinding[] = []
   const found = await findingFrom(
     "event store",
-    "see that it runs, and LEDGER_EVENTSTORE_URL",
+    "check that it runs, and LEDGER_EVENTSTORE_URL",
     async () => {
       const chosen = await openEventStore(databaseUrl ?? "", eventStoreUrl)
       try {
-        const looking =
+        const checked =
           databaseUrl === null ? checkStoreOnly(chosen) : checkAsStartup(databaseUrl, chosen)
         streams = await withProviderTimeout(
           machinePacer,
           "the event store",
-          looking,
+          checked,
           STORE_TIMEOUT_MS,
         )
         return eventStoreUrl === null ? inside : maskEventStoreAddress(eventStoreUrl)
@@ -163,18 +165,18 @@ async function eventStoreFindings(config: Config): Promise<readonly DoctorFindin
     },
   )
   if (found.state !== "ok" || databaseUrl !== null) return [found, ...streams]
-  const says = `${found.says}; not compared with the embedded database, which does not run`
-  const fix = "start the server: it compares them"
+  const says = `${found.says}; not compared with the embedded database, which is not running`
+  const fix = "start the server, which compares them"
   return [{ ...found, state: "missing", says, fix }, ...streams]
 }
 
-/** Looks at an event store whose database does not run. */
+/** Checks an event store without its database. */
 async function checkStoreOnly({ store }: ConfiguredStore): Promise<readonly DoctorFinding[]> {
   await store.head()
   return [await installationStreamsFinding(store, openMemoryCheckpoints())]
 }
 
-/** Asks what a start asks of a database and its event store. @throws what a start would */
+/** Runs the checks of a start on a database and its event store. @throws the errors of a start */
 function checkAsStartup(
   databaseUrl: string,
   chosen: ConfiguredStore,
@@ -192,19 +194,19 @@ function checkAsStartup(
   })
 }
 
-/** Whether the streams that no company owns are whole. */
+/** Checks that the installation's streams are not corrupt. */
 async function installationStreamsFinding(
   store: EventStore,
   checkpoints: Checkpoints,
 ): Promise<DoctorFinding> {
   const check = "streams"
-  const damaged = await corruptInstallationStreams({ store, checkpoints }, PROGRAM.streams)
-  if (damaged.length === 0) return okFinding(check, "those that no company owns are whole")
-  const says = damaged.map(({ message }) => message).join("; ")
-  return { check, state: "wrong", says, fix: repairHint(damaged[0] as CorruptStream, store) }
+  const corrupt = await corruptInstallationStreams({ store, checkpoints }, PROGRAM.streams)
+  if (corrupt.length === 0) return okFinding(check, "the installation's streams are valid")
+  const says = corrupt.map(({ message }) => message).join("; ")
+  return { check, state: "wrong", says, fix: repairHint(corrupt[0] as CorruptStream, store) }
 }
 
-/** What a store says of itself; where it does not answer, that is the finding. */
+/** Turns the answer of a store into a finding; an error becomes its text. */
 async function findingFrom(
   check: string,
   fix: string,
@@ -218,26 +220,26 @@ async function findingFrom(
   }
 }
 
-/** The stores as this shell's settings name them, where no server says how it finds them. */
+/** Checks the stores with this shell's settings, if no server runs. */
 async function storeFindings(config: Config): Promise<readonly DoctorFinding[]> {
   return [
     await databaseFinding(config.databaseUrl),
     ...(await eventStoreFindings(config)),
-    okFinding("read models", "not looked at: no server runs here"),
+    okFinding("read models", "not checked: no server runs here"),
     simulatedFinding(config.simulatedProviders.names),
   ]
 }
 
-/** What the server says of what it stands on. */
+/** The server's findings about its dependencies. */
 async function serverFindings(server: RunningServerClient): Promise<readonly DoctorFinding[]> {
-  const ready = await findingFrom("server", "see its log", server.readiness)
+  const ready = await findingFrom("server", "see the server's log", server.readiness)
   if (ready.state !== "ok") return [ready]
   const lines = ready.says.split("\n")
   const stores = ["database", "event store", "clock"].map((check) =>
     dependencyFinding(check, lines),
   )
   const isServing = stores.every(({ state }) => state === "ok")
-  // Without its database nobody knows how the read models stand.
+  // Without the database the state of the read models is unknown.
   if (!isServing) return stores
   const simulated = statusText(lines, ["ok", "warn"], "simulated")?.split(", ") ?? []
   return [
@@ -250,7 +252,7 @@ async function serverFindings(server: RunningServerClient): Promise<readonly Doc
   ]
 }
 
-/** What the server says of a thing behind one of these words; null where it does not. */
+/** The text after one of these states and the check's name; null if there is no such line. */
 function statusText(
   lines: readonly string[],
   states: readonly string[],
@@ -265,15 +267,14 @@ function statusText(
 }
 
 function jobFinding(lines: readonly string[]): DoctorFinding {
-  const check = "work"
-  const says = statusText(lines, ["warn"], check)
-  if (says === null) return okFinding(check, "none waits for an operator")
-  const fix =
-    "company-ledger job list names it; job retry does it once more, job discard gives it up"
+  const check = "jobs"
+  const says = statusText(lines, ["warn"], "work")
+  if (says === null) return okFinding(check, "none is stuck")
+  const fix = "company-ledger job list shows them; job retry retries one, job discard discards it"
   return { check, state: "wrong", says, fix }
 }
 
-/** What a slice's probe says in the server. */
+/** The finding of a slice's probe in the server. */
 function probeFinding({ name: check, fix }: Probe, lines: readonly string[]): DoctorFinding {
   const says = statusText(lines, ["warn", "fail"], check)
   return says === null ? okFinding(check, "nothing is wrong") : { check, state: "wrong", says, fix }
@@ -286,45 +287,45 @@ function servedStreamsFinding(lines: readonly string[]): DoctorFinding {
 function dependencyFinding(check: string, lines: readonly string[]): DoctorFinding {
   const isServed = lines.some((one) => one === `ok ${check}` || one.startsWith(`warn ${check} `))
   if (isServed) return okFinding(check, "answers the server")
-  const says = statusText(lines, ["fail"], check) ?? "the server does not tell"
-  return { check, state: "wrong", says, fix: "see that it runs; the log of the server says more" }
+  const says = statusText(lines, ["fail"], check) ?? "the server does not report it"
+  return { check, state: "wrong", says, fix: "check that it runs; see the server's log" }
 }
 
 async function readModelFindings({ ask }: RunningServerClient): Promise<readonly DoctorFinding[]> {
   const check = "read models"
   const answer = await ask("projections status", {})
   if ("error" in answer) {
-    const fix = "see the log of the server"
+    const fix = "see the server's log"
     return [{ check, state: "wrong", says: answer.error.message, fix }]
   }
   const { projections: models } = ProjectionStatusReply.parse(answer.result)
   const stopped = models.filter(({ fault }) => fault !== null)
   if (stopped.length === 0) {
     const behind = models.reduce((sum, one) => sum + (one.behind ?? 0), 0)
-    return [okFinding(check, `${models.length} kept up, ${behind} facts behind`)]
+    return [okFinding(check, `${models.length} up to date, ${behind} facts behind`)]
   }
   return stopped.map(({ name, fault }) => {
-    const fix = `mend what it names, then company-ledger projections rebuild ${name}`
+    const fix = `fix the cause, then run company-ledger projections rebuild ${name}`
     return { check, state: "wrong", says: `${name} stopped: ${fault ?? ""}`, fix }
   })
 }
 
-/** What a server says about the streams that it holds back; null where it holds back none. */
+/** The finding for corrupt streams that a server reports; null means none. */
 function corruptFinding(says: string | null): DoctorFinding {
   const check = "streams"
-  if (says === null) return okFinding(check, "none was found corrupt")
+  if (says === null) return okFinding(check, "none is corrupt")
   const fix =
-    "company-ledger projections status says why, audit verify names the first broken place; " +
-    "docs/eventstoredb.md says how to repair it (a checkpoint is no repair)"
+    "company-ledger projections status shows why, audit verify shows the first discrepancy; " +
+    "docs/eventstoredb.md says how to repair it (a checkpoint is not a repair)"
   return { check, state: "wrong", says, fix }
 }
 
-/** The corrupt streams that a database lists; no finding where it lists none. */
+/** The corrupt streams that a database lists. */
 async function corruptStreamFindings(pool: Pool): Promise<readonly DoctorFinding[]> {
   const { rows } = await pool.query<{ there: boolean }>(
     "select to_regclass('ledger.corrupt_streams') is not null as there",
   )
-  // A start makes the table in a database of a former version.
+  // A start creates the table in a database of an earlier version.
   if (rows[0]?.there !== true) return []
   const listed = await openPostgresCorruptStreams(pool).list()
   return listed.length === 0 ? [] : [corruptFinding(listed.map(corruptStreamText).join("; "))]

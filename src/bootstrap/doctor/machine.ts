@@ -1,4 +1,4 @@
-/** What `doctor` finds of the machine: its programs, its port, its disk. */
+/** Checks of the machine: programs, port and disk. */
 import { freeBytes, portFault, tryProgram } from "../../../adapters/machine/machine.ts"
 import type { DoctorFinding } from "../../frame/operator/cli/doctor-finding.ts"
 import { okFinding } from "../../frame/operator/cli/doctor-finding.ts"
@@ -7,12 +7,14 @@ import type { Config } from "../settings/config.ts"
 const MEBIBYTE = 1024 * 1024
 /** Below this a busy day may fill the disk. */
 const LOW_DISK_BYTES = 2_048 * MEBIBYTE
-/** Below this PostgreSQL may not write its next piece of log. */
+/** Below this PostgreSQL may not be able to write its log. */
 const CRITICAL_DISK_BYTES = 128 * MEBIBYTE
 const MIN_NODE_VERSION = "22.18"
 const MIN_GIT_VERSION = "2.34"
 
-/** Looks at the machine. @param servedAt where a server of this installation runs; null where none does */
+/**
+ * Checks the machine. @param servedAt the address of this installation's server; null if none runs
+ */
 export async function machineFindings(
   config: Config,
   servedAt: string | null,
@@ -23,7 +25,7 @@ export async function machineFindings(
     gitFinding(await tryProgram("git", ["--version"])),
     await programFinding(
       "bwrap",
-      "boxes on this machine need it, and git runs apart from all else where it is: install bubblewrap",
+      "boxes on this machine need it, and git is sandboxed with it: install bubblewrap",
     ),
     await namespaceFinding(!isShared && process.getuid?.() === 0),
     await portFinding(config, servedAt),
@@ -31,22 +33,22 @@ export async function machineFindings(
   ]
 }
 
-/** Whether this Node can run the program. */
+/** Whether this Node version can run the program. */
 export function nodeFinding(version: string): DoctorFinding {
   if (isAtLeast(MIN_NODE_VERSION, version)) return okFinding("node", version)
-  const fix = `start with npm, which brings its own Node, or install Node ${MIN_NODE_VERSION} or newer`
+  const fix = `start with npm, which brings its own Node, or install Node ${MIN_NODE_VERSION} or later`
   return { check: "node", state: "wrong", says: version, fix }
 }
 
-/** Whether this git can serve repositories. @param ran what `git --version` said, or why it did not run */
+/** Whether this git can serve repositories. @param ran the result of `git --version` */
 export function gitFinding(ran: Awaited<ReturnType<typeof tryProgram>>): DoctorFinding {
   const [check, needed] = ["git", "only companies' code needs it: install git"]
   if (!("line" in ran)) return { check, state: "missing", says: ran.fault, fix: needed }
   if (isAtLeast(MIN_GIT_VERSION, ran.line)) return okFinding(check, ran.line)
-  return { check, state: "missing", says: ran.line, fix: `${needed} ${MIN_GIT_VERSION} or newer` }
+  return { check, state: "missing", says: ran.line, fix: `${needed} ${MIN_GIT_VERSION} or later` }
 }
 
-/** Whether a text names a version, `MAJOR.MINOR` first, that is this one or newer. */
+/** Whether the first version in a text is this one or later. */
 function isAtLeast(oldest: string, text: string): boolean {
   const named = /\d+\.\d+/.exec(text)?.[0] ?? "0.0"
   return oldest.localeCompare(named, "en", { numeric: true }) <= 0
@@ -81,11 +83,11 @@ async function portFinding(
   const check = "port"
   const address = `${host}:${port}`
   if (servedAt !== null) return okFinding(check, `a server of this installation is at ${servedAt}`)
-  if (port === 0) return okFinding(check, "a free one is picked")
+  if (port === 0) return okFinding(check, "a free port is chosen at the start")
   const fault = await portFault(host, port)
   if (fault === null) return okFinding(check, `${address} is free`)
   const fixes: Readonly<Record<string, string>> = {
-    EADDRINUSE: "stop the program that uses it, or set PORT to another",
+    EADDRINUSE: "stop the program that uses it, or set PORT to another port",
     EACCES: "set PORT to 1024 or more",
   }
   const fix = fixes[fault] ?? "set HOST to an address of this machine"
@@ -96,10 +98,10 @@ async function diskFinding(dataDir: string): Promise<DoctorFinding> {
   return diskSpaceFinding(await freeBytes(dataDir), dataDir)
 }
 
-/** What so much room on the disk of the data folder means. */
+/** The finding for this much free space in the data folder. */
 export function diskSpaceFinding(bytes: number, dataDir: string): DoctorFinding {
   const says = `${Math.floor(bytes / MEBIBYTE)} MiB free for ${dataDir}`
   if (bytes >= LOW_DISK_BYTES) return okFinding("disk", says)
-  const fix = "make room, or set LEDGER_DATA_DIR to a larger disk"
+  const fix = "free some space, or set LEDGER_DATA_DIR to a larger disk"
   return { check: "disk", state: bytes < CRITICAL_DISK_BYTES ? "wrong" : "scarce", says, fix }
 }

@@ -1,4 +1,4 @@
-/** The web framework's app with everything that the list of slices brings. */
+/** Builds the web app with everything that the slices declare. */
 import type { FastifyInstance } from "fastify"
 import { freeBytes } from "../../../adapters/machine/machine.ts"
 import type { WorkerSlot } from "../../../adapters/postgres/home-worker.ts"
@@ -12,7 +12,7 @@ import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import { priceOfItem } from "../../../domain/charging/price-book.ts"
 
-/** Builds it; it does not listen. @param seat which of several processes of this machine it is */
+/** Builds the app without listening. @param processNumber the number of this worker */
 export function buildInstallationApp(
   ports: AdminPorts,
   config: Pick<
@@ -39,19 +39,18 @@ export function buildInstallationApp(
   })
 }
 
-/** Room on the disk of the data folder, as `doctor` looks at it. */
+/** The free disk space of the data folder, as `doctor` measures it. */
 function diskMeasure(dataDir: string): Metric {
   return {
     name: "ledger_disk_free_bytes",
-    help: "What is free on the disk of the data folder, for this user.",
+    help: "Free space on the disk of the data folder, for this user, in bytes.",
     read: async () => [{ value: await freeBytes(dataDir) }],
   }
 }
 
 /**
- * Refuses to serve where Stripe takes payments and calls of the API are free, which is for volume
- * tests: they may have been made free before its key was set. An operator's commands still work, so
- * that the price can be mended.
+ * Refuses to serve if Stripe takes payments and API calls are free, which is for volume tests only.
+ * Operator commands still work, so that the price can be set.
  *
  * @throws StartupFault with the fix
  */
@@ -65,7 +64,7 @@ export async function requirePaidCalls({
   })
   if (priceMicros > 0) return
   throw new StartupFault(
-    "CARDS_STRIPE_KEY is set and calls of the API are free, which is for volume tests only: give " +
-      "them a price with `company-ledger price set api_call --dollars 0.0001`.",
+    "CARDS_STRIPE_KEY is set and API calls are free, which is for volume tests only. Set a " +
+      "price with `company-ledger price set api_call --dollars 0.0001`.",
   )
 }

@@ -1,10 +1,10 @@
-/** Closing what was opened, in the reverse order. */
+/** Closes what was opened, in reverse order. */
 import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
 
-/** What is to be closed, in the order it was opened. */
+/** Close functions, in the order their resources were opened. */
 export type CloseFunctions = (() => Promise<void> | void)[]
 
-/** Closes the last first, whatever one of them says. @throws AggregateError of what went wrong */
+/** Closes all in reverse order, whatever fails. @throws AggregateError of the failures */
 export async function closeAll(closers: CloseFunctions): Promise<void> {
   const errors: unknown[] = []
   for (const close of closers.splice(0).toReversed()) {
@@ -17,17 +17,17 @@ export async function closeAll(closers: CloseFunctions): Promise<void> {
   if (errors.length > 0) throw new AggregateError(errors, "not everything could be closed")
 }
 
-/** What is to be closed in time, and what it is called where that fails. */
+/** A closer with the name that is reported if it does not close in time. */
 export interface NamedCloser {
   readonly what: string
   readonly close: () => Promise<void> | void
 }
 
 /**
- * Closes the last first, within a time. Each may take half of what is left of it, the first one all;
- * what takes longer is left behind, and goes on beside the others. Answers what was left so.
+ * Closes all in reverse order, within a time. Each may take half of the remaining time, the last
+ * one all of it; a slower one continues in the background. Returns the names of the slow ones.
  *
- * @throws AggregateError of what went wrong
+ * @throws AggregateError of the failures
  */
 export async function closeInTime(
   closers: NamedCloser[],

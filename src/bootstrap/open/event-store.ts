@@ -1,4 +1,4 @@
-/** Choosing the event store, and seeing that it is the one that the database was made from. */
+/** Opens the event store, and checks that it belongs to the database. */
 import type { Pool } from "pg"
 import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
 import type {
@@ -16,26 +16,26 @@ import type { Streams } from "../../frame/writer/streams.ts"
 import { onlyOwnStreams } from "../../frame/writer/streams.ts"
 import { PROGRAM } from "../../slices.ts"
 
-/** An event store and where it is. */
+/** An event store and its kind. */
 export interface ConfiguredStore {
   readonly kind: EventStoreKind
-  /** As if it held nothing but the ledger's streams. */
+  /** Shows the ledger's streams only. */
   readonly store: EventStore
-  /** Reads all streams, those of other programs too. */
+  /** Reads all streams, including those of other programs. */
   readonly readEverything: EventStore["readAll"]
 }
 
-/** The event store is not the one that this database was made from. The message says what to do. */
+/** The event store does not belong to this database. The message says what to do. */
 export class WrongEventStore extends Error {
   override readonly name = "WrongEventStore"
 }
 
 /**
- * Opens the event store: the one inside the database, or the server of EventStoreDB where there is
- * an address of one. Only then is that client loaded, which takes its time and memory.
+ * Opens the event store: the one inside the database, or the EventStoreDB server of the settings.
+ * The client is loaded only for the latter, because it takes time and memory.
  *
- * @param options the streams that are the program's own, default those of all slices
- * @throws StartupFault when the address is wrong
+ * @param options the program's own streams; default those of all slices
+ * @throws StartupFault for a wrong address
  */
 export async function openEventStore(
   databaseUrl: string,
@@ -76,7 +76,7 @@ function configureStore(
   return { kind, store: own, readEverything: store.readAll }
 }
 
-/** What a store is known by; null where it is empty. @throws Unavailable, AccessDenied */
+/** The identity of a store; null if it is empty. @throws Unavailable, AccessDenied */
 export async function identifyStore({
   kind,
   store,
@@ -87,10 +87,10 @@ export async function identifyStore({
 }
 
 /**
- * Sees that a store holds what the database was made from, before anything is read from either.
+ * Checks that a store belongs to the database, before anything is read from either.
  *
- * @throws WrongEventStore when it is another one, or empty where it was not
- * @throws Unavailable, AccessDenied when the store cannot be asked
+ * @throws WrongEventStore if it is another store, or is unexpectedly empty
+ * @throws Unavailable, AccessDenied if the store cannot be read
  */
 export async function checkEventStore(
   memory: InstallationState,
@@ -100,17 +100,18 @@ export async function checkEventStore(
   if (known !== null && known.kind !== chosen.kind) {
     throw new WrongEventStore(mismatchText(known, chosen, null))
   }
-  // In this order: whoever stores more than the price book has remembered the store before it.
+  // The order matters: a process that stores more than the price book has recorded the store's
+  // identity before.
   const [first, second] = await firstEvents(chosen.store, 2)
   const remembered = known ?? (await memory.eventStore())
   if (remembered === null) {
-    // The price book alone is what a first start leaves that was cut short.
+    // An interrupted first start leaves only the price book.
     if (first === undefined || (second === undefined && first.stream === PRICES_STREAM.stream))
       return
     throw new WrongEventStore(
-      `${storeLabel(chosen.kind)} holds events, and this database is new: the keys to read them are ` +
-        "elsewhere. Start with the database that belongs to them (DATABASE_URL or " +
-        "LEDGER_DATA_DIR), restore it, or give the ledger an event store of its own.",
+      `${storeLabel(chosen.kind)} holds events, and this database is new, so the keys to read them are ` +
+        "missing. Start with the database that belongs to them (DATABASE_URL or " +
+        "LEDGER_DATA_DIR), restore it, or use an empty event store.",
     )
   }
   const found =
@@ -120,7 +121,8 @@ export async function checkEventStore(
 }
 
 /**
- * The same, and that it holds what the read models were made from: it may be an older copy of the right one.
+ * Checks also that the store holds everything the read models were built from: it may be an older
+ * copy.
  *
  * @throws WrongEventStore, ReadModelAhead, Unavailable, AccessDenied
  */
@@ -134,11 +136,11 @@ export async function checkStores(
 }
 
 /**
- * Remembers the store of a new installation, now that something is in it.
+ * Records the store's identity in a new installation, after the first event is stored.
  *
- * @returns how often the installation's events have moved
- * @throws WrongEventStore when another process remembers another one
- * @throws Unavailable, AccessDenied when the store cannot be asked
+ * @returns the store's generation
+ * @throws WrongEventStore if another process recorded another store
+ * @throws Unavailable, AccessDenied if the store cannot be read
  */
 export async function rememberEventStore(
   memory: InstallationState,
@@ -150,8 +152,8 @@ export async function rememberEventStore(
   const remembered = await memory.eventStore()
   if (remembered !== null && isSameStore(remembered, found)) return memory.generation()
   throw new WrongEventStore(
-    "Another process has just opened this database with another event store: give all of them the " +
-      "same LEDGER_EVENTSTORE_URL.",
+    "Another process has just opened this database with another event store. Use the " +
+      "same LEDGER_EVENTSTORE_URL for all processes.",
   )
 }
 
@@ -175,7 +177,7 @@ function storeLabel(kind: EventStoreKind): string {
     : "The store of LEDGER_EVENTSTORE_URL"
 }
 
-/** What is wrong with the store that was found, and how it is mended. */
+/** The message for a store that does not belong to the database, with the fix. */
 function mismatchText(
   remembered: StoreIdentity,
   { kind }: ConfiguredStore,
@@ -183,21 +185,21 @@ function mismatchText(
 ): string {
   if (remembered.kind === "postgres" && kind === "eventstoredb") {
     return (
-      "This installation's events are in its database, not in the store of LEDGER_EVENTSTORE_URL: move " +
-      "them there with `company-ledger store migrate --to URL` (LEDGER_EVENTSTORE_URL unset meanwhile), or " +
+      "This installation's events are in its database, not in the store of LEDGER_EVENTSTORE_URL. Migrate " +
+      "them with `company-ledger store migrate --to URL` (with LEDGER_EVENTSTORE_URL unset), or " +
       "unset LEDGER_EVENTSTORE_URL."
     )
   }
   if (remembered.kind === "eventstoredb" && kind === "postgres") {
     return (
-      "This installation's events are in a server of EventStoreDB, not in its database: set " +
+      "This installation's events are in an EventStoreDB server, not in its database. Set " +
       "LEDGER_EVENTSTORE_URL to that server."
     )
   }
-  const what = found === null ? "is empty" : "holds the events of another installation"
+  const state = found === null ? "is empty" : "holds the events of another installation"
   return (
-    `${storeLabel(kind)} ${what}, and this database was made from a store that ` +
-    "held others: it was swapped or lost. Name the right one, or restore both from one backup into " +
+    `${storeLabel(kind)} ${state}, and this database belongs to another store: ` +
+    "it was replaced or lost. Use the right one, or restore both from one backup into " +
     "an empty installation with `company-ledger restore FILE`."
   )
 }

@@ -1,4 +1,4 @@
-/** Where an installation lives: its data folder, held, and its database, running. */
+/** The environment of an installation: its locked data folder and its running database. */
 import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
 import type { DataFolder, FolderLock } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { lockFolder, openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
@@ -12,35 +12,36 @@ import { access, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { hasCluster } from "../../../adapters/postgres/embedded/folder.ts"
 
-/** Another process holds the data folder. */
+/** Another process has locked the data folder. */
 export class DataFolderInUse extends StartupFault {}
 
-/** Where an installation lives, held by this process. */
+/** The locked data folder and the database. */
 export interface HostEnvironment {
   readonly folder: DataFolder
   readonly databaseUrl: string
   /**
-   * Settles where the embedded PostgreSQL ended under us and could not be started again, with a
-   * sentence; never for a given one.
+   * Resolves with a sentence if the embedded PostgreSQL ended and could not be restarted; never for
+   * an external one.
    */
   readonly databaseLost: Promise<string>
   readonly close: () => Promise<void>
 }
 
-/** What is done and set while it is opened. */
+/** Hooks and settings for opening. */
 interface HostEnvironmentOptions {
-  /** Looks at what else is needed, while a new data folder has no database yet. */
+  /** Runs other checks before a new data folder has a database. */
   readonly onFolderLocked?: (() => Promise<void>) | undefined
-  /** Settings of the embedded PostgreSQL that go before its usual ones. */
+  /** Settings of the embedded PostgreSQL that override the defaults. */
   readonly postgres?: Readonly<Record<string, string>>
 }
 
 /**
- * Holds the data folder and starts the embedded PostgreSQL unless a database is given.
+ * Locks the data folder and starts the embedded PostgreSQL unless a database is given.
  *
- * @param signal aborted where nobody waits for it any more
- * @param opening what is done and set on the way
- * @throws what that throws, DataFolderInUse, StartupFault with one sentence and the fix; the signal's reason
+ * @param signal aborted when the result is no longer needed
+ * @param opening hooks and settings
+ * @throws errors of the hooks; DataFolderInUse; StartupFault with one sentence and the fix; the
+ * signal's reason
  */
 export async function openHostEnvironment(
   config: Config,
@@ -52,7 +53,7 @@ export async function openHostEnvironment(
   const hold = await lockFolder(folder)
   if (hold === null) {
     throw new DataFolderInUse(
-      `Another company-ledger is using ${folder.path}: stop it first, ` +
+      `Another company-ledger is using ${folder.path}. Stop it first, ` +
         "or set LEDGER_DATA_DIR to another folder.",
     )
   }
@@ -100,20 +101,20 @@ async function openLockedFolder(
   return { folder, databaseUrl: embedded.url, databaseLost: embedded.lost, close }
 }
 
-/** It lies in the data folder as long as the week is played. */
+/** A marker file exists in the data folder while the demo week is seeded. */
 const seedMarkerPath = (dataDir: string): string => join(dataDir, "demo-begun")
 
-/** Marks a new data folder: until the mark is taken away nothing else opens what comes into it. */
+/** Marks a data folder whose demo week is being seeded. */
 export const markSeedingStarted = (dataDir: string): Promise<void> =>
   writeFile(seedMarkerPath(dataDir), "", { mode: 0o600 })
 
-/** Takes the mark away. */
+/** Removes the marker. */
 export const markSeedingDone = (dataDir: string): Promise<void> =>
   rm(seedMarkerPath(dataDir), { force: true })
 
-/** Refuses a data folder whose week ends in the middle. @throws StartupFault with what to do */
+/** Rejects a data folder whose seeding was interrupted. @throws StartupFault with the fix */
 async function rejectUnfinishedSeed(dataDir: string): Promise<void> {
-  // What was begun before there was a database left nothing behind.
+  // Seeding that was interrupted before there was a database left nothing behind.
   if (!(await hasCluster(dataDir))) return markSeedingDone(dataDir)
   const isMarked = await access(seedMarkerPath(dataDir)).then(
     () => true,
@@ -125,30 +126,31 @@ async function rejectUnfinishedSeed(dataDir: string): Promise<void> {
   if (isMarked) throw new StartupFault(unfinishedSeedText(dataDir))
 }
 
-/** What to do about it. */
+/** The message for interrupted seeding. */
 export const unfinishedSeedText = (dataDir: string): string =>
-  `The demo's week in ${dataDir} was not played to its end: remove that folder and start again, ` +
-  "or set LEDGER_DATA_DIR to another one."
+  `The demo week in ${dataDir} was not completed. Remove that folder and start again, ` +
+  "or set LEDGER_DATA_DIR to another folder."
 
-/** One that ends so soon after its start has a reason to; */
+/** An exit this soon after the start counts as early. */
 const EARLY_EXIT_MS = 2_000
-/** so often in a row, and it is left. */
+/** After this many early exits in a row PostgreSQL is not restarted. */
 const MAX_EARLY_EXITS = 5
 
-/** A PostgreSQL that is looked after. */
+/** A supervised embedded PostgreSQL. */
 interface SupervisedEmbedded {
   readonly url: string
-  /** Resolves with a sentence where it ended and could not be started again; else never. */
+  /** Resolves with a sentence if it ended and could not be restarted; otherwise never. */
   readonly lost: Promise<string>
   readonly stop: () => Promise<void>
 }
 
 /**
- * Starts it, and again whenever it ends by itself: whoever has connections makes new ones, at the same
- * address. What it is started with says whether it ran before: then nothing may be made anew.
+ * Starts PostgreSQL, and restarts it on the same port whenever it ends by itself; clients
+ * reconnect.
  *
- * @param signal aborted when all is to stop: it is not started from then on
- * @throws what the first start throws
+ * @param start receives true for a restart, which must not create a new database
+ * @param signal aborted when everything must stop: there are no restarts after that
+ * @throws the errors of the first start
  */
 export async function superviseEmbedded(
   start: (again: boolean) => Promise<EmbeddedPostgres>,
@@ -163,20 +165,20 @@ export async function superviseEmbedded(
   let startedAt = elapsedMs()
   let inVain = 0
 
-  /** Null where it runs again, else why not. */
+  /** Null if it runs again, otherwise the reason. */
   const startAgain = async (lastLines: readonly string[]): Promise<string | null> => {
     const ended = `PostgreSQL ended by itself:\n${lastLines.join("\n")}`
-    const left = `${ended}\nIt is not started again, because the program stops.`
+    const left = `${ended}\nIt is not restarted, because the program is stopping.`
     if (signal.aborted) return left
     inVain = elapsedMs() - startedAt < EARLY_EXIT_MS ? inVain + 1 : 0
     if (inVain === MAX_EARLY_EXITS) return ended
-    log.warn("PostgreSQL is started again", new Error(ended))
+    log.warn("PostgreSQL is restarted", new Error(ended))
     try {
       running = await start(true)
       startedAt = elapsedMs()
     } catch (error) {
       if (signal.aborted) return left
-      return `${ended}\nIt could not be started again: ${String(error)}`
+      return `${ended}\nIt could not be restarted: ${String(error)}`
     }
     return running.url === url ? null : `${ended}\nIt runs again, but on another port.`
   }
@@ -186,9 +188,9 @@ export async function superviseEmbedded(
       if (isRequested || isStopping) return
       const why = await startAgain(lastLines)
       if (why !== null) return lost.resolve(why)
-      // Whoever stops it meanwhile waits for this, and ends the new one.
+      // A concurrent stop waits for this, and stops the new process.
       if (isStopping) return
-      log.info("PostgreSQL runs again")
+      log.info("PostgreSQL is running again")
     }
   }
   const watching = watch()
@@ -198,7 +200,7 @@ export async function superviseEmbedded(
     stop: async () => {
       isStopping = true
       await running.stop()
-      // A start may have been under way.
+      // A restart may be in progress.
       await watching
       await running.stop()
     },

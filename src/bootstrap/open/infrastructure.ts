@@ -1,4 +1,4 @@
-/** Opens what an installation stands on: connections, time, keys, stores. */
+/** Opens the infrastructure of an installation: connections, clock, keys and stores. */
 import { PROGRAM } from "../../slices.ts"
 import type { Pool } from "pg"
 import { openBackupTableReader } from "../../../adapters/postgres/installation/backup-tables.ts"
@@ -48,18 +48,21 @@ import { OperatorRefused } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Program } from "../../frame/slice.ts"
 
-/** How the database is reached by the owner, and watched. */
+/** The owner's access to the database, and the watch on it. */
 export interface DatabaseAccess {
   readonly pool: Pool
   readonly watch: DatabaseWatch
   readonly watchStore: SuppressedLog["watchStore"]
   readonly onIdleError: (error: Error) => void
-  /** Told of what was to be kept behind its callers, and could not be. */
+  /** Called if a background write failed after its caller was answered. */
   readonly onBackgroundWriteFailed: (message: string, error: unknown) => void
   readonly tracing: Tracing
 }
 
-/** Connections, time, keys and stores: everything outside that needs nothing of the others. */
+/**
+ * Opens connections, clock, keys and stores, which do not depend on other parts of the
+ * installation.
+ */
 export async function openInfrastructure(
   options: InstallationOptions,
   reached: DatabaseAccess,
@@ -117,7 +120,7 @@ export async function openInfrastructure(
     simulators: openPostgresSimulators(pool),
     onlineStatus: openPostgresOnlineStatus(pool),
     erasure: openPostgresErasure({
-      // It writes tables anew.
+      // It rewrites tables.
       pool: withoutTimeouts(pool),
       pacer: machinePacer,
       forgetKeys: sealing.forgetKeys,
@@ -140,12 +143,12 @@ async function forgetErasedKeys(
   sealing: Pick<ReturnType<typeof openPostgresSealing>, "forgetKeys">,
 ): Promise<void> {
   await calls.listen(KEYS_ERASED_CHANNEL, (companyId) => {
-    // Null: a call may have been missed. A text that names no company may be of any, too.
+    // Null means that a notification may have been missed; an invalid id is treated the same.
     sealing.forgetKeys(companyId === null ? null : parseCompanyId(companyId))
   })
 }
 
-/** Opens what callers and what is written behind them reach the database by. */
+/** Opens the pools for API calls and background writes. */
 function openPools(
   { databaseUrl, databaseConnections }: InstallationOptions,
   { pool, watch, onIdleError }: DatabaseAccess,
@@ -165,7 +168,7 @@ function openPools(
   return { apiPool, behind, connections }
 }
 
-/** The event store with its appends counted, and failing where a test says so. */
+/** Wraps the event store to count its appends, and to fail where a test injects a fault. */
 function openCountedStore(given: EventStore, faulty: FaultInjector) {
   const counts = openCounters()
   const told = withAppendObserver(given, machinePacer, (events, error, seconds) => {
@@ -177,7 +180,7 @@ function openCountedStore(given: EventStore, faulty: FaultInjector) {
   return { store: faulty.store(told), counts }
 }
 
-/** The signing key and the heads that were signed, in PostgreSQL. */
+/** The signing key and the signed heads, in PostgreSQL. */
 function openSigning(pool: Pool, masterKey: Buffer) {
   return {
     signing: openPostgresSigning(pool, masterKey),
@@ -185,16 +188,18 @@ function openSigning(pool: Pool, masterKey: Buffer) {
   }
 }
 
-// What slices have outside of PostgreSQL and the event store, in backups and restores: one at a time over
-// all processes, for the blobs it passes through are the same for all of them.
+// Backups and restores of the slices' external data: one at a time over all processes, because they
+// share the staging blobs.
 
 const BACKUP_LOCK = "outside in backups"
-/** A backup or a restore takes longer; a connection to ask for the turn on, not even on a busy machine. */
+/**
+ * A running backup or restore takes longer than this; getting a connection for the lock does not.
+ */
 const LOCK_WAIT_MS = 5_000
-/** Putting back 200 MB takes seconds; whoever waits longer is told. */
+/** Restoring 200 MB takes seconds; after this time the caller gets an error. */
 const RESTORE_WAIT_MS = 3_600_000
 
-/** The slices' own, one after the other, by turns with other processes. */
+/** Stages and restores the slices' external data, one slice after the other, under a lock. */
 export function openExternalBackups(
   { backups }: Program,
   ports: Ports,
@@ -232,7 +237,7 @@ export function openExternalBackups(
   }
 }
 
-/** Goes on where a restore was cut short; not while a backup or another process is at it. */
+/** Resumes an interrupted restore, unless a backup or another process holds the lock. */
 export function resumeRestoresSweep({ backups }: Program, locks: Locks): Program["sweeps"][number] {
   return {
     slice: "a restore",
@@ -248,12 +253,12 @@ export function resumeRestoresSweep({ backups }: Program, locks: Locks): Program
   }
 }
 
-/** @throws OperatorRefused where somebody else is at it for so long */
+/** @throws OperatorRefused if the lock is not free in time */
 async function takeBackupLock(locks: Locks, withinMs: number): Promise<ReleaseLock> {
   const release = await locks.acquire(BACKUP_LOCK, withinMs)
   if (release !== null) return release
   throw new OperatorRefused(
     "busy",
-    "Another backup or restore of this installation is under way; try again when it has ended.",
+    "Another backup or restore of this installation is running. Try again when it has ended.",
   )
 }

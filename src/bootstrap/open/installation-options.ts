@@ -1,4 +1,4 @@
-/** What an installation is opened with. */
+/** Options for opening an installation. */
 import type { WorkerSlot } from "../../../adapters/postgres/home-worker.ts"
 import type { DatabaseTimeouts } from "../../../adapters/postgres/watch.ts"
 import type { DetailedLog } from "../../frame/kernel/log.ts"
@@ -8,47 +8,49 @@ import type { InjectedFaults } from "../settings/injected-faults.ts"
 import type { TraceCollector } from "../settings/traces.ts"
 import { JOBS_PROJECTION, DELAYED_JOBS_PROJECTION } from "../../../projections/kernel/jobs.ts"
 
-/** Their names: what follows from facts goes on behind their position, wherever the events are. */
+/**
+ * Projections that write jobs: they continue after their position even if the events are migrated.
+ */
 export const JOB_PROJECTIONS: readonly string[] = [JOBS_PROJECTION, DELAYED_JOBS_PROJECTION]
 
 /**
- * The event store appends by one connection, listens by one and reads by four; the process has two,
- * the watch one.
+ * Connections outside the pools: the event store appends with one, listens with one and reads with
+ * four; the process has two, the watch one.
  */
 const RESERVED_CONNECTIONS = 9
 
-/** Its choices. */
+/** Options for opening an installation. */
 export interface InstallationOptions {
   readonly databaseUrl: string
-  /** A server of EventStoreDB or KurrentDB; null: the event store inside the database. */
+  /** An EventStoreDB or KurrentDB server; null: the event store inside the database. */
   readonly eventStoreUrl: string | null
-  /** How many connections to PostgreSQL it may open, at least 16. */
+  /** The maximum number of connections to PostgreSQL, at least 16. */
   readonly databaseConnections: number
   readonly clock: "system" | "test"
   /** Absolute path of the data folder. */
   readonly dataDir: string
   readonly masterKey: Buffer | null
-  /** The settings of the slices; default none is set. */
+  /** The settings of the slices; default none. */
   readonly settings?: SettingsReader
   readonly baseUrl: () => string
   readonly log: DetailedLog
-  /** Aborted where nobody waits for it any more: what was opened is closed again. */
+  /** Aborted when the result is no longer needed: whatever was opened is closed again. */
   readonly signal?: AbortSignal
-  /** How patient to be with the database; default `DEFAULT_DATABASE_TIMEOUTS`. */
+  /** Timeouts for the database; default `DEFAULT_DATABASE_TIMEOUTS`. */
   readonly waits?: DatabaseTimeouts
   /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
-  /** Which of several processes of this machine it is; default the only one. */
+  /** The worker's number among the workers of this machine; default the only process. */
   readonly seat?: WorkerSlot
-  /** Who collects traces; default nobody. */
+  /** The trace collector; default none. */
   readonly traces?: TraceCollector | null
-  /** What is to go wrong, in tests. */
+  /** Injected faults, in tests. */
   readonly faults?: InjectedFaults
-  /** What it is made of; default all slices. */
+  /** The program to run; default all slices. */
   readonly program?: Program
 }
 
-/** What the pools may open each. What is written behind has most: each read model writes by itself. */
+/** Sizes of the pools. Background writes get most, because each read model writes by itself. */
 export function poolSizesFor(connections: number) {
   const shared = connections - RESERVED_CONNECTIONS
   const owner = Math.floor(shared * 0.31)

@@ -1,4 +1,4 @@
-/** Opens everything an installation consists of, in order, and closes it in the reverse order. */
+/** Opens everything an installation consists of, and closes it in reverse order. */
 import { PROGRAM } from "../../slices.ts"
 import { openPool } from "../../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../../adapters/postgres/migrate.ts"
@@ -44,17 +44,17 @@ import { causedBy } from "../../frame/kernel/envelope.ts"
 
 type Infrastructure = Awaited<ReturnType<typeof openInfrastructure>>
 
-/** Everything is closed within so long; what would take longer is left. */
+/** The maximum time for closing; slower parts are abandoned. */
 const CLOSE_WITHIN_MS = 8_000
-/** Of what could not be kept then, so much is named. */
+/** How many failed background writes a close reports. */
 const MAX_FAILURES_NAMED = 5
 
 /** An open installation. */
 export interface Installation {
   readonly ports: AdminPorts
   /**
-   * Stops taking work, stores what is gathered, closes everything. Answers what could not be done in
-   * `withinMs`, default 8 seconds.
+   * Stops the jobs, stores what is buffered and closes everything. Returns what could not be done
+   * within `withinMs`, default 8 seconds.
    */
   readonly close: (withinMs?: number) => Promise<readonly string[]>
 }
@@ -62,9 +62,9 @@ export interface Installation {
 /**
  * Migrates the database and opens everything.
  *
- * @throws NewerDatabase, WrongMasterKey, WrongEventStore, UnfinishedRestore, InstallationLocked, ReadModelAhead,
- * each with a sentence that says what to do
- * @throws Unavailable, AccessDenied, StartupFault when the event store cannot be opened
+ * @throws NewerDatabase, WrongMasterKey, WrongEventStore, UnfinishedRestore, InstallationLocked,
+ * ReadModelAhead, each with a sentence that says what to do
+ * @throws Unavailable, AccessDenied, StartupFault if the event store cannot be opened
  * @throws the signal's reason
  */
 export async function openInstallation(given: InstallationOptions): Promise<Installation> {
@@ -81,7 +81,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   let closing = false
   const unkept: string[] = []
   const onIdleError = (error: Error) => {
-    // While closing, connections may end before their pool has heard of it.
+    // While closing, connections may end before their pool notices.
     if (!closing) log.warn("an idle connection was lost", error)
   }
   const pool = openPool(databaseUrl, poolSizesFor(databaseConnections).owner, onIdleError, watch)
@@ -115,7 +115,7 @@ async function openPorts(
   const outside = await openInfrastructure(options, reached, closers, faulty)
   const { writeBehindPool, clock, checkpoints, locks } = outside
   const runner = await openRunnerAndPrices(options, reached, outside, closers)
-  // Before anything is made from it: what is made from a store that nobody knows again is lost.
+  // Recorded before anything is built from the store, which would be lost with an unknown store.
   const storeGeneration = await outside.rememberStore()
 
   let jobWorkers: JobWorkers | null = null
@@ -128,7 +128,7 @@ async function openPorts(
     { ...log, warn: reached.onBackgroundWriteFailed },
     outside.counters,
   )
-  closers.push({ what: "API calls and refusals that were gathered", close: gathered.flush })
+  closers.push({ what: "buffered API calls and refusals", close: gathered.flush })
   outside.beforeAdvance(gathered.flush)
 
   const settings = options.settings ?? settingsReader({})
@@ -156,7 +156,7 @@ async function openPorts(
     consoleSignIn: openConsoleSignIn(base),
   }
   jobWorkers = startJobWorkers(all, program.reactions)
-  closers.push({ what: "work in hand", close: jobWorkers.stop })
+  closers.push({ what: "jobs in progress", close: jobWorkers.stop })
   const sweeps = [...program.sweeps, resumeRestoresSweep(program, locks)]
   const housekeeping = startHousekeeping(all, sweeps, (signal) => signDailyHeads(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
@@ -166,7 +166,7 @@ async function openPorts(
     streamOfIntent,
     jobWorkers,
     runHousekeeping: housekeeping.run,
-    // What an operator asks for may be long.
+    // An operator's queries may take long.
     readAll: outside.readPatiently,
     externalBackup: openExternalBackups(program, all, locks),
     unresponsiveSince: reached.watch.unavailableSince,
@@ -175,7 +175,7 @@ async function openPorts(
   return operators
 }
 
-/** Opens the runner and the price book. @throws what the runner throws where that cannot be read */
+/** Opens the runner and the price book. @throws the runner's errors if it cannot be read */
 async function openRunnerAndPrices(
   { deadlineMs }: InstallationOptions,
   { tracing, onBackgroundWriteFailed }: DatabaseAccess,
@@ -193,13 +193,16 @@ async function openRunnerAndPrices(
     warn: onBackgroundWriteFailed,
     ...(deadlineMs !== undefined && { deadlineMs }),
   })
-  // For a start that fails: a runner reads a corrupt stream again until it is closed.
+  // Needed if the start fails: a runner keeps reading a corrupt stream until it is closed.
   closers.push({ what: "the runner", close: runner.close })
   await openPriceBook(runner)
   return runner
 }
 
-/** Opens what follows the events of the store: read models, notifications, confirmations of appends. */
+/**
+ * Opens the subscriptions to the store's events: read models, notifications, confirmations of
+ * appends.
+ */
 async function openSubscriptions(
   options: InstallationOptions,
   reading: Infrastructure & {
@@ -238,7 +241,7 @@ async function openSubscriptions(
     program.readModels.map(faulty.projection),
     program.jobProjections,
   )
-  closers.push({ what: "read models and where they stand", close: projector.close })
+  closers.push({ what: "read models", close: projector.close })
   const { waitUntilDelivered } = projector
   const waitForOtherProcesses = await openProcessSync({ ...reading, waitUntilDelivered, warn })
   const confirming = startReadConfirmation({
@@ -248,8 +251,8 @@ async function openSubscriptions(
     waitUntilRead: waitUntilDelivered,
     warn,
   })
-  closers.push({ what: "hearing of events", close: confirming.stop })
-  closers.push({ what: "checkpoints, and appends under way", close: runner.close })
+  closers.push({ what: "event subscriptions", close: confirming.stop })
+  closers.push({ what: "checkpoints and pending appends", close: runner.close })
   return { provenStore: proven, projector, waitForOtherProcesses }
 }
 
@@ -257,7 +260,7 @@ async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: Co
   for (const eraseOne of erasures) await eraseOne(ports, companyId)
 }
 
-/** Opens the price book, and records the prices of items that this program brings. */
+/** Opens the price book, and records the default prices of new items. */
 async function openPriceBook(runner: Runner): Promise<void> {
   const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_PRICE_BOOK }
   await runner.execute(PRICES_STREAM, openBook, causedBy("open-price-book"))

@@ -1,6 +1,6 @@
 /**
- * How the program speaks of a database, or a server of events, that does not answer: one line when
- * that begins and one when it ends, instead of one for everything that fails meanwhile.
+ * Logs one line when the database or the EventStoreDB server stops answering and one when it
+ * answers again, instead of one for every failure in between.
  */
 import type { StoreTimeouts, StoreWatch } from "../../../adapters/eventstore/watch.ts"
 import { DEFAULT_STORE_TIMEOUTS, watchEventStore } from "../../../adapters/eventstore/watch.ts"
@@ -11,7 +11,7 @@ import { DEFAULT_DATABASE_TIMEOUTS, watchDatabase } from "../../../adapters/post
 import type { DetailedLog, Log } from "../../frame/kernel/log.ts"
 import { DEFAULT_DEADLINE_MS } from "../../frame/writer/runner/port.ts"
 
-/** Errors of the ledger that may come of an event store that does not answer, wherever that is. */
+/** Errors that an unreachable event store may cause. */
 const STORE_ERROR_NAMES: ReadonlySet<string> = new Set([
   "DeadlinePassed",
   "OutcomeUnknown",
@@ -19,84 +19,87 @@ const STORE_ERROR_NAMES: ReadonlySet<string> = new Set([
   "UnknownOutcome",
 ])
 
-/** So long after an answer of the server of events a read from before may still fail for its silence. */
+/** How long after an answer an earlier read may still fail. */
 const LATE_FAILURE_MS = 10_000
 
-/** How patient a log is with a server of events. */
+/** Timeouts for watching an event store. */
 export interface SuppressionWaits extends StoreTimeouts {
-  /** So long after an answer what fails is still taken to come of the silence before it. */
+  /** How long after an answer a failure is still attributed to the outage. */
   readonly lateMs?: number
 }
 
-/** What is watched, as far as this log is concerned. */
+/** The part of a watch that this log needs. */
 type SilenceWatch = Pick<StoreWatch, "unavailableSince" | "probe">
 
-/** Something that may be silent, and how much of what that causes was not logged. */
+/** A service that may stop answering, and the number of failures that were not logged meanwhile. */
 class WatchedService<W extends SilenceWatch = SilenceWatch> {
   readonly watch: W
   readonly mayCause: (error: unknown) => boolean
-  readonly #given: DetailedLog
+  readonly #base: DetailedLog
   readonly #name: string
   readonly #lateMs: number
-  #hushed = 0
-  /** Until then what fails is taken to come of a silence that is over. */
+  #suppressed = 0
+  /** Until then failures are attributed to an outage that is over. */
   #lateUntil = -Infinity
-  /** Ends a silence that was over before anybody noticed it. */
+  /** Ends an outage that was over before it was noticed. */
   #brief: NodeJS.Timeout | undefined
 
   constructor(
-    given: DetailedLog,
+    base: DetailedLog,
     name: string,
     lateMs: number,
     mayCause: (error: unknown) => boolean,
     begin: (told: AvailabilityListener) => W,
   ) {
-    this.#given = given
+    this.#base = base
     this.#name = name
     this.#lateMs = lateMs
     this.mayCause = mayCause
     this.watch = begin({
       onUnavailable: (since, why) => {
-        // What failed in a brief silence belongs to this one.
-        if (this.#brief === undefined) this.#hushed = 0
+        // Failures of a brief outage belong to this one.
+        if (this.#brief === undefined) this.#suppressed = 0
         this.#clearBrief()
-        given.warn(`${name} does not answer since ${new Date(since).toISOString()}`, why)
+        base.warn(`${name} has not answered since ${new Date(since).toISOString()}`, why)
       },
       onAvailable: (since) => {
         this.#lateUntil = performance.now() + lateMs
         const seconds = Math.round((Date.now() - since) / 1_000)
-        this.#sum(`${name} answers again, after ${seconds} s; what failed meanwhile`)
+        this.#sum(`${name} answers again after ${seconds} s; failures meanwhile`)
       },
     })
   }
 
-  /** Whether what fails now fails for its silence, as far as that is known without asking. */
+  /** Whether the service is known to be the cause of failures now. */
   get isLikelyCause(): boolean {
     return performance.now() < this.#lateUntil || this.watch.unavailableSince() !== null
   }
 
   suppress(message: string, error: unknown): void {
-    this.#hushed += 1
-    this.#given.debug?.(message, error)
+    this.#suppressed += 1
+    this.#base.debug?.(message, error)
   }
 
-  /** Logs what failed for want of an answer where there is one by now; what else fails so is summed up later. */
+  /**
+   * Logs a failure of an outage that is over already; further failures are counted and summarized
+   * later.
+   */
   logBriefOutage(message: string, error: unknown): void {
     if (this.isLikelyCause) return this.suppress(message, error)
-    this.#hushed = 0
+    this.#suppressed = 0
     this.#lateUntil = performance.now() + this.#lateMs
-    this.#given.warn(message, error)
+    this.#base.warn(message, error)
     this.#brief = setTimeout(() => this.endBriefOutage(), this.#lateMs).unref()
   }
 
-  /** Sums a brief silence up where more failed of it than the first thing. */
+  /** Summarizes a brief outage if it caused more than one failure. */
   endBriefOutage(): void {
     if (this.#brief === undefined) return
     this.#clearBrief()
     this.#lateUntil = -Infinity
     const seconds = Math.round(this.#lateMs / 1_000)
-    const what = `${this.#name} was silent for a moment; what else failed within ${seconds} s`
-    if (this.#hushed > 0) this.#sum(what)
+    const text = `${this.#name} did not answer for a moment; other failures within ${seconds} s`
+    if (this.#suppressed > 0) this.#sum(text)
   }
 
   #clearBrief(): void {
@@ -104,33 +107,33 @@ class WatchedService<W extends SilenceWatch = SilenceWatch> {
     this.#brief = undefined
   }
 
-  #sum(what: string): void {
-    this.#given.warn(`${what}: ${this.#hushed} things (LOG_LEVEL=debug names each)`, null)
+  #sum(text: string): void {
+    this.#base.warn(`${text}: ${this.#suppressed} (LOG_LEVEL=debug shows each)`, null)
   }
 }
 
-/** A log that is calm about what is watched. */
+/** A log that summarizes outages. */
 export interface SuppressedLog {
   readonly log: Log
   readonly watch: DatabaseWatch
-  /** Is calm about a server of events as well; `head` asks it something. */
+  /** Also watches an EventStoreDB server; `head` sends it a request. */
   readonly watchStore: (head: () => Promise<unknown>, waits?: SuppressionWaits) => StoreWatch
 }
 
 /**
- * Begins to watch a database, and to be calm about it.
+ * Watches a database and summarizes its outages in the log.
  *
  * @param deadlineMs how long a caller waits
  */
 export function openSuppressedLog(
   databaseUrl: string,
-  given: DetailedLog,
+  base: DetailedLog,
   waits: DatabaseTimeouts = DEFAULT_DATABASE_TIMEOUTS,
   deadlineMs: number = DEFAULT_DEADLINE_MS,
 ): SuppressedLog {
-  // Whoever came while it was silent is turned away at their own deadline, and by nothing before.
+  // A call that came during the outage fails at its own deadline.
   const lateMs = Math.max(waits.outageTimeoutMs + waits.recoveryTimeoutMs, deadlineMs)
-  const database = new WatchedService(given, "PostgreSQL", lateMs, mayBeDatabaseFault, (told) =>
+  const database = new WatchedService(base, "PostgreSQL", lateMs, mayBeDatabaseFault, (told) =>
     watchDatabase(databaseUrl, told, waits),
   )
   const suspects: WatchedService[] = [database]
@@ -141,7 +144,7 @@ export function openSuppressedLog(
   ) => {
     const { lateMs: storeLateMs = LATE_FAILURE_MS } = storeWaits
     const store = new WatchedService(
-      given,
+      base,
       "EventStoreDB",
       storeLateMs,
       mayBeEventStoreFault,
@@ -157,7 +160,7 @@ export function openSuppressedLog(
   }
   const warn = (message: string, error: unknown): void => {
     const possible = suspects.filter((one) => one.mayCause(error))
-    // Before anybody is asked: an answer that comes now is no excuse for what failed before it.
+    // Checked before the probes: an answer now does not explain an earlier failure.
     const known = possible.find((one) => one.isLikelyCause)
     const answering = possible.filter(({ watch }) => watch.unavailableSince() === null)
     const finding = firstSilent(answering)
@@ -165,13 +168,13 @@ export function openSuppressedLog(
     void finding.then((silent) => {
       if (silent !== null) silent.suppress(message, error)
       else if (server?.mayCause(error) === true) server.logBriefOutage(message, error)
-      else given.warn(message, error)
+      else base.warn(message, error)
     })
   }
-  return { log: { info: given.info, warn }, watch: database.watch, watchStore }
+  return { log: { info: base.info, warn }, watch: database.watch, watchStore }
 }
 
-/** The first that is found to be silent; null where all of them answer. */
+/** The first service that does not answer; null if all do. */
 async function firstSilent(asked: readonly WatchedService[]): Promise<WatchedService | null> {
   const found = Promise.withResolvers<WatchedService>()
   const all = asked.map(async (one) => {
@@ -187,7 +190,7 @@ function mayBeDatabaseFault(error: unknown): boolean {
   )
 }
 
-/** The database's own faults have their own suspect, whatever they are wrapped in. */
+/** A fault of the database belongs to the database, however it is wrapped. */
 function mayBeEventStoreFault(error: unknown): boolean {
   if (!(error instanceof Error) || !STORE_ERROR_NAMES.has(error.name)) return false
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {

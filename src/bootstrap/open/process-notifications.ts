@@ -1,7 +1,7 @@
 /**
- * Waiting until the other processes of an installation have heard of what this one stored. A process
- * answers looks from memory that is at most a second old; whoever has just locked a company, or set a
- * limit, is told so only once nobody lets a caller in, or turns one away, on what was before.
+ * Waits until the other processes of an installation have read what this one stored. A process may
+ * answer from memory that is up to a second old, so a caller who locked a company or set a limit is
+ * answered only when every process applies it.
  */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { ProcessQueryPorts } from "../../frame/writer/corrupt-list.ts"
@@ -19,19 +19,23 @@ import type { Counters } from "../../frame/counters.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Runner } from "../../frame/writer/runner.ts"
 
-/** What the processes call out to one another. */
+/** The channel between processes. */
 const POSITION_CHANNEL = "ledger_heard"
 
-/** What this works with. */
+/** Ports for the synchronization. */
 interface ProcessSyncPorts extends ProcessQueryPorts {
-  /** True once this process has heard of everything up to a place; false where the store is lost before. */
-  readonly waitUntilDelivered: (place: Position) => Promise<boolean>
+  /**
+   * True when this process has read everything up to a position; false if the store is lost first.
+   */
+  readonly waitUntilDelivered: (position: Position) => Promise<boolean>
 }
 
-/** Resolves once every other process has heard of a place, and after a second in any case. */
-type WaitForOtherProcesses = (place: Position) => Promise<void>
+/** Resolves when every other process has read a position, and after a second in any case. */
+type WaitForOtherProcesses = (position: Position) => Promise<void>
 
-/** Begins to answer the others. @throws the driver's error where the database cannot be told */
+/**
+ * Starts to answer the other processes. @throws the driver's error if the database is unreachable
+ */
 export async function openProcessSync(ports: ProcessSyncPorts): Promise<WaitForOtherProcesses> {
   const { pacer, waitUntilDelivered, warn } = ports
   const ask = await openProcessQueries(ports, POSITION_CHANNEL, async (text) => {
@@ -41,26 +45,25 @@ export async function openProcessSync(ports: ProcessSyncPorts): Promise<WaitForO
   })
   return async ({ commit, prepare }) => {
     try {
-      // Whoever asked waits no longer than what is in memory elsewhere may be used.
+      // The wait is no longer than other processes may answer from memory.
       await ask(`${commit} ${prepare}`, FRESH_FOR_MS)
     } catch (error) {
-      // What was stored is stored: whoever did it is told so, once nothing older can be answered from.
-      warn("the other processes could not be asked what they have heard", error)
+      // The command is stored, so its caller is answered when no process can answer with older
+      // state.
+      warn("the other processes could not be asked for their position", error)
       await pacer.pause(FRESH_FOR_MS)
     }
   }
 }
 
-// Telling of work. Rows of work are written by one process; where a machine has several, each does that of the
-// companies at home in it, and is told at once and not at its next look.
-
 const JOBS_CHANNEL = "ledger_work"
 
 /**
- * Begins to hear of it. Answers what tells of work that was written.
+ * Starts to listen for new jobs of other processes. Returns the function that announces jobs
+ * written here; then each worker looks for the jobs of its companies immediately.
  *
- * @param wake looks for work here
- * @throws the driver's error where the database cannot be told
+ * @param wake looks for jobs in this process
+ * @throws the driver's error if the database is unreachable
  */
 export async function openJobNotifications(
   processes: ProcessNotifications & Pick<Processes, "ownId">,
@@ -68,37 +71,37 @@ export async function openJobNotifications(
   wake: () => void,
 ): Promise<() => void> {
   if (seat === undefined || seat.total === 1) return wake
-  await processes.listen(JOBS_CHANNEL, (teller) => {
-    // Who tells has looked for itself.
-    if (teller !== processes.ownId) wake()
+  await processes.listen(JOBS_CHANNEL, (senderId) => {
+    // The sender has looked already.
+    if (senderId !== processes.ownId) wake()
   })
   return () => {
     wake()
     processes.notify(JOBS_CHANNEL, processes.ownId).catch((error: unknown) => {
       // They look by themselves twice a second.
-      log.warn("the other processes could not be told of work", error)
+      log.warn("the other processes could not be notified of a job", error)
     })
   }
 }
 
-/** So many events are folded between two lines of the log. */
+/** Number of events between two log lines of a rebuild. */
 const LOG_EVERY_EVENTS = 100_000
 
 /**
- * Says that the start takes its time, and how far it came; what it is told of is broken off where nobody
- * waits for the start any more, and begins anew at the next one.
+ * Logs the progress of rebuilding a read model at the start. A stop aborts the rebuild, which
+ * starts again at the next start.
  *
- * @param signal aborted where the ledger is to stop
+ * @param signal aborted when the ledger must stop
  */
 export function rebuildReporter(
   log: Log,
   signal: AbortSignal | undefined,
 ): (name: string, events: number) => void {
-  const told = new Map<string, number>()
+  const nextLogAt = new Map<string, number>()
   return (name, events) => {
-    if (events >= (told.get(name) ?? 0)) {
-      told.set(name, events + LOG_EVERY_EVENTS)
-      log.info(`the read model ${name} is of another version and is built anew`, { events })
+    if (events >= (nextLogAt.get(name) ?? 0)) {
+      nextLogAt.set(name, events + LOG_EVERY_EVENTS)
+      log.info(`the read model ${name} has another version and is rebuilt`, { events })
     }
     signal?.throwIfAborted()
   }
@@ -106,7 +109,7 @@ export function rebuildReporter(
 
 const MAX_BATCH = 500
 
-/** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
+/** Buffers settlements, which move no money, and refusals before they are stored. */
 export function openBuffers(runner: Runner, log: Log, counts: Counters) {
   const closings = openBatcher<CompanyId, ChargeId>(MAX_BATCH, async (companyId, chargeIds) => {
     const command = { type: "SettleCharges" as const, chargeIds }
@@ -121,7 +124,7 @@ export function openBuffers(runner: Runner, log: Log, counts: Counters) {
     storeRefusal: (companyId: CompanyId, refusal: ChargeRefused) => {
       counts.increment("refused_charges", refusalLabels(refusal))
       refused.add(companyId, refusal).catch((error: unknown) => {
-        log.warn("the evidence of a refusal could not be kept", error)
+        log.warn("the evidence of a refusal could not be stored", error)
       })
     },
     flush: async () => {
@@ -132,7 +135,7 @@ export function openBuffers(runner: Runner, log: Log, counts: Counters) {
   }
 }
 
-/** What a refused charge is counted as: its code, and the limit that refused it, of whomever that is. */
+/** The labels of a refused charge: its code, and the limit that refused it. */
 function refusalLabels({ code, limits, refusingLimit }: ChargeRefused) {
   const by = refusingLimit === null ? undefined : limits[refusingLimit]
   const { holder = "", class: spending = "", period = "" } = by ?? {}

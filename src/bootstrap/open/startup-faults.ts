@@ -1,4 +1,4 @@
-/** Why an installation could not be opened, in words that an operator can act on. */
+/** Explains why an installation could not be opened, with the fix. */
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import { AccessDenied, CorruptStream, Unavailable } from "../../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
@@ -30,34 +30,37 @@ import type { AdminPorts } from "../../frame/operator/operation.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { FaultInjector } from "../settings/injected-faults.ts"
 
-/** What a clock is made of. */
+/** What a clock is opened with. */
 interface ClockParts {
   readonly pool: Pool
   readonly watch: Pick<DatabaseWatch, "probePool">
   readonly processes: RegisteredProcess
 }
 
-/** A clock, how it is set where it can be, and what to do before it is another one's. */
+/** A clock, how to set it, and what to do before another process advances it. */
 type OpenedClock = Pick<TestClock, "beforeAdvance"> & Pick<AdminPorts, "clock" | "setClock">
 
-/** What is stored goes by a test clock that is ahead of the machine's. */
+/** The stored test clock is ahead of the machine's clock. */
 class ClockAhead extends Error {
   override readonly name = "ClockAhead"
 }
 
-/** By the machine's clock all that is done would wait for the time of what is stored. @throws ClockAhead */
+/**
+ * Rejects an installation whose test clock is ahead: by the machine's clock everything would wait.
+ * @throws ClockAhead
+ */
 async function rejectClockAhead(pool: Pool): Promise<void> {
-  const stands = await readTestClockAhead(pool)
-  if (stands === null) return
-  const at = new Date(stands).toISOString()
+  const testClockAt = await readTestClockAhead(pool)
+  if (testClockAt === null) return
+  const at = new Date(testClockAt).toISOString()
   throw new ClockAhead(
-    `The test clock of this installation was moved to ${at}, and all that is stored goes by it: set ` +
-      "LEDGER_CLOCK=test, or use another data folder or database. By the machine's clock what is done now would " +
+    `The test clock of this installation is at ${at}, ahead of this machine's clock. Set ` +
+      "LEDGER_CLOCK=test, or use another data folder or database. With the machine's clock all work would " +
       "wait until then.",
   )
 }
 
-/** Opens the ledger's clock. @throws ClockAhead; the driver's error where it cannot be measured */
+/** Opens the ledger's clock. @throws ClockAhead; the driver's error if it cannot be measured */
 export async function openClock(
   { clock: kind, log: { warn } }: { readonly clock: "system" | "test"; readonly log: Log },
   { pool, watch, processes }: ClockParts,
@@ -75,21 +78,21 @@ export async function openClock(
   return { clock: set, stop: clock.stop }
 }
 
-/** A restore into this installation was cut short. The message says what to do. */
+/** A restore into this installation was interrupted. The message says what to do. */
 class UnfinishedRestore extends Error {
   override readonly name = "UnfinishedRestore"
 }
 
-/** Refuses an installation that is half of another one. @throws UnfinishedRestore */
+/** Rejects an installation with an interrupted restore. @throws UnfinishedRestore */
 export async function rejectUnfinishedRestore(memory: InstallationState): Promise<void> {
   if ((await memory.unfinishedRestore()) === null) return
   throw new UnfinishedRestore(
-    "A restore into this installation was cut short: give `company-ledger restore FILE` again with " +
-      "the same file, and it goes on where it stopped.",
+    "A restore into this installation was interrupted. Run `company-ledger restore FILE` again with " +
+      "the same file; it continues where it stopped.",
   )
 }
 
-/** What says by itself what is wrong and how it is mended. */
+/** Errors whose message says what is wrong and how to fix it. */
 const SELF_EXPLAINING = [
   ClockAhead,
   NewerDatabase,
@@ -102,51 +105,50 @@ const SELF_EXPLAINING = [
   InstallationLocked,
 ]
 
-/** What a server or resolver says of an address, user, password or database that there is not. */
+/** Error codes for an unknown host, user, password or database. */
 const WRONG_ADDRESS = new Set(["ENOTFOUND", "28P01", "28000", "3D000"])
 
-/** What the driver and Node say where a server has no TLS, or a certificate that nobody vouches for. */
+/** Messages and codes for a server without TLS, or with an untrusted certificate. */
 const TLS_MESSAGE = /does not support SSL connections/
 const TLS_CODES = /^ERR_(?:TLS|SSL)|CERT|^UNABLE_TO_(?:GET|VERIFY)/
 
-/** Faults of opening that an operator can mend, as one sentence. */
+/** Converts faults that an operator can fix to one sentence. */
 export function explainStartupFault(
   error: unknown,
   config: Pick<Config, "eventStoreUrl">,
 ): unknown {
   if (!(error instanceof Error)) return error
-  // The server of events says of its connections what a database says of them.
+  // An EventStoreDB server's connection errors look like a database's.
   const sentence =
     (config.eventStoreUrl === null ? null : eventStoreFaultText(error)) ?? databaseFaultText(error)
   return sentence === null ? error : new StartupFault(sentence, error)
 }
 
-/** What is wrong with the server of events; null where it is something else. */
+/** The sentence for a fault of the EventStoreDB server; null for other faults. */
 function eventStoreFaultText(error: Error): string | null {
   if (error instanceof Unavailable) {
     return (
-      `The server of LEDGER_EVENTSTORE_URL cannot be used (${error.message}): start it, or correct the ` +
+      `The server of LEDGER_EVENTSTORE_URL cannot be used (${error.message}). Start it, or correct the ` +
       "address; without encryption it needs ?tls=false."
     )
   }
   if (error instanceof AccessDenied) {
     return (
-      "The server of LEDGER_EVENTSTORE_URL refuses its user: put one into the address (esdb://user:" +
-      "password@host) who may read $all and write all streams, such as one of $admins."
+      "The server of LEDGER_EVENTSTORE_URL rejects its user. Put a user into the address (esdb://user:" +
+      "password@host) who can read $all and write all streams, such as one of $admins."
     )
   }
   if (error instanceof CorruptStream) return corruptStreamText(error, { canHideEvents: true })
   return null
 }
 
-/** What is wrong with a stream that a start reads. */
+/** The sentence for a corrupt stream that a start reads. */
 function corruptStreamText(fault: CorruptStream, store: Pick<EventStore, "canHideEvents">): string {
   const { message } = fault
-  const what = `The event store does not hold all that was stored in it (${message})`
-  return `${what}: ${repairHint(fault, store)}.`
+  return `The event store does not hold everything that was stored in it (${message}). To repair it, ${repairHint(fault, store)}.`
 }
 
-/** What is wrong with the stores otherwise; null where nobody can say how to mend it. */
+/** The sentence for a fault of the database; null for other faults. */
 function databaseFaultText(error: Error): string | null {
   const { message } = error
   if (SELF_EXPLAINING.some((kind) => error instanceof kind)) return message
@@ -154,25 +156,25 @@ function databaseFaultText(error: Error): string | null {
   const code = "code" in error ? String(error.code) : ""
   if (TLS_MESSAGE.test(message) || TLS_CODES.test(code)) {
     return (
-      `The database of DATABASE_URL cannot be reached by TLS (${message}): name who signed its certificate ` +
-      "(sslrootcert=FILE in the address), or leave sslmode out where it has no TLS."
+      `The database of DATABASE_URL cannot be reached with TLS (${message}). Name the issuer of its certificate ` +
+      "(sslrootcert=FILE in the address), or remove sslmode if it has no TLS."
     )
   }
-  // A file that is missing has the code of a socket that is, and is no database.
+  // A missing file has the same code as a missing socket.
   const isMissingFile = code === "ENOENT" && !("syscall" in error && error.syscall === "connect")
   if (WRONG_ADDRESS.has(code) || (isConnectionFault(error) && !isMissingFile)) {
-    return `The database of DATABASE_URL cannot be opened (${message}): start it, or correct the address.`
+    return `The database of DATABASE_URL cannot be opened (${message}). Start it, or correct the address.`
   }
   if (code === "42501") {
-    return "The user of DATABASE_URL may not create roles and schemas: use the database's owner with CREATEROLE."
+    return "The user of DATABASE_URL may not create roles and schemas. Use the database's owner with CREATEROLE."
   }
   return null
 }
 
 /**
- * Loads each of them as a start does. Answers the faults of those that are not whole.
+ * Loads the installation's streams as a start does. Returns the faults of the corrupt ones.
  *
- * @throws Unavailable, AccessDenied where the store cannot be read
+ * @throws Unavailable, AccessDenied if the store cannot be read
  */
 export async function corruptInstallationStreams(
   ports: { readonly store: EventStore; readonly checkpoints: Checkpoints },
@@ -190,7 +192,7 @@ export async function corruptInstallationStreams(
   return found
 }
 
-/** How a stream is repaired that the store does not show whole, as a part of a sentence. */
+/** The fix for a corrupt stream, as part of a sentence. */
 export function repairHint(
   { corruption: { stream } }: CorruptStream,
   { canHideEvents }: Pick<EventStore, "canHideEvents">,
@@ -201,9 +203,9 @@ export function repairHint(
 }
 
 /**
- * Looks whether there is an installation where the settings say.
+ * Checks that the settings name an existing installation.
  *
- * @throws StartupFault where there is none, or its database cannot be reached
+ * @throws StartupFault if there is none, or its database cannot be reached
  */
 export async function requireInstallation(config: Config): Promise<void> {
   const { databaseUrl, dataDir } = config
@@ -211,8 +213,8 @@ export async function requireInstallation(config: Config): Promise<void> {
     await checkDataFolder(dataDir)
     if (await hasCluster(dataDir)) return
     throw new StartupFault(
-      `There is no installation in ${dataDir}: set LEDGER_DATA_DIR to the folder of yours, ` +
-        'or make one there with "company-ledger start".',
+      `There is no installation in ${dataDir}. Set LEDGER_DATA_DIR to your data folder, ` +
+        'or create an installation with "company-ledger start".',
     )
   }
   const isThere = await hasInstallation(databaseUrl).catch((error: unknown) => {
@@ -221,7 +223,7 @@ export async function requireInstallation(config: Config): Promise<void> {
   if (isThere) return
   const { host, pathname } = new URL(databaseUrl)
   throw new StartupFault(
-    `There is no installation in the database of DATABASE_URL (${host}${pathname}): correct it, ` +
-      'or make one there with "company-ledger start".',
+    `There is no installation in the database of DATABASE_URL (${host}${pathname}). Correct it, ` +
+      'or create an installation with "company-ledger start".',
   )
 }

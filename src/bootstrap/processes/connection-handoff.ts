@@ -1,21 +1,21 @@
-/** The connections on their way from the parent to a process, one at a time, and what becomes of them there. */
+/** Hands connections from the supervisor to a worker, one at a time, and receives them there. */
 import type { ChildProcess } from "node:child_process"
 import type { Socket } from "node:net"
 import type { FastifyInstance } from "fastify"
 import type { ConnectionStart } from "./connection-routing.ts"
 import { z } from "zod"
 
-/** A connection of which so much was read. */
+/** A connection whose beginning was read. */
 interface PendingConnection {
   readonly start: ConnectionStart
   readonly socket: Socket
-  /** The number of the process that it is better off in. */
+  /** The number of the worker that should serve it. */
   readonly homeWorker: number
 }
 
 /**
- * Hands connections to a process. Node reports none that it had not sent where that one dies, so this process keeps
- * its own end of each open until the other one has it.
+ * Hands connections to a worker. Node does not report connections that were unsent when the worker
+ * died, so this process keeps its end of each open until the worker has it.
  */
 export class ConnectionHandoff {
   readonly #child: ChildProcess
@@ -31,22 +31,22 @@ export class ConnectionHandoff {
     this.#next()
   }
 
-  /** The process has the one that was sent. */
+  /** The worker has received the connection that was sent. */
   readonly acknowledge = (): void => {
     this.#close()
     this.#next()
   }
 
   /**
-   * The process has ended. Whose call it may have begun is told so by the end of the connection; answers those
-   * that it never saw.
+   * The worker has exited. A connection that it may have received is closed; returns those that
+   * were never sent.
    */
   readonly stop = (): readonly PendingConnection[] => {
     this.#close()
     return this.#waiting.splice(0)
   }
 
-  /** Closes this process's end. The connection ends where no other process has it. */
+  /** Closes this process's end. The connection ends if no other process has it. */
   #close(): void {
     this.#sent?.destroy()
     this.#sent = null
@@ -54,7 +54,7 @@ export class ConnectionHandoff {
 
   #next(): void {
     const [connection] = this.#waiting
-    // One that has ended is told of by its exit, at which the others go elsewhere.
+    // A dead worker is noticed by its exit, and the remaining connections are routed again.
     if (connection === undefined || this.#sent !== null || !this.#child.connected) return
     this.#waiting.shift()
     const { socket, homeWorker, start } = connection
@@ -65,21 +65,21 @@ export class ConnectionHandoff {
   }
 }
 
-/** Calls that are told so may go well in another process. */
+/** Calls with this status can be retried in another worker. */
 const TRY_AGAIN = 503
 
-/** What takes them. */
+/** Receives connections. */
 export interface ConnectionReceiver {
   readonly receive: (message: SupervisorMessage, socket: Socket | undefined) => void
-  /** Resolves once none is left. */
+  /** Resolves when there are no connections. */
   readonly whenEmpty: () => Promise<void>
 }
 
-/** Takes connections into an app that is not ready yet. */
+/** Receives connections into an app that is not listening. */
 export function openConnectionReceiver(app: FastifyInstance): ConnectionReceiver {
-  /** The home of each. */
+  /** The home worker of each connection. */
   const homes = new Map<Socket, number>()
-  /** Those that are better off elsewhere: they end with the answer to what they asked. */
+  /** Connections with another home worker: they close after the next answer. */
   const leaving = new WeakSet<Socket>()
   const empty = new Set<() => void>()
   app.addHook("onSend", async (request, reply) => {
@@ -93,15 +93,15 @@ export function openConnectionReceiver(app: FastifyInstance): ConnectionReceiver
       homes.delete(socket)
       if (homes.size === 0) for (const resolve of empty) resolve()
     })
-    // Who says no more may wait for an answer.
+    // A half-closed client may still wait for an answer.
     socket.allowHalfOpen = true
     app.server.emit("connection", socket)
-    // What the parent read of it, as if it came now.
+    // Replays the bytes that the supervisor read.
     socket.emit("data", Buffer.from(head))
   }
   return {
     receive: (message, socket) => {
-      // One that ended on its way is not there.
+      // A connection that ended on the way has no socket.
       if (message.is === "connection" && socket !== undefined) {
         takeOne(socket, message.home, message.head)
       }
@@ -116,46 +116,46 @@ export function openConnectionReceiver(app: FastifyInstance): ConnectionReceiver
   }
 }
 
-/** What a process is told first: which of them it is, and what they have together. */
+/** The first message to a worker: which worker it is, and what all workers share. */
 export const WorkerAssignment = z.object({
   is: z.literal("seat"),
-  /** 1 for the one that also serves operators, and what a machine has once. */
+  /** 1 for the worker that also serves operators and runs what exists once per machine. */
   number: z.int(),
-  /** How many there are. */
+  /** Total number of workers. */
   total: z.int(),
-  /** Where calls of its own come in: what hands them over is no socket that listens. */
+  /** The private socket for internal calls; handed-off connections need no listening socket. */
   socketPath: z.string(),
   url: z.string(),
   databaseUrl: z.string(),
   databaseConnections: z.int(),
-  /** The parent, which is who is told to stop. */
+  /** The supervisor, which receives stop signals. */
   parentPid: z.int(),
   demo: z.boolean(),
   isPlayed: z.boolean(),
-  /** Whether it was there before, and said everything then. */
+  /** Whether this replaces a worker that has announced the server already. */
   isAgain: z.boolean(),
 })
 
-/** The same, read. */
+/** The parsed assignment. */
 export type WorkerAssignment = z.infer<typeof WorkerAssignment>
 
-/** What a process is told behind that. */
+/** A later message to a worker. */
 export type SupervisorMessage =
-  /** The socket that comes along is one of its connections, of which this was read. */
+  /** The socket sent with it is a connection; `head` was read from it. */
   | { readonly is: "connection"; readonly home: number; readonly head: Uint8Array }
-  /** Connections whose home is that process find it there again. */
+  /** This worker serves again, so connections with it as their home should return to it. */
   | { readonly is: "home"; readonly number: number }
   | { readonly is: "stop" }
-  /** Whether it still answers. */
+  /** A health check. */
   | { readonly is: "ask" }
 
-/** What it says. */
+/** A message from a worker. */
 export type WorkerMessage =
-  /** It is loaded, and opens from now on what it serves from. */
+  /** The program is loaded and starts to open the installation. */
   | { readonly is: "begun" }
   | { readonly is: "ready" }
-  /** It does. */
+  /** The answer to a health check. */
   | { readonly is: "answer" }
-  /** The connection that was sent has arrived. */
+  /** The connection has arrived. */
   | { readonly is: "taken" }
   | { readonly is: "fault"; readonly sentence: string }

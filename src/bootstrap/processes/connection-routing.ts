@@ -1,73 +1,73 @@
 /**
- * What a connection begins with, read before anybody serves it, and who that names. It is an optimization:
- * any process may take any call, as nginx's and Envoy's files in `deploy/` say of machines.
+ * Reads the routing key from the beginning of a connection. Routing is an optimization: any worker
+ * can serve any call, like the machines behind nginx and Envoy in `deploy/`.
  */
 import { METHODS } from "node:http"
 import type { Socket } from "node:net"
 
-/** A head that is longer goes to any process, which says what it thinks of that; bytes. */
+/** A connection with a longer head goes to any worker, which rejects it; bytes. */
 const MAX_HEAD_BYTES = 16_384
-/** So does one that is slower. */
+/** So does a slower one. */
 const HEAD_WITHIN_MS = 10_000
-/** Behind an empty line, which may come first, and with the space that ends it. */
+/** Including an empty line before it and the space after it. */
 const MAX_METHOD_CHARACTERS = Math.max(...METHODS.map(({ length }) => length)) + 2
 const REQUEST_LINE = /^\S+ (\S+) HTTP\/1\.[01]$/
-/** What supervisors ask of one process. */
+/** The URLs that a supervisor asks of one worker. */
 const WORKER_URL = /^\/(?:livez|readyz|metrics)\?(\S+)$/
 const API_KEY = /\bcpk_([0-9A-Za-z]+)_/
 const CONSOLE_PATH = /\/console\/co_([0-9A-Za-z]+)(?:[/?#]|$)/
 
-/** Who a connection is for. */
+/** The routing key of a connection. */
 export interface RoutingKey {
-  /** Connections of one name go to one process. */
+  /** Connections with the same name go to the same worker. */
   readonly name: string
-  /** The process whose own state is asked for, from 1; null for any. */
+  /** The worker whose own state is requested, from 1; null for any. */
   readonly workerNumber: number | null
 }
 
-/** Who listens, and where. */
+/** How the service is reached. */
 export interface ListenerInfo {
-  /** The service's own host name, as callers write it, with its port. */
+  /** The service's own host name with its port, as callers write it. */
   readonly ownHost: string
-  /** Whether a proxy stands before it, which says last for whom it asks. */
+  /** Whether a proxy is in front, which appends the client's address to X-Forwarded-For. */
   readonly isProxied: boolean
 }
 
-/** Takes what came next; answers who the connection names, null where more has to be read for that. */
+/** Takes the next bytes; returns the routing key, or null if more bytes are needed. */
 export type RoutingKeyReader = (bytes: Buffer) => RoutingKey | null
 
 /**
- * Reads who the beginning of a connection names: the process whose state is asked for; the company of its
- * key, or of the console's page that calls; else the host, where that is not the service's own (a preview);
- * else the caller's address, by which processes count for themselves how often somebody may try. So does
- * what is no HTTP, as soon as that is seen.
+ * Reads the routing key: the worker whose state is requested; else the company of the API key or
+ * console page; else a host that is not the service's own (a preview); else the client's address,
+ * because workers count sign-in attempts by address. Bytes that are not HTTP get the address
+ * immediately.
  *
- * Each byte is looked at once, and no more of them than a head may have.
+ * Each byte is read once, up to the maximum head.
  *
- * @param address where the connection comes from
+ * @param address the client's address
  */
 export function openRoutingKeyReader(listener: ListenerInfo, address: string): RoutingKeyReader {
   const head = { first: null as string | null, fields: new Map<string, string>() }
-  const toAnybody: RoutingKey = { name: address, workerNumber: null }
-  /** The last line, as far as it came. */
+  const anyWorker: RoutingKey = { name: address, workerNumber: null }
+  /** The last line, as far as it was read. */
   let rest = ""
   let left = MAX_HEAD_BYTES
-  /** Who a line names with those before it; null where it does not. */
+  /** The routing key after a line; null if it is not known yet. */
   const namedByLine = (line: string): RoutingKey | null => {
     if (head.first === null) {
-      // Empty lines before a request are nothing.
+      // HTTP allows empty lines before a request.
       if (line === "") return null
       head.first = line
-      const asked = requestedWorkerIn(line)
-      if (asked !== null) return { name: address, workerNumber: asked }
-      return isRequestPrefix(line) && REQUEST_LINE.test(line) ? null : toAnybody
+      const workerNumber = requestedWorkerIn(line)
+      if (workerNumber !== null) return { name: address, workerNumber }
+      return isRequestPrefix(line) && REQUEST_LINE.test(line) ? null : anyWorker
     }
     if (line === "") return routingKeyOfHead(head.first, head.fields, listener, address)
     const colon = line.indexOf(":")
-    if (colon < 1) return toAnybody
+    if (colon < 1) return anyWorker
     const name = line.slice(0, colon).trim().toLowerCase()
     head.fields.set(name, line.slice(colon + 1).trim())
-    // A key may come late, and stands before all else.
+    // A key may come in a late header and has priority.
     const key = name === "authorization" ? apiKeyCompanyIn(head.fields) : null
     return key === null ? null : { name: key, workerNumber: null }
   }
@@ -81,18 +81,18 @@ export function openRoutingKeyReader(listener: ListenerInfo, address: string): R
       if (named !== null) return named
       rest = next
     }
-    if (left <= 0) return toAnybody
-    return isVerbKnown || head.first !== null || isRequestPrefix(rest) ? null : toAnybody
+    if (left <= 0) return anyWorker
+    return isVerbKnown || head.first !== null || isRequestPrefix(rest) ? null : anyWorker
   }
 }
 
-/** Whether a request may begin so. */
+/** Whether a request can begin with this text. */
 function isRequestPrefix(line: string): boolean {
   const start = line.replace(/^\r/, "")
   return METHODS.some((verb) => `${verb} `.startsWith(start) || start.startsWith(`${verb} `))
 }
 
-/** The number of the process that a request asks about itself; null where it asks no certain one. */
+/** The number of the worker whose state is requested; null for none. */
 function requestedWorkerIn(line: string): number | null {
   const [, target = ""] = REQUEST_LINE.exec(line) ?? []
   const [, query] = WORKER_URL.exec(target) ?? []
@@ -100,7 +100,7 @@ function requestedWorkerIn(line: string): number | null {
   return number === null ? null : Number(number)
 }
 
-/** Who a whole head names that has no key. */
+/** The routing key of a complete head without an API key. */
 function routingKeyOfHead(
   first: string,
   fields: ReadonlyMap<string, string>,
@@ -115,31 +115,31 @@ function routingKeyOfHead(
   return { name: isOwn ? (forwarded ?? address) : host, workerNumber: null }
 }
 
-/** The company of a key; git sends it as a password. */
+/** The company of an API key; git sends the key as a password. */
 function apiKeyCompanyIn(fields: ReadonlyMap<string, string>): string | null {
-  const said = fields.get("authorization") ?? ""
-  const [, basic] = /^Basic +(\S+)$/i.exec(said) ?? []
-  const key = basic === undefined ? said : Buffer.from(basic, "base64").toString("latin1")
+  const authorization = fields.get("authorization") ?? ""
+  const [, basic] = /^Basic +(\S+)$/i.exec(authorization) ?? []
+  const key = basic === undefined ? authorization : Buffer.from(basic, "base64").toString("latin1")
   return API_KEY.exec(key)?.[1] ?? null
 }
 
-/** The company of a page of the console, or of the page that asks. */
+/** The company of a console page, or of the page that sent the request. */
 function consoleCompanyIn(first: string, fields: ReadonlyMap<string, string>): string | null {
   const [, path = ""] = first.split(" ", 2)
   const found = CONSOLE_PATH.exec(path) ?? CONSOLE_PATH.exec(fields.get("referer") ?? "")
   return found?.[1] ?? null
 }
 
-/** The beginning of a connection, and who it names; nothing more is read of it from then on. */
+/** The bytes read from a connection, and its routing key. */
 export interface ConnectionStart extends RoutingKey {
   readonly head: Buffer
 }
 
 /**
- * Reads it; null for a connection that ended before it began.
+ * Reads the beginning of a connection; null if it ended first.
  *
- * The socket's server has the high-water mark 0. So each chunk fills the stream and stops the reading, which only
- * `read(0)` begins again: what comes behind the head stays with the system, for the process that gets the socket.
+ * The server's high-water mark is 0, so each chunk fills the stream and stops reading until
+ * `read(0)`. Bytes after the head stay in the kernel for the worker that gets the socket.
  */
 export function readConnectionStart(
   socket: Socket,
@@ -154,8 +154,8 @@ export function readConnectionStart(
     socket.removeAllListeners("readable").removeAllListeners("end").removeAllListeners("close")
     resolve(named === null ? null : { ...named, head: Buffer.concat(parts) })
   }
-  const toAnybody = () => done({ name: address, workerNumber: null })
-  const late = setTimeout(toAnybody, HEAD_WITHIN_MS)
+  const anyWorker = () => done({ name: address, workerNumber: null })
+  const late = setTimeout(anyWorker, HEAD_WITHIN_MS)
   socket.on("readable", () => {
     const bytes = socket.read() as Buffer | null
     if (bytes === null) return
@@ -164,8 +164,8 @@ export function readConnectionStart(
     if (named === null) socket.read(0)
     else done(named)
   })
-  // Who says no more may wait for an answer to what was said.
-  socket.on("end", toAnybody)
+  // A half-closed client may still wait for its answer.
+  socket.on("end", anyWorker)
   socket.on("close", () => done(null))
   socket.on("error", () => socket.destroy())
   return promise

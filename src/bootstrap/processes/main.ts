@@ -1,4 +1,4 @@
-/** One of several processes of this program on a machine, as its parent starts it. */
+/** Entry point of a worker process. */
 import { once } from "node:events"
 import { openLog } from "../../frame/kernel/log.ts"
 import { listenForStop } from "../../frame/operator/cli/command-line-host.ts"
@@ -10,9 +10,9 @@ import { runWorker } from "./worker.ts"
 const { env } = process
 const config = readConfig(env)
 const log = openLog(config.logLevel)
-// A terminal and a service manager signal the whole group: when to stop, the parent says.
+// A terminal or service manager signals the whole group, so the supervisor decides when to stop.
 const stopping = listenForStop(process, log.warn, [])
-// What a parent that has ended is told of is its own end.
+// Errors are ignored: if the supervisor has exited, this worker stops too.
 const sendToSupervisor = (message: WorkerMessage) =>
   process.send?.(message, undefined, {}, () => undefined)
 
@@ -20,12 +20,12 @@ process.on("message", (message: SupervisorMessage) => {
   if (message.is === "stop") stopping.begin()
   if (message.is === "ask") sendToSupervisor({ is: "answer" })
 })
-// Nobody hands it anything any more, and its database ends, too.
+// Without its supervisor a worker gets no connections and loses its database.
 process.once("disconnect", stopping.begin)
 
 async function main(): Promise<void> {
-  const [told] = (await once(process, "message")) as [unknown]
-  const assignment = WorkerAssignment.parse(told)
+  const [message] = (await once(process, "message")) as [unknown]
+  const assignment = WorkerAssignment.parse(message)
   sendToSupervisor({ is: "begun" })
 
   try {
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
     process.exitCode = 1
     if (!stopping.signal.aborted) {
       const isSentence = error instanceof Error && error.name === "StartupFault"
-      if (!isSentence) log.warn("this process could not begin to serve", error)
+      if (!isSentence) log.warn("this worker could not start", error)
       sendToSupervisor({
         is: "fault",
         sentence: error instanceof Error ? error.message : String(error),

@@ -1,6 +1,7 @@
 /**
- * The parent of several processes on one machine: it holds the data folder, runs the embedded PostgreSQL,
- * listens, and hands each connection to the process that has its company's ledger in memory.
+ * The supervisor of an installation with multiple processes: it locks the data folder, runs the
+ * embedded PostgreSQL, listens, and hands each connection to the worker that has its company's
+ * ledger in memory.
  */
 import { once } from "node:events"
 import type { AddressInfo, Server, Socket } from "node:net"
@@ -24,14 +25,16 @@ import { readConnectionStart } from "./connection-routing.ts"
 import { WorkerPool } from "./worker-pool.ts"
 import type { WorkerAssignment } from "./connection-handoff.ts"
 
-/** Connections to PostgreSQL beside those of the processes: an operator's, and its own. */
+/** Connections to PostgreSQL in addition to the workers': an operator's, and the supervisor's. */
 const RESERVED_CONNECTIONS = 20
-/** What its own settings let it take where that is more. */
+/** The minimum of PostgreSQL's max_connections. */
 const MIN_MAX_CONNECTIONS = 100
 
 /**
- * Runs so many processes until the signal aborts; answers the exit code, which is not 0 where something
- * could not be brought to its end. @throws StartupFault
+ * Runs `count` workers until the signal aborts. Returns the exit code, which is not 0 if something
+ * could not be completed.
+ *
+ * @throws StartupFault
  */
 export async function runSupervisor(options: ServerOptions, count: number): Promise<number> {
   const { config, log, signal } = options
@@ -42,11 +45,11 @@ export async function runSupervisor(options: ServerOptions, count: number): Prom
     await checkListenAddress(config)
     await week?.onFolderLocked()
   }
-  const most = Math.max(
+  const maxConnections = Math.max(
     MIN_MAX_CONNECTIONS,
     count * connectionsPerWorker(config) + RESERVED_CONNECTIONS,
   )
-  const opening = { onFolderLocked, postgres: { max_connections: String(most) } }
+  const opening = { onFolderLocked, postgres: { max_connections: String(maxConnections) } }
   const environment = await nullIfStopped(signal, () =>
     openHostEnvironment(config, log, signal, opening),
   )
@@ -57,7 +60,8 @@ export async function runSupervisor(options: ServerOptions, count: number): Prom
     is: "seat",
     number,
     total: count,
-    // No longer than the name of the admin socket, which has its place there.
+    // The path must not be longer than that of the operator socket, because socket paths are
+    // limited.
     socketPath: join(folder.socketPath, "..", `p${number}.sock`),
     url,
     databaseUrl,
@@ -67,26 +71,26 @@ export async function runSupervisor(options: ServerOptions, count: number): Prom
     isPlayed: week?.isSeeded() === true,
     isAgain,
   })
-  const crew = new WorkerPool({ count, log, signal, pacer: machinePacer, assignmentOf })
-  const databaseLost = Promise.race([environment.databaseLost, crew.lost])
-  const close = (withinMs: number) => closeBeforePostgres(crew.stop, environment, withinMs)
+  const pool = new WorkerPool({ count, log, signal, pacer: machinePacer, assignmentOf })
+  const databaseLost = Promise.race([environment.databaseLost, pool.lost])
+  const close = (withinMs: number) => closeBeforePostgres(pool.stop, environment, withinMs)
   const stopping = { log, signal, withinMs: STOP_WITHIN_MS }
   return serveUntilStopped({ databaseLost, close }, stopping, async (closers) => {
     await nullIfStopped(signal, async () => week?.onDatabaseReady(environment))
     if (signal.aborted) return
-    url = await serve(config, crew, closers)
-    if (!(await crew.start())) return
+    url = await serve(config, pool, closers)
+    if (!(await pool.start())) return
     await notifySystemdReady()
     log.info("all processes serve", { processes: count })
   })
 }
 
-/** Each has so many, where they share one PostgreSQL. */
+/** Number of connections of each worker; an embedded PostgreSQL is shared by all. */
 const connectionsPerWorker = ({ databaseUrl, databaseConnections }: Config): number =>
   databaseUrl === null ? Math.min(databaseConnections, SHARED_CONNECTIONS) : databaseConnections
 
-/** Listens, and hands over what comes; answers where. @throws StartupFault where it cannot */
-async function serve(config: Config, crew: WorkerPool, closers: NamedCloser[]): Promise<string> {
+/** Listens and hands off connections; returns the URL. @throws StartupFault if it cannot listen */
+async function serve(config: Config, pool: WorkerPool, closers: NamedCloser[]): Promise<string> {
   const server = createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: 0 })
   const waiting = new Set<Socket>()
   const url = await listenAtAddress(config, (at) => listenAt(server, at))
@@ -95,15 +99,15 @@ async function serve(config: Config, crew: WorkerPool, closers: NamedCloser[]): 
   server.on("connection", (socket: Socket) => {
     waiting.add(socket)
     void readConnectionStart(socket, listener).then(async (beginning) => {
-      if (beginning !== null) await crew.routeConnection(beginning, socket)
+      if (beginning !== null) await pool.routeConnection(beginning, socket)
       waiting.delete(socket)
     })
   })
   closers.push({
-    what: "connections that are not handed over",
+    what: "connections that were not handed off",
     close: () => {
       server.close()
-      // Nothing was read of their calls but how they begin.
+      // Only the beginning of their calls was read.
       for (const socket of waiting) socket.destroy()
     },
   })

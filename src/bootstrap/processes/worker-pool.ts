@@ -1,4 +1,4 @@
-/** The processes of a parent: started, started again where they end by themselves, and stopped. */
+/** The workers of a supervisor: started, restarted when they exit, and stopped. */
 import type { ChildProcess } from "node:child_process"
 import { fork } from "node:child_process"
 import module from "node:module"
@@ -13,82 +13,82 @@ import type { WorkerMessage, WorkerAssignment, SupervisorMessage } from "./conne
 import { ConnectionHandoff } from "./connection-handoff.ts"
 import type { Config } from "../settings/config.ts"
 
-/** It is asked so often; one that has not answered by then gets no more connections, */
+/** How often a worker is checked. A worker that misses a check gets no new connections. */
 const HEALTH_CHECK_EVERY_MS = 10_000
 
 /**
- * and after so many in a row it is given up: a minute. The longest that one was seen to stand still for work
- * of its own is half of that: the list of a million companies, on a busy machine (docs/scale.md).
+ * After this many missed checks in a row (a minute) a worker is killed. The longest observed pause
+ * is half of that: listing a million companies on a busy machine (docs/scale.md).
  */
 const MAX_UNANSWERED_CHECKS = 6
 
-/** A process as it is asked. */
+/** Options of a worker's health checks. */
 interface HealthCheckOptions {
   readonly pacer: Pacer
   readonly ask: () => void
-  /** It has not answered in time, or does again. */
+  /** Called when a check is missed, and when the worker answers again. */
   readonly onResponsiveChange: (answers: boolean) => void
-  /** It will not answer any more. */
+  /** Called when the worker is given up. */
   readonly onUnresponsive: () => void
-  /** Aborts where it has ended. */
+  /** Aborted when the worker has exited. */
   readonly ended: AbortSignal
 }
 
 const WORKER_MAIN = fileURLToPath(new URL("./main.ts", import.meta.url))
-/** One that ends so soon after it was there has a reason to; */
+/** An exit this soon after the start counts as early. */
 const EARLY_EXIT_MS = 2_000
-/** so often in a row, and all are stopped. */
+/** After this many early exits in a row the pool is lost. */
 const MAX_EARLY_EXITS = 5
 const RESTART_PAUSE_MS = 200
-/** For want of memory or of process ids, which goes by and says nothing of the program. */
+/** The pause after a failed fork: memory or process ids are short temporarily. */
 const FORK_RETRY_MS = 2_000
 
-/** What a crew is made with. */
+/** Options of a worker pool. */
 export interface WorkerPoolOptions {
   readonly count: number
   readonly pacer: Pacer
   readonly log: Log
-  /** Aborted when all are to stop: none is started from then on. */
+  /** Aborted when the pool must stop; no worker is started after that. */
   readonly signal: AbortSignal
-  /** Default a process of this program. */
+  /** Default: a process of this program. */
   readonly fork?: () => ChildProcess
-  /** What one is told first. */
+  /** The first message to a worker. */
   readonly assignmentOf: (number: number, isAgain: boolean) => WorkerAssignment
 }
 
-/** One of them, as it is now. */
+/** The current state of a worker. */
 interface WorkerState {
   child: ChildProcess | null
   handOver: ConnectionHandoff | null
   /** Whether it has opened anything yet. */
   hasBegun: boolean
   isServing: boolean
-  /** Settles with each end. */
+  /** Resolves when the current process exits. */
   ended: Promise<void>
 }
 
-/** How one ended. */
+/** How a worker exited. */
 interface WorkerExit {
   readonly reason: string
-  /** Whether it was there at all. */
+  /** Whether the process existed. */
   readonly isForked: boolean
 }
 
-/** Processes that serve. */
+/** Worker processes that serve. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #members: readonly WorkerState[]
   readonly #lost = Promise.withResolvers<string>()
-  /** Resolves once any serves; made anew where none does any more. */
+  /** Resolves when any worker serves; replaced when none does. */
   #anyServes = Promise.withResolvers<void>()
-  /** Aborts as soon as no more are started. */
+  /** Aborted when no more workers are started. */
   readonly #stopping: AbortSignal
   readonly #stop = new AbortController()
 
-  /** Settles with a sentence where one ends however often it is started. */
+  /** Resolves with a sentence if a worker exits however often it is started. */
   readonly lost = this.#lost.promise
 
-  /** Nothing is started yet. */
+  /** Starts no workers yet. */
   constructor(options: WorkerPoolOptions) {
     this.#options = options
     this.#stopping = AbortSignal.any([options.signal, this.#stop.signal])
@@ -99,13 +99,15 @@ export class WorkerPool {
       isServing: false,
       ended: Promise.resolve(),
     }))
-    // Who is ended by force leaves nobody behind.
+    // Kills the workers if this process exits without a stop.
     process.on("exit", () => this.#members.forEach(({ child }) => child?.kill("SIGKILL")))
   }
 
   /**
-   * Starts all, the first before the others: it makes what is not there yet. Answers whether they serve, or
-   * the signal aborted first. @throws StartupFault
+   * Starts the workers. The first starts before the others, because it creates what is missing.
+   * Returns false if the signal aborted first.
+   *
+   * @throws StartupFault
    */
   async start(): Promise<boolean> {
     const [first = 1, ...others] = this.#members.map((_, place) => place + 1)
@@ -120,34 +122,35 @@ export class WorkerPool {
     return Promise.race([startAll(), stopped])
   }
 
-  /** Hands over a connection of which so much was read. */
+  /** Hands off a connection whose beginning was read. */
   async routeConnection(start: ConnectionStart, socket: Socket): Promise<void> {
     const { name } = start
-    // Of a number that nobody has, anybody says so.
-    const asked = this.#members[(start.workerNumber ?? 0) - 1] ? start.workerNumber : null
-    const homeWorker = asked ?? homeWorkerOf(name, this.#members.length) ?? 1
+    // An unknown number is answered by any worker.
+    const requested = this.#members[(start.workerNumber ?? 0) - 1] ? start.workerNumber : null
+    const homeWorker = requested ?? homeWorkerOf(name, this.#members.length) ?? 1
     await this.#anyServes.promise
-    const isThere = (number: number) => this.#members[number - 1]?.isServing === true
-    const goesTo = isThere(homeWorker)
+    const isServing = (number: number) => this.#members[number - 1]?.isServing === true
+    const target = isServing(homeWorker)
       ? homeWorker
-      : homeWorkerOf(name, this.#members.length, isThere)
-    // Nobody answers for a process that there is not.
-    const isElsewhere = asked !== null && goesTo !== asked
-    const handOver = isElsewhere || goesTo === null ? null : this.#members[goesTo - 1]?.handOver
+      : homeWorkerOf(name, this.#members.length, isServing)
+    // Another worker cannot answer for a worker that is down.
+    const isOther = requested !== null && target !== requested
+    const handOver = isOther || target === null ? null : this.#members[target - 1]?.handOver
     if (handOver === null || handOver === undefined) return void socket.destroy()
     handOver.add({ start, socket, homeWorker })
   }
 
-  /** Has all stop in order; those that have not by then are ended. Answers who was. */
+  /** Stops the workers in order, and kills those that take too long. Returns the killed ones. */
   readonly stop = async (withinMs: number): Promise<readonly string[]> => {
     this.#stop.abort()
-    // Nobody waits for a process any more.
+    // Connections stop waiting for a worker.
     this.#anyServes.resolve()
     const tooLate = new AbortController()
     const late = this.#options.pacer.pause(withinMs, tooLate.signal).then(() => true)
     for (const [place, { child, hasBegun }] of this.#members.entries()) {
-      if (hasBegun) this.#tell(place + 1, { is: "stop" })
-      // It would hear of it only when it is loaded, which takes seconds on a busy machine.
+      if (hasBegun) this.#send(place + 1, { is: "stop" })
+      // A worker that is still loading, which takes seconds on a busy machine, would not read the
+      // message.
       else child?.kill("SIGKILL")
     }
     const ended = Promise.all(this.#members.map((member) => member.ended)).then(() => false)
@@ -160,16 +163,16 @@ export class WorkerPool {
     return left.map((number) => `process ${number}`)
   }
 
-  /** Starts one for the first time. @throws StartupFault where it does not come to serve */
+  /** Starts a worker for the first time. @throws StartupFault if it does not get to serve */
   async #begin(number: number): Promise<void> {
     if (this.#stopping.aborted) return
     const { fault, exited } = await this.#run(number, false)
     if (fault !== null) throw new StartupFault(fault)
-    void this.#keep(number, exited)
+    void this.#restartOnExit(number, exited)
   }
 
-  /** Starts it again whenever it ends by itself. */
-  async #keep(number: number, exited: Promise<WorkerExit>): Promise<void> {
+  /** Restarts a worker whenever it exits by itself. */
+  async #restartOnExit(number: number, exited: Promise<WorkerExit>): Promise<void> {
     const { log, pacer } = this.#options
     let inVain = 0
     for (;;) {
@@ -178,7 +181,7 @@ export class WorkerPool {
       if (this.#stopping.aborted) return
       if (isForked) inVain = pacer.elapsedMs() - since < EARLY_EXIT_MS ? inVain + 1 : 0
       if (inVain >= MAX_EARLY_EXITS) return this.#lost.resolve(`process ${number} ${reason}`)
-      log.warn(`process ${number} ${reason}, and is started again`, null)
+      log.warn(`process ${number} ${reason} and is restarted`, null)
       await pacer.pause(isForked ? RESTART_PAUSE_MS * inVain : FORK_RETRY_MS, this.#stopping)
       if (this.#stopping.aborted) return
       const again = await this.#run(number, true)
@@ -187,18 +190,18 @@ export class WorkerPool {
     }
   }
 
-  /** Runs one; resolves once it serves, or with what kept it from that. */
+  /** Runs a worker; resolves when it serves, or with the fault that prevented it. */
   async #run(number: number, isAgain: boolean) {
     const begun = Promise.withResolvers<string | null>()
     const exited = this.#fork(number, begun.resolve).then((exit) => {
       begun.resolve(`process ${number} ${exit.reason} before it served.`)
       return exit
     })
-    this.#tell(number, this.#options.assignmentOf(number, isAgain))
+    this.#send(number, this.#options.assignmentOf(number, isAgain))
     return { fault: await begun.promise, exited }
   }
 
-  /** Forks one, which begins with a word on what came of it; resolves when it has ended. */
+  /** Forks a worker, which first reports whether it could start; resolves when it has exited. */
   async #fork(number: number, begun: (fault: string | null) => void): Promise<WorkerExit> {
     const { log, fork: forkOne = forkWorker } = this.#options
     const member = this.#members[number - 1] as WorkerState
@@ -230,7 +233,7 @@ export class WorkerPool {
     return exit
   }
 
-  /** Listens to what one says. Once it serves it is asked whether it answers. */
+  /** Handles a worker's messages. Once it serves, its health is checked. */
   #listen(
     number: number,
     child: ChildProcess,
@@ -245,19 +248,19 @@ export class WorkerPool {
       return startHealthChecks({
         pacer,
         ended,
-        ask: () => this.#tell(number, { is: "ask" }),
+        ask: () => this.#send(number, { is: "ask" }),
         onResponsiveChange: (answers) => this.#serves(number, answers),
         onUnresponsive: () => {
-          log.warn(`process ${number} does not answer, and is ended`, null)
+          log.warn(`process ${number} does not respond and is killed`, null)
           child.kill("SIGKILL")
         },
       })
     }
     let answered = () => undefined as void
-    child.on("message", (said: WorkerMessage) => {
-      switch (said.is) {
+    child.on("message", (message: WorkerMessage) => {
+      switch (message.is) {
         case "fault":
-          return begun(said.sentence)
+          return begun(message.sentence)
         case "begun":
           member.hasBegun = true
           return
@@ -277,19 +280,19 @@ export class WorkerPool {
     member.isServing = isServing
     if (isServing) {
       this.#anyServes.resolve()
-      for (const other of this.#members.keys()) this.#tell(other + 1, { is: "home", number })
+      for (const other of this.#members.keys()) this.#send(other + 1, { is: "home", number })
     } else if (served && !this.#stopping.aborted && this.#members.every((one) => !one.isServing)) {
       this.#anyServes = Promise.withResolvers<void>()
     }
   }
 
-  #tell(number: number, message: SupervisorMessage | WorkerAssignment): void {
+  #send(number: number, message: SupervisorMessage | WorkerAssignment): void {
     const { child } = this.#members[number - 1] as WorkerState
-    // One that ends hears nothing any more.
+    // A worker that is exiting reads no messages.
     if (child?.connected !== true) return
     child.send(message, (error) => {
       if (error !== null && child.connected) {
-        this.#options.log.warn(`process ${number} could not be told something`, error)
+        this.#options.log.warn(`process ${number} could not be sent a message`, error)
       }
     })
   }
@@ -299,7 +302,7 @@ function forkWorker(): ChildProcess {
   return fork(WORKER_MAIN, { env: workerEnvironment(), serialization: "advanced" })
 }
 
-/** A process's environment: a supervisor is told by the parent alone. */
+/** The environment of a worker, without the supervisor's systemd socket. */
 function workerEnvironment(): NodeJS.ProcessEnv {
   const compiled = module.getCompileCacheDir()
   const { NOTIFY_SOCKET: _, ...env } = process.env
@@ -307,13 +310,13 @@ function workerEnvironment(): NodeJS.ProcessEnv {
 }
 
 /**
- * Asks until it has ended, or is given up. What was not answered is counted, and not the time: where this
- * process stood still itself, its timers are over before it has read the answers.
+ * Checks a worker until it exits or is given up. It counts missed answers instead of time, because
+ * after a pause of this process its timers fire before it reads the answers.
  *
- * @returns what is called with each answer
+ * @returns a function to call with each answer
  */
-function startHealthChecks(asked: HealthCheckOptions): () => void {
-  const { pacer, ask, onResponsiveChange, onUnresponsive, ended } = asked
+function startHealthChecks(options: HealthCheckOptions): () => void {
+  const { pacer, ask, onResponsiveChange, onUnresponsive, ended } = options
   let unanswered = 0
   const run = async (): Promise<void> => {
     for (;;) {
@@ -333,11 +336,10 @@ function startHealthChecks(asked: HealthCheckOptions): () => void {
 }
 
 /**
- * How many processes `--processes auto` runs: one for each core. Half of the cores are PostgreSQL's where that is
- * the program's own: it works as much for a text as the program does (docs/scale.md), and a process that takes its
- * core from it makes both slower.
+ * Number of workers for `--processes auto`: one per core. An embedded PostgreSQL gets half of the
+ * cores, because it works as much per text as the program does (docs/scale.md).
  *
- * @param cores how many this machine has
+ * @param cores the number of cores of this machine
  */
 export function workerCountFor(
   cores: number,

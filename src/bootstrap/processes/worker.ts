@@ -1,4 +1,4 @@
-/** One of several processes of a machine: it serves the connections that its parent hands over. */
+/** A worker process: it serves the connections that the supervisor hands off. */
 import { openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { listenOnPrivateSocket } from "../../frame/operator/protocol.ts"
 import { buildInstallationApp, requirePaidCalls } from "../open/app.ts"
@@ -14,22 +14,22 @@ import { serveUntilStopped } from "../serve/shutdown.ts"
 import type { ConnectionReceiver, WorkerAssignment } from "./connection-handoff.ts"
 import { openConnectionReceiver } from "./connection-handoff.ts"
 
-/** The parent stops its PostgreSQL behind its processes, within its own time. */
+/** The supervisor stops PostgreSQL after its workers, within its own time. */
 const WORKER_STOP_WITHIN_MS = STOP_WITHIN_MS - 3_500
 
-/** What one runs with. */
+/** Options of a worker. */
 export interface WorkerOptions extends Omit<ServerOptions, "demo" | "onDemoProgress"> {
   readonly assignment: WorkerAssignment
-  /** Takes a message of the parent that is no seat. */
+  /** Takes the supervisor's messages after the assignment. */
   readonly onMessage: (take: ConnectionReceiver["receive"]) => void
-  /** Says that a connection has arrived. */
+  /** Reports that a connection has arrived. */
   readonly onConnectionReceived: () => void
-  /** Says that it serves. */
+  /** Reports that the worker serves. */
   readonly onReady: () => void
 }
 
 /**
- * Serves until the signal aborts; answers the exit code.
+ * Serves until the signal aborts; returns the exit code.
  *
  * @throws StartupFault with one sentence and the fix
  */
@@ -42,7 +42,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const opening = { ...config, databaseUrl, databaseConnections, seat: assignment, log, signal }
   const baseUrl = () => config.baseUrl ?? assignment.url
   const installation = await openInstallation({ ...opening, baseUrl }).catch(explain)
-  // Where the parent's database is lost, the parent says so.
+  // The supervisor reports the loss of its database.
   const databaseLost = new Promise<never>(() => undefined)
   const { close } = installation
   return serveUntilStopped(
@@ -61,31 +61,32 @@ async function serve(
   await requirePaidCalls(ports)
   const app = await buildInstallationApp(ports, config, assignment)
   openFaultInjector(config.faults).server(app.server)
-  const handed = openConnectionReceiver(app)
-  // A server that does not listen looks after no connections. Nobody but this user may come in here.
+  const receiver = openConnectionReceiver(app)
+  // A server that does not listen does not track its connections. Only this user can connect to the
+  // socket.
   const remove = await listenOnPrivateSocket(assignment.socketPath, (path) => app.listen({ path }))
   closers.push({
     what: "calls in hand",
     close: async () => {
       remove()
       await app.close()
-      await handed.whenEmpty()
+      await receiver.whenEmpty()
     },
   })
   if (assignment.number === 1) {
-    const said = assignment.isAgain
+    const announcement = assignment.isAgain
       ? { say: () => undefined, demo: false }
       : { say, demo: assignment.demo }
     const { url, total: processes, parentPid: pid, isPlayed: isSeeded } = assignment
     const folder = await openDataFolder(config.dataDir)
     await startSideServers(
-      { ...options, ...said, url, processes, pid, isSeeded },
+      { ...options, ...announcement, url, processes, pid, isSeeded },
       { ports, folder },
       closers,
     )
   }
   options.onMessage((message, socket) => {
-    handed.receive(message, socket)
+    receiver.receive(message, socket)
     if (message.is === "connection") options.onConnectionReceived()
   })
   options.onReady()

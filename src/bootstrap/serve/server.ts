@@ -1,4 +1,4 @@
-/** Runs the server: everything started in order, and stopped in the reverse order. */
+/** Runs the server: starts everything in order, and stops it in reverse order. */
 import type { DataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
 import { notifySystemdReady } from "../../../adapters/machine/machine.ts"
@@ -24,62 +24,65 @@ import { explainStartupFault } from "../open/startup-faults.ts"
 import type { HostEnvironment } from "../open/host-environment.ts"
 import { openHostEnvironment } from "../open/host-environment.ts"
 
-/** Whoever stops it waits no longer than ten seconds, whatever the database does. */
+/** How long a stop may take, so that it ends within ten seconds whatever the database does. */
 export const STOP_WITHIN_MS = 9_500
-/** So much of it is for the embedded PostgreSQL, which ends by itself once it was asked to. */
+/** The part of it for the embedded PostgreSQL, which stops by itself once asked. */
 const POSTGRES_WITHIN_MS = 1_500
 
-/** What is done while stores are opened. */
+/** Hooks that run while stores are opened. */
 interface OpeningHooks {
-  /** Looks at what else is needed, while a new data folder has no database yet. */
+  /** Runs other checks before a new data folder has a database. */
   readonly onFolderLocked?: () => Promise<void>
-  /** Works with the database before the installation on it is opened. */
+  /** Works with the database before the installation is opened. */
   readonly onDatabaseReady?: (environment: HostEnvironment) => Promise<void>
 }
 
-/** Where the server speaks to its operator. */
+/** Options of the server. */
 export interface ServerOptions {
   readonly config: Config
-  /** The same as it is shown. */
+  /** The settings in the form they are shown. */
   readonly settings: readonly ShownSetting[]
   readonly demo: boolean
-  /** Takes a line about the demo's week as it is played, in a new data folder; default it is not. */
+  /**
+   * Receives progress lines while the demo week is seeded into a new data folder; without it no
+   * week is seeded.
+   */
   readonly onDemoProgress?: (line: string) => void
   readonly log: DetailedLog
   /** Writes a line for people to standard output. */
   readonly say: (line: string) => void
-  /** Aborted when the server is to stop. */
+  /** Aborted when the server must stop. */
   readonly signal: AbortSignal
 }
 
-/** The stores of an installation with all that keeps them running. */
+/** An open installation with its data folder and embedded PostgreSQL. */
 export interface LockedInstallation extends Installation {
   readonly folder: DataFolder
   /**
-   * Settles where the embedded PostgreSQL ended under us and could not be started again, with a
-   * sentence; never for a given one.
+   * Resolves with a sentence if the embedded PostgreSQL ended and could not be restarted; never for
+   * an external one.
    */
   readonly databaseLost: Promise<string>
 }
 
 /**
- * Holds the data folder, starts the embedded PostgreSQL unless a database is given, and opens the
+ * Locks the data folder, starts the embedded PostgreSQL unless a database is given, and opens the
  * installation.
  *
- * @param signal aborted where nobody waits for them any more: what was opened is closed again
- * @param moments what is done on the way
- * @throws what that throws, StartupFault with one sentence and the fix; the signal's reason
+ * @param signal aborted when the result is no longer needed: whatever was opened is closed again
+ * @param hooks run on the way
+ * @throws errors of the hooks; StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openLockedInstallation(
   config: Config,
   baseUrl: () => string,
   log: DetailedLog,
   signal: AbortSignal,
-  moments: OpeningHooks = {},
+  hooks: OpeningHooks = {},
 ): Promise<LockedInstallation> {
-  const environment = await openHostEnvironment(config, log, signal, moments)
+  const environment = await openHostEnvironment(config, log, signal, hooks)
   try {
-    await moments.onDatabaseReady?.(environment)
+    await hooks.onDatabaseReady?.(environment)
     const installation = await openInstallation({ ...config, ...environment, baseUrl, log, signal })
     const { folder, databaseLost } = environment
     const close = (withinMs = STOP_WITHIN_MS) =>
@@ -91,7 +94,10 @@ export async function openLockedInstallation(
   }
 }
 
-/** Closes what stands on the embedded PostgreSQL, then that one; answers what could not be closed in time. */
+/**
+ * Closes everything that uses the embedded PostgreSQL, then PostgreSQL; returns what did not close
+ * in time.
+ */
 export async function closeBeforePostgres(
   closeFirst: (withinMs: number) => Promise<readonly string[]>,
   environment: Pick<HostEnvironment, "close">,
@@ -103,7 +109,7 @@ export async function closeBeforePostgres(
   return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
 }
 
-/** Open stores, or null where the signal was aborted first. @throws StartupFault */
+/** Opens the stores; null if the signal was aborted first. @throws StartupFault */
 async function openUnlessStopped(
   options: ServerOptions,
   baseUrl: () => string,
@@ -119,15 +125,17 @@ async function openUnlessStopped(
   )
 }
 
-/** The demo's week, where it may be played. */
+/** Returns the demo week if one may be seeded. */
 export function demoWeekFor(options: ServerOptions, baseUrl: () => string): DemoWeek | null {
   const { demo, onDemoProgress: onProgress } = options
   return demo && onProgress !== undefined ? openDemoWeek({ ...options, onProgress, baseUrl }) : null
 }
 
 /**
- * Runs the server until the signal aborts; answers the exit code, which is not 0 where something could
- * not be brought to its end. @throws StartupFault
+ * Runs the server until the signal aborts. Returns the exit code, which is not 0 if something could
+ * not be completed.
+ *
+ * @throws StartupFault
  */
 export async function runServer(options: ServerOptions): Promise<number> {
   const { config, log } = options
@@ -139,14 +147,14 @@ export async function runServer(options: ServerOptions): Promise<number> {
   return serveUntilStopped(stores, { ...options, withinMs: STOP_WITHIN_MS }, (closers) =>
     serve({ ...options, isSeeded: week?.isSeeded() === true }, stores, address, closers).catch(
       (error: unknown) => {
-        // A stream that only a demo or a daemon reads may be damaged too.
+        // A stream that only the demo or a daemon reads may be corrupt.
         throw explainStartupFault(error, config)
       },
     ),
   )
 }
 
-/** Begins to serve, and says so. */
+/** Starts to serve, and announces it. */
 async function serve(
   options: ServerOptions & { readonly isSeeded: boolean },
   stores: LockedInstallation,

@@ -1,4 +1,4 @@
-/** Serving until it is to stop, and stopping in order. */
+/** Serves until a stop, and stops in order. */
 import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { NamedCloser } from "../open/closers.ts"
@@ -8,28 +8,31 @@ import { portFault } from "../../../adapters/machine/machine.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Config } from "../settings/config.ts"
 
-/** So much of a stop is for calls in hand. */
+/** The part of a stop that waits for calls in progress. */
 const CALLS_WITHIN_MS = 4_000
 const STOP_WITHOUT_DATABASE_MS = 5_000
 
-/** What is served from. */
+/** The resources of a server. */
 interface ServerResources {
-  /** Settles where the database ended and will not be back, with a sentence. */
+  /** Resolves with a sentence if the database ended and will not return. */
   readonly databaseLost: Promise<string>
-  /** Answers what could not be closed in time. */
+  /** Returns what could not be closed in time. */
   readonly close: (withinMs: number) => Promise<readonly string[]>
 }
 
-/** When it is to stop, and how soon. */
+/** Options of a stop. */
 interface StopOptions {
   readonly log: Log
-  /** Aborted when it is to stop. */
+  /** Aborted when the server must stop. */
   readonly signal: AbortSignal
-  /** What is not stopped by then is left. */
+  /** Whatever has not stopped after this time is abandoned. */
   readonly withinMs: number
 }
 
-/** What a work comes to; null where the signal was aborted first, and it ended for that. @throws what it throws */
+/**
+ * Returns the result of the work; null if the signal was aborted first and ended it. @throws the
+ * errors of the work
+ */
 export async function nullIfStopped<T>(
   signal: AbortSignal,
   work: () => Promise<T>,
@@ -43,11 +46,11 @@ export async function nullIfStopped<T>(
 }
 
 /**
- * Serves until the signal aborts, or the database is lost; closes what `serve` gave to be closed, and what
- * it served from.
+ * Serves until the signal aborts or the database is lost; then runs the closers that `serve` added,
+ * and closes the resources.
  *
- * @returns the exit code: not 0 where something could not be brought to its end
- * @throws what `serve` throws
+ * @returns the exit code: not 0 if something could not be completed
+ * @throws the errors of `serve`
  */
 export async function serveUntilStopped(
   served: ServerResources,
@@ -61,7 +64,7 @@ export async function serveUntilStopped(
   if (signal.aborted) stop()
   void served.databaseLost.then((sentence) => {
     log.warn(sentence, null)
-    // Much waits for a database when it is closed, and this one will not be back as long as we are here.
+    // Many closers wait for the database, and this one will not return before we exit.
     stopWithinMs = STOP_WITHOUT_DATABASE_MS
     stopped.resolve(1)
   })
@@ -77,7 +80,7 @@ export async function serveUntilStopped(
     left = await closeInTime(closers, CALLS_WITHIN_MS)
     left = [...left, ...(await served.close(until - machinePacer.elapsedMs()))]
     log.info("stopped", { left: left.length })
-    if (left.length > 0) log.warn(`stopped before all was done: ${left.join("; ")}`, null)
+    if (left.length > 0) log.warn(`stopped before everything was closed: ${left.join("; ")}`, null)
   }
   return left.length > 0 ? 1 : code
 }
@@ -85,10 +88,10 @@ export async function serveUntilStopped(
 type ListenAddress = Pick<Config, "host" | "port">
 
 /**
- * Looks whether a server could listen there, before anything is made for it. Somebody may take the port
- * right behind.
+ * Checks that a server could listen on this address before anything is created for it. Another
+ * program may still take the port afterwards.
  *
- * @throws StartupFault where it could not
+ * @throws StartupFault if it could not
  */
 export async function checkListenAddress({ host, port }: ListenAddress): Promise<void> {
   const code = await portFault(host, port)
@@ -96,7 +99,7 @@ export async function checkListenAddress({ host, port }: ListenAddress): Promise
   if (sentence !== null) throw new StartupFault(sentence)
 }
 
-/** Listens by `open`, which answers the URL of who listens there. @throws StartupFault where it cannot */
+/** Listens with `open`, which returns the server's URL. @throws StartupFault if it cannot */
 export async function listenAtAddress(
   { host, port }: ListenAddress,
   open: (at: ListenAddress) => Promise<string>,
@@ -110,24 +113,24 @@ export async function listenAtAddress(
   }
 }
 
-/** What to do about a code of the system; null for one of which nothing is known. */
+/** The sentence for a system error code; null for an unknown code. */
 function listenFaultText(code: string, { host, port }: ListenAddress): string | null {
   if (code === "EADDRINUSE") {
     return (
-      `Port ${port} on ${host} is taken: stop the program that uses it, or set PORT to another ` +
+      `Port ${port} on ${host} is in use. Stop the program that uses it, or set PORT to another port ` +
       "(0 picks a free one)."
     )
   }
-  if (code === "EACCES") return `This user may not use port ${port}: set PORT to 1024 or more.`
+  if (code === "EACCES") return `This user may not use port ${port}. Set PORT to 1024 or higher.`
   if (["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code)) {
-    return `This machine has no address ${host}: set HOST to one it has.`
+    return `This machine has no address ${host}. Set HOST to one of its addresses.`
   }
   return null
 }
 
 /**
- * The framework listens on both addresses of this name, and on the second one without the handlers
- * of the first, nor does it wait for the calls that came there when it stops.
+ * For this name Fastify would listen on two addresses, and the second server would lack the
+ * handlers of the first and would not wait for its calls when it stops.
  */
 async function resolveOneAddress(host: string): Promise<string> {
   if (host !== "localhost") return host

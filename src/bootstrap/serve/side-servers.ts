@@ -1,4 +1,6 @@
-/** What a server begins beside its API: what slices run, operators' commands, and what it says of itself. */
+/**
+ * Starts everything next to the API: the slices' daemons, the operator socket and the announcement.
+ */
 import { dirname } from "node:path"
 import type { DataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
 import {
@@ -20,37 +22,37 @@ import type { Config } from "../settings/config.ts"
 import { createDemo, nextKeyLines } from "../demo/create-demo.ts"
 import { programCommandLine } from "../settings/simulated.ts"
 
-/** What it begins with. */
+/** Options of the side servers. */
 export interface SideServerOptions {
   readonly config: Config
-  /** The same as it is shown. */
+  /** The settings in the form they are shown. */
   readonly settings: readonly ShownSetting[]
   readonly demo: boolean
-  /** Whether the demo's week was played, just now. */
+  /** Whether the demo week was seeded at this start. */
   readonly isSeeded: boolean
   readonly log: Log
   /** Writes a line for people to standard output. */
   readonly say: (line: string) => void
-  /** Where it listens. */
+  /** The URL of the server. */
   readonly url: string
-  /** How many processes serve there; default this one alone. */
+  /** Number of processes that serve; default 1. */
   readonly processes?: number
-  /** Who is to be told to stop. */
+  /** The process that receives a stop signal. */
   readonly pid: number
   readonly onAnnounced?: () => Promise<void>
 }
 
 /**
- * Begins all of it. What is to be closed again goes to `closers`.
+ * Starts the side servers and adds their closers to `closers`.
  *
- * @throws StartupFault where something cannot begin
+ * @throws StartupFault if one cannot start
  */
 export async function startSideServers(
-  beside: SideServerOptions,
+  options: SideServerOptions,
   { ports, folder }: { readonly ports: AdminPorts; readonly folder: DataFolder },
   closers: NamedCloser[],
 ): Promise<void> {
-  const { config, settings, demo, isSeeded, log, say, url, pid } = beside
+  const { config, settings, demo, isSeeded, log, say, url, pid } = options
   const listening = await startDaemons(PROGRAM.daemons, ports, (closer) => closers.push(closer))
   const { socketPath, folderId } = folder
   const closeOperators = await withStartupFaults(dirname(socketPath), () =>
@@ -65,15 +67,15 @@ export async function startSideServers(
     }),
   )
   closers.push({ what: "operators' commands in hand", close: closeOperators })
-  const others = Object.fromEntries(listening.map(({ name, address }) => [name, address]))
-  await writeRunningServer(folder, { pid, url, socketPath, folderId, beside: others })
+  const sideAddresses = Object.fromEntries(listening.map(({ name, address }) => [name, address]))
+  await writeRunningServer(folder, { pid, url, socketPath, folderId, beside: sideAddresses })
   closers.push({
     what: "the announcement of this server",
     close: () => removeRunningServer(folder),
   })
   log.info("listening", { url, pid })
-  await beside.onAnnounced?.()
-  for (const line of startupLines(beside, folder.path, listening)) say(line)
+  await options.onAnnounced?.()
+  for (const line of startupLines(options, folder.path, listening)) say(line)
   const programCommand = programCommandLine(config.dataDir)
   const more = demo
     ? await createDemo(ports, { url, programCommand, isSeeded })
@@ -81,7 +83,7 @@ export async function startSideServers(
   for (const line of more) say(line)
 }
 
-/** What is said of where everything is. */
+/** The lines that a start prints. */
 function startupLines(
   {
     config: { simulatedProviders: simulated, eventStoreUrl },
@@ -92,16 +94,16 @@ function startupLines(
   listening: readonly ListeningAddress[],
 ): readonly string[] {
   const { names } = simulated
-  const those = `  simulated    ${names.join(", ")}: nothing leaves this machine by them`
-  const several = `  processes    ${processes}: /metrics?process=1 to ${processes} tell of each`
+  const simulatedLine = `  simulated    ${names.join(", ")}: nothing leaves this machine`
+  const processesLine = `  processes    ${processes}: see each at /metrics?process=1 to ${processes}`
   return [
     `company-ledger listens on ${url}`,
     `  docs         ${url}${DOCS_URL}`,
     `  console      ${url}/console`,
     `  data folder  ${path}`,
-    ...(processes > 1 ? [several] : []),
+    ...(processes > 1 ? [processesLine] : []),
     ...listening.map(({ name, address }) => `  ${name.padEnd(13)}${address}`),
-    ...(names.length > 0 ? [those] : []),
+    ...(names.length > 0 ? [simulatedLine] : []),
     ...(eventStoreUrl === null ? [] : [`  event store  ${maskEventStoreAddress(eventStoreUrl)}`]),
   ]
 }

@@ -1,7 +1,6 @@
 /**
- * Faults that a test sets off in a whole process: `LEDGER_FAILPOINTS`, `LEDGER_CLOCK_FAULT` and
- * `LEDGER_STRAY_FAULT`. They are refused outside of tests (`NODE_ENV=test`), and without them every part
- * is the one that was given.
+ * Faults that a test injects into a whole process: `LEDGER_FAILPOINTS`, `LEDGER_CLOCK_FAULT` and
+ * `LEDGER_STRAY_FAULT`. They are rejected without `NODE_ENV=test`.
  */
 import type { Server } from "node:http"
 import process from "node:process"
@@ -21,21 +20,20 @@ import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 
-/** What is to go wrong. */
+/** The faults to inject. */
 export interface InjectedFaults {
   readonly failpoints: FailpointHits | null
   readonly clock: ClockFault | null
-  /** What nobody catches, set off by SIGUSR2. */
+  /** An uncaught error, set off by SIGUSR2. */
   readonly stray: StrayFault | null
 }
 
-/** An error that is thrown where nobody is, or a promise that breaks without anybody waiting for it. */
+/** An exception outside of any call, or a rejected promise without a handler. */
 type StrayFault = "exception" | "rejection"
 
-/** Nothing. */
 const NO_FAULTS: InjectedFaults = { failpoints: null, clock: null, stray: null }
 
-/** Reads the faults that are set, and what is wrong with how they are, a line each. */
+/** Reads the injected faults, and the errors in them, a line each. */
 export function readInjectedFaults(env: Readonly<Record<string, string | undefined>>): {
   readonly faults: InjectedFaults
   readonly wrong: readonly string[]
@@ -45,7 +43,7 @@ export function readInjectedFaults(env: Readonly<Record<string, string | undefin
     const text = env[name] ?? ""
     if (text === "") return null
     if (env["NODE_ENV"] !== "test") {
-      wrong.push(`${name} is for tests alone: it is refused without NODE_ENV=test.`)
+      wrong.push(`${name} is only for tests: it needs NODE_ENV=test.`)
       return null
     }
     try {
@@ -62,36 +60,36 @@ export function readInjectedFaults(env: Readonly<Record<string, string | undefin
   return { faults: { failpoints, clock, stray }, wrong }
 }
 
-/** @throws RangeError naming what is wrong */
+/** @throws RangeError for an unknown fault */
 function parseStrayFault(text: string): StrayFault {
   if (text === "exception" || text === "rejection") return text
   throw new RangeError("must be exception or rejection")
 }
 
-/** Sets a fault off, outside of anybody's hands. */
+/** Sets off a fault that no code catches. */
 function triggerStrayFault(fault: StrayFault): void {
   const error = new Error(`a stray ${fault}`)
   if (fault === "exception") throw error
   void Promise.reject(error)
 }
 
-/** The time of the machine and of the database. */
+/** The clocks of the machine and of the database. */
 interface Machine {
   readonly pool: Pick<Pool, "query">
   readonly pacer: Pacer
 }
 
-/** Parts of an installation as they are with its faults. */
+/** Wraps parts of an installation with faults. */
 export interface FaultInjector {
   readonly store: (store: EventStore) => EventStore
-  /** A provider as it is with its faults around an act of it. */
+  /** Wraps a provider with faults around one of its methods. */
   readonly provider: <P extends object>(port: P, act: keyof P) => P
   readonly projection: (projection: Projection) => Projection
   readonly machine: (machine: Machine) => Machine
   readonly server: (server: Server) => void
 }
 
-/** Arranges for faults; without any, each part is the one that was given. */
+/** Builds a fault injector; without faults it returns each part unchanged. */
 export function openFaultInjector({
   failpoints,
   clock,
@@ -110,7 +108,7 @@ export function openFaultInjector({
   }
 }
 
-/** A store that may end the process right before an append, or right after it was stored. */
+/** A store that may end the process just before or just after an append. */
 function failingStore(store: EventStore, reach: ReachFailpoint): EventStore {
   return {
     ...store,
@@ -125,9 +123,9 @@ function failingStore(store: EventStore, reach: ReachFailpoint): EventStore {
 }
 
 /**
- * A provider that may end the process right before it is asked for an act, or right after its answer.
+ * A provider that may end the process just before or just after one of its methods.
  *
- * @throws TypeError where that is no act
+ * @throws TypeError if there is no such method
  */
 function failingProvider<P extends object>(port: P, act: keyof P, reach: ReachFailpoint): P {
   const perform = port[act]

@@ -1,4 +1,4 @@
-/** The settings of the program, read once from the environment; all faults are told together. */
+/** Parses the program's settings from the environment, once; all faults are reported together. */
 import { isIP } from "node:net"
 import { resolve } from "node:path"
 import { z } from "zod"
@@ -18,10 +18,10 @@ import type { TraceCollector } from "./traces.ts"
 import { traceSettings } from "./traces.ts"
 import { nearestName } from "../../frame/kernel/nearest.ts"
 
-/** What names begin with that are settings of this program and of nothing else on a machine. */
+/** Prefixes that only this program's settings have. */
 const OWN_PREFIXES = ["LEDGER_", "CARDS_", "CARRIER_", "MAILER_", "SMTP_"]
 
-/** What only tests read. */
+/** Settings that only tests read. */
 const TEST_SETTINGS: ReadonlySet<string> = new Set([
   "LEDGER_DEEP",
   "LEDGER_RUNS",
@@ -31,10 +31,10 @@ const TEST_SETTINGS: ReadonlySet<string> = new Set([
   "LEDGER_STRAY_FAULT",
 ])
 
-/** What the environment may set. */
+/** The program's configuration. */
 export interface Config {
   readonly host: string
-  /** 0 picks a free one. */
+  /** 0 chooses a free port. */
   readonly port: number
   /** Absolute path of the data folder. */
   readonly dataDir: string
@@ -42,35 +42,35 @@ export interface Config {
   readonly databaseUrl: string | null
   /** EventStoreDB or KurrentDB; null: the event store inside PostgreSQL. */
   readonly eventStoreUrl: string | null
-  /** How many connections to PostgreSQL this process may open. */
+  /** The maximum number of connections of this process to PostgreSQL. */
   readonly databaseConnections: number
   readonly clock: "system" | "test"
   readonly logLevel: "silent" | "error" | "warn" | "info" | "debug"
   /** Public address; null: the address it listens on. */
   readonly baseUrl: string | null
-  /** Addresses and networks of proxies that say where calls come from. */
+  /** Addresses and networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustProxy: readonly string[]
-  /** 32 bytes; null: made at first use and kept in PostgreSQL. */
+  /** 32 bytes; null: created at first use and stored in PostgreSQL. */
   readonly masterKey: Buffer | null
   /** Off for volume tests and benchmarks. */
   readonly rateLimits: "on" | "off"
-  /** The share of requests that went well and have a line in the log, 0 to 1. */
+  /** The share of successful requests that are logged, 0 to 1. */
   readonly logSampleRate: number
-  /** Who collects traces; null: nobody. */
+  /** The trace collector; null for none. */
   readonly traces: TraceCollector | null
-  /** What of the world outside is simulated. */
+  /** The simulated providers. */
   readonly simulatedProviders: SimulatedProviders
-  /** Whether any provider takes money, reaches people or answers strangers. */
+  /** Whether any provider takes money, reaches people or accepts requests from outside. */
   readonly hasRealProviders: boolean
-  /** What is to be said of the settings, a sentence each: those that nobody reads. */
+  /** Warnings about unknown settings, a sentence each. */
   readonly warnings: readonly string[]
-  /** What is to go wrong; nothing, outside of tests. */
+  /** Injected faults; none outside of tests. */
   readonly faults: InjectedFaults
   /** The settings of the slices. */
   readonly settings: SettingsReader
 }
 
-/** The environment holds settings that cannot be. The message has one line for each. */
+/** The environment has invalid settings. The message has one line for each. */
 class ConfigFault extends Error {
   override readonly name = "StartupFault"
 }
@@ -81,9 +81,9 @@ const port = z.coerce
   .min(0, "must be a port number from 0 to 65535")
   .max(65_535, "must be a port number from 0 to 65535")
 
-/** The embedded PostgreSQL takes 100 connections and serves this process alone. */
+/** The embedded PostgreSQL accepts 100 connections and serves this process only. */
 const EMBEDDED_CONNECTIONS = 60
-/** Four processes have room in a PostgreSQL of the usual 100. */
+/** Four processes fit into PostgreSQL's default of 100 connections. */
 export const SHARED_CONNECTIONS = 24
 const CONNECTIONS_MESSAGE = "must be a number of connections from 16 to 1000"
 
@@ -96,7 +96,7 @@ const eventStore = z.string().superRefine((text, context) => {
 
 const PROXIES_MESSAGE = "must be addresses or networks such as 10.0.0.0/8, 127.0.0.1"
 
-/** Whether a text is an address, or a network of them. */
+/** Whether a text is an IP address or a network. */
 function isNetwork(text: string): boolean {
   const [start = "", bits, ...rest] = text.split("/")
   const family = isIP(start)
@@ -142,7 +142,7 @@ const ProgramSettings = z.object({
   ...traceSettings,
 })
 
-/** What the slices of a program bring that is read from the environment. */
+/** What a program's slices read from the environment. */
 interface SettingsSources {
   readonly settings: readonly SettingsSpec[]
   readonly providers: readonly Provider[]
@@ -150,27 +150,29 @@ interface SettingsSources {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Every setting: those of the program, behind them those of its slices. */
+/** All settings: the program's, then those of its slices. */
 const settingsSchemaOf = ({ settings, providers }: SettingsSources): z.ZodObject =>
   ProgramSettings.extend({
     LEDGER_SIMULATED: simulatedSetting(providers).optional(),
     ...(Object.assign({}, ...settings.map(({ schema }) => schema.shape)) as z.ZodRawShape),
   })
 
-/** Reads the settings. An empty variable counts as unset. @throws ConfigFault naming every fault */
+/**
+ * Parses the settings. An empty variable counts as unset. @throws ConfigFault naming every fault
+ */
 export function parseConfig(brought: SettingsSources, env: Env): Config {
   const given = nonEmptyOnly(env)
   const environment = settingsSchemaOf(brought)
   const parsed = environment.safeParse(given)
   const { faults, wrong } = readInjectedFaults(env)
-  const quarrels = [
+  const conflicts = [
     ...conflictsIn(brought, given),
     ...realProviderConflicts(brought.providers, given),
   ]
-  if (!parsed.success || wrong.length + quarrels.length > 0) {
+  if (!parsed.success || wrong.length + conflicts.length > 0) {
     const issues = parsed.error?.issues ?? []
     const lines = issues.map((issue) => `${issue.path.join(".")} ${issue.message}.`)
-    throw new ConfigFault([...lines, ...quarrels, ...wrong].join("\n"))
+    throw new ConfigFault([...lines, ...conflicts, ...wrong].join("\n"))
   }
   const settings = ProgramSettings.parse(given)
   const isShared = settings.DATABASE_URL !== undefined
@@ -210,21 +212,21 @@ export function parseConfig(brought: SettingsSources, env: Env): Config {
 }
 
 /**
- * The driver takes the weaker modes of TLS as `verify-full` and says at each start that it will not for ever: they are
- * that here.
+ * The driver treats the weaker TLS modes as `verify-full` and logs a warning that this will change,
+ * so they are replaced here.
  */
 const withVerifiedTls = (url: string | undefined): string | undefined =>
   url?.includes("uselibpqcompat=true") === true
     ? url
     : url?.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full")
 
-/** Settings that may not be set together, as the slices say. */
+/** Settings that exclude each other, as the slices declare. */
 const conflictsIn = ({ settings }: SettingsSources, given: Environment): readonly string[] =>
   settings.flatMap(({ faults }) => faults?.(given) ?? [])
 
-/** The effective settings with where each came from; secrets are masked. @throws ConfigFault */
+/** The effective settings with their sources; secrets are masked. @throws ConfigFault */
 export function effectiveSettings(brought: SettingsSources, env: Env): readonly ShownSetting[] {
-  // What cannot be together is said here as it is at a start.
+  // Conflicts are reported as at a start.
   parseConfig(brought, env)
   const given = nonEmptyOnly(env)
   const environment = settingsSchemaOf(brought)
@@ -237,7 +239,7 @@ export function effectiveSettings(brought: SettingsSources, env: Env): readonly 
   }))
 }
 
-/** Addresses that may carry a password. */
+/** Addresses that may contain a password. */
 const URLS_WITH_PASSWORDS = new Set(["DATABASE_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"])
 
 function maskValue(name: string, value: unknown, secret: ReadonlySet<string>): string {
@@ -256,8 +258,8 @@ function nonEmptyOnly(env: Env): Environment {
 }
 
 /**
- * A sentence for each variable of the environment that is meant for this program, by how it begins or by
- * how near it is to a setting, and is none of its settings.
+ * Warns about each variable of the environment that looks like a setting of this program, by its
+ * prefix or spelling, and is not one.
  */
 export function unknownSettingWarnings(
   given: Environment,
@@ -268,13 +270,13 @@ export function unknownSettingWarnings(
     const nearest = nearestName(name, known)
     const isOwn = OWN_PREFIXES.some((prefix) => name.startsWith(prefix))
     if (!isOwn && (nearest === null || !isLikelyMisspelling(name, nearest))) return []
-    const meant =
-      nearest === null ? "company-ledger config lists what there is" : `was ${nearest} meant?`
-    return [`Nobody reads the setting ${name}: ${meant}`]
+    const hint =
+      nearest === null ? "company-ledger config lists the settings" : `did you mean ${nearest}?`
+    return [`Unknown setting ${name}: ${hint}`]
   })
 }
 
-/** Whether a name was meant for a near one: a short name of something else is near to many. */
+/** Whether a name is a misspelling of the nearest setting: short names are near to many. */
 function isLikelyMisspelling(name: string, nearest: string): boolean {
   if (!nearest.includes("_")) return false
   return name.includes("_") || name.toUpperCase() === nearest.replaceAll("_", "")
