@@ -16,57 +16,59 @@ import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { describedId, isoTimeSchema, roleSchema } from "../frame/kernel/schema.ts"
 
-/** Active within this many seconds counts as online. */
+/** A person is online if they were active within this many seconds. */
 const ONLINE_SECONDS = 120
 
 const Permission = z
   .enum(PERMISSIONS)
-  .meta({ id: "Permission", description: "Something that a person may do" })
-const Grantable = z.enum(GRANTABLE).describe("Something that can be granted one by one")
+  .meta({ id: "Permission", description: "A permission of a person" })
+const Grantable = z
+  .enum(GRANTABLE)
+  .describe("A permission or operation that can be granted separately")
 
 const Person = z
   .object({
     id: describedId("the person"),
-    name: z.string().nullable().describe("Null once it was erased"),
-    email: z.string().nullable().describe("Null once it was erased"),
+    name: z.string().nullable().describe("Null after its erasure"),
+    email: z.string().nullable().describe("Null after its erasure"),
     role: roleSchema,
-    self: z.boolean().describe("Whether it is the key's own person"),
+    self: z.boolean().describe("Whether this is the key's own person"),
     canUseApp: z.boolean().describe("Whether the person may use the company's app"),
     permissions: z
       .array(Permission)
       .optional()
-      .describe("There where the key's person has the permission `Team`"),
+      .describe("Present if the key's person has the permission `Team`"),
     online: z.boolean().describe("Whether the person was active within `onlineSeconds`"),
-    onlineIn: z.array(z.enum(CLIENT_KINDS)).describe("Where"),
-    lastSeenAt: isoTimeSchema.nullable().describe("Null for who was never seen"),
-    lastSeenIn: z.enum(CLIENT_KINDS).nullable().describe("Null for who was never seen"),
+    onlineIn: z.array(z.enum(CLIENT_KINDS)).describe("The clients in which the person is online"),
+    lastSeenAt: isoTimeSchema.nullable().describe("Null if the person was never seen"),
+    lastSeenIn: z.enum(CLIENT_KINDS).nullable().describe("Null if the person was never seen"),
     app: z
       .object({
         role: roleSchema,
-        grant: z.array(Grantable).describe("What the person may do beside the role"),
-        deny: z.array(Grantable).describe("What the person may not do in spite of the role"),
+        grant: z.array(Grantable).describe("Granted in addition to the role"),
+        deny: z.array(Grantable).describe("Denied although the role has it"),
       })
       .nullable()
-      .describe("What was set for this person; null for owners and admins"),
+      .describe("Settings of this person; null for owners and admins"),
   })
   .meta({ id: "Person", description: "A person of the company" })
 
 const Invitation = z
   .object({
-    email: z.string().nullable().describe("Null once it was erased"),
-    role: roleSchema.describe("What the person will be"),
-    expiresAt: isoTimeSchema.describe("From when on it can no longer be accepted"),
+    email: z.string().nullable().describe("Null after its erasure"),
+    role: roleSchema.describe("The role that the person will have"),
+    expiresAt: isoTimeSchema.describe("When the invitation expires"),
   })
-  .meta({ id: "Invitation", description: "Somebody who was invited and has not accepted yet" })
+  .meta({ id: "Invitation", description: "An invitation that was not accepted yet" })
 
 const People = z.object({
-  people: z.array(Person).describe("Who is online comes first, then by name"),
+  people: z.array(Person).describe("People who are online first, then by name"),
   invited: z
     .array(Invitation)
     .optional()
-    .describe("There where the key's person has the permission `Team`"),
-  onlineSeconds: z.int().describe("Active within so many seconds counts as online"),
-  at: isoTimeSchema.describe("When this was so"),
+    .describe("Present if the key's person has the permission `Team`"),
+  onlineSeconds: z.int().describe("A person is online if active within this many seconds"),
+  at: isoTimeSchema.describe("Time of this answer"),
 })
 
 /** The route. */
@@ -89,14 +91,14 @@ export const listPeopleRoute = route({
       ports.onlineStatus.list(companyId),
     ])
     const seesTeam = caller.person?.permissions.includes("Team") ?? false
-    const seenBy = Map.groupBy(sightings, ({ personId }) => personId)
+    const sightingsByPerson = Map.groupBy(sightings, ({ personId }) => personId)
     const people = rows
       .filter((row) => seesTeam || isSelf(row, caller))
       .map((row) => {
-        const presence = onlineStatusOf(seenBy.get(row.person_id) ?? [], now)
-        return toPersonView(row, presence, caller, seesTeam)
+        const onlineStatus = onlineStatusOf(sightingsByPerson.get(row.person_id) ?? [], now)
+        return toPersonView(row, onlineStatus, caller, seesTeam)
       })
-      // Who is online comes first; both halves stay in the order of names.
+      // People who are online come first; both groups stay in the order of names.
       .toSorted((a, b) => Number(b.online) - Number(a.online))
     const body = { people, onlineSeconds: ONLINE_SECONDS, at: new Date(now).toISOString() }
     if (!seesTeam) return { ok: true, body }
@@ -109,7 +111,7 @@ function isSelf(row: PersonRow, caller: Caller): boolean {
   return row.person_id === caller.person?.personId
 }
 
-/** What sightings of one person, the latest first, say of where they are. */
+/** Derives the online status from the sightings of one person, newest first. */
 function onlineStatusOf(sightings: readonly Sighting[], now: number) {
   const isNow = ({ seenAt }: Sighting) => seenAt >= now - ONLINE_SECONDS * 1_000
   const here = sightings.filter(isNow).map(({ client }) => client)
@@ -124,7 +126,7 @@ function onlineStatusOf(sightings: readonly Sighting[], now: number) {
 
 function toPersonView(
   row: PersonRow,
-  presence: ReturnType<typeof onlineStatusOf>,
+  onlineStatus: ReturnType<typeof onlineStatusOf>,
   caller: Caller,
   seesTeam: boolean,
 ): z.infer<typeof Person> {
@@ -139,7 +141,7 @@ function toPersonView(
     self: isSelf(row, caller),
     canUseApp: true,
     ...(seesTeam ? { permissions: [...permissions] } : {}),
-    ...presence,
+    ...onlineStatus,
     app: isAdminRole(role) ? null : app,
   }
 }

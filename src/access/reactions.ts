@@ -1,4 +1,4 @@
-/** Tells somebody by one email that they were invited, and how they accept. */
+/** Reactions that email people about an invitation or a leaked key. */
 import { z } from "zod"
 import { parseSealedText, parseKeyId } from "../../domain/kernel/ids.ts"
 import { companyName, mailPeople, waitForPeopleReadModels } from "../frame/effects/mail-people.ts"
@@ -17,7 +17,7 @@ const InvitationPayload = z.object({
   expiresAt: z.number(),
 })
 
-/** Sends the email of an invitation. */
+/** Emails a person their invitation, and how to accept it. */
 export const mailInvitation = reaction({
   kind: "mail-invitation",
   payload: InvitationPayload,
@@ -34,7 +34,7 @@ export const mailInvitation = reaction({
     const { companyId, payload } = work
     const { inviteId, role, expiresAt } = payload
     const address = await ports.sealing.unseal(companyId, payload.email)
-    // Its key was erased with the company, or it was over before it could be sent.
+    // The company was erased, or the invitation expired before it could be sent.
     if (address === null || expiresAt <= ports.clock.now()) return { result: "done" }
     const company = toSingleLine(await companyName(ports, companyId))
     const personId = invitedPersonId(companyId, inviteId)
@@ -42,7 +42,7 @@ export const mailInvitation = reaction({
       `You were invited to ${company}, as ${role}.`,
       "",
       `Accept by signing in at ${ports.baseUrl()}/console with this address, before ${formatUtc(expiresAt)}.`,
-      "Is it nothing that you expected? Then do nothing.",
+      "If you did not expect this invitation, ignore this email.",
     ]
     const mail = { subject: `You were invited to ${company}`, text: lines.join("\n") }
     const invited = [{ person_id: personId, email: address }]
@@ -57,7 +57,7 @@ const LeakedKeyPayload = z.object({
   inOwnCode: z.boolean(),
 })
 
-/** Sends the email of a key that was found in a push. */
+/** Emails the owners and the key's person that a key was found in a push. */
 export const mailLeakedKey = reaction({
   kind: "mail-leaked-key",
   payload: LeakedKeyPayload,
@@ -77,18 +77,18 @@ export const mailLeakedKey = reaction({
       keys: await listKeys(db, companyId),
     }))
     const key = keys.find((one) => one.key_id === leaked.keyId)
-    const told = people.filter(({ role, person_id: id }) => {
+    const recipients = people.filter(({ role, person_id: id }) => {
       return role === "owner" || id === key?.person_id
     })
     const mail = leakedKeyText(leaked, {
       company: await companyName(ports, companyId),
       label: key?.label ?? null,
     })
-    return mailPeople(ports, work, told, { ...mail, about: leaked.keyId })
+    return mailPeople(ports, work, recipients, { ...mail, about: leaked.keyId })
   },
 })
 
-/** Subject and text of the email. */
+/** Writes the email about a leaked key. */
 function leakedKeyText(
   { at, keyId, pushId, inOwnCode }: z.infer<typeof LeakedKeyPayload>,
   { company, label }: { readonly company: string; readonly label: string | null },
@@ -96,7 +96,7 @@ function leakedKeyText(
   const key = label === null ? keyId : `"${label}" (${keyId})`
   const where = inOwnCode ? "the company's code" : "the code of another company of this service"
   const lines = [
-    "An API key stood in what somebody pushed. It was switched off for good before the push was refused.",
+    "A push contained an API key. The key was switched off permanently and the push was rejected.",
     "",
     `Company: ${company}`,
     `Key: ${key}`,
@@ -104,7 +104,7 @@ function leakedKeyText(
     `Push: ${pushId}`,
     `At: ${formatUtc(at)}`,
     "",
-    "Make a new key for whatever used it, and look at what it was used for.",
+    "Create a new key for the programs that used it, and check what it was used for.",
   ]
   const subject = `${company}: the API key ${key} was found in a push and switched off`
   return { subject: toSingleLine(subject), text: lines.map(toSingleLine).join("\n") }

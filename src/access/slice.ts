@@ -1,4 +1,4 @@
-/** Who may do what in a company: people, keys, invitations. */
+/** The access slice: people, keys and invitations. */
 import { keyOperations } from "./operate/keys.ts"
 import { operationCommands } from "./operate/operation-names.ts"
 import { invitationOperations, peopleOperations } from "./operate/people.ts"
@@ -10,13 +10,13 @@ import type { Slice } from "../frame/slice.ts"
 import { mailInvitation, mailLeakedKey } from "./reactions.ts"
 import { listPeopleRoute } from "./list-people.ts"
 
-/** People, keys and invitations. */
+/** Streams, routes and operations of people, keys and invitations. */
 export const accessSlice: Slice = {
   name: "access",
   streams: { perCompany: [ACCESS_AGGREGATE] },
   groups: {
-    people: `Who belongs to the company, what each of them may do, and who is online just now. Keys, people and
-invitations are made and changed in the console or by the operator: no key can.`,
+    people: `The company's people, what each of them may do, and who is online. Keys, people and
+invitations are managed in the console or by the operator, never with a key.`,
   },
   routes: [listPeopleRoute],
   readModels: [peopleReadModel, invitationsReadModel, keysReadModel],

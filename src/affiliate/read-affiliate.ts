@@ -1,46 +1,46 @@
-/** `GET /api/v1/affiliate`: what the company earns by those it brings. */
+/** `GET /api/v1/affiliate`: what the company earns from its referrals. */
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { companyProfileOf } from "../../domain/access/access.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { dollarsSchema, isoTimeSchema } from "../frame/kernel/schema.ts"
 
-/** The least that is paid out, dollars. */
+/** The minimum payout, dollars. */
 const MINIMUM_DOLLARS = 50
 
 const joined = "Whether the company takes part"
-const minimum = dollarsSchema.describe("The least that is paid out, dollars")
+const minimum = dollarsSchema.describe("The minimum payout, dollars")
 
 const Referral = z
   .object({
     company: z.string().describe("The name of the company that signed up"),
-    signedUp: isoTimeSchema.describe("When it did"),
-    state: z.string().describe("How it stands"),
-    underReview: z.boolean().describe("Whether somebody looks at it before it counts"),
+    signedUp: isoTimeSchema.describe("When it signed up"),
+    state: z.string().describe("State of the referral"),
+    underReview: z.boolean().describe("Whether it is reviewed before it counts"),
     earned: dollarsSchema.describe("What it has earned this company, dollars"),
   })
-  .meta({ id: "Referral", description: "A company that this one brought" })
+  .meta({ id: "Referral", description: "A company that this company referred" })
 
 const Joined = z
   .object({
     joined: z.literal(true).describe(joined),
-    link: z.string().describe("Whoever signs up by it was brought by this company"),
-    status: z.enum(["active"]).describe("How taking part stands"),
+    link: z.string().describe("Companies that sign up with this link count as referrals"),
+    status: z.enum(["active"]).describe("State of the participation"),
     clicks: z.int().describe("How often the link was followed"),
-    referrals: z.array(Referral).describe("Who was brought"),
+    referrals: z.array(Referral).describe("The referred companies"),
     earnings: z
       .object({
-        onHold: dollarsSchema.describe("Earned, and may still be taken back, dollars"),
+        onHold: dollarsSchema.describe("Earned, and may still be reversed, dollars"),
         readyToSend: dollarsSchema.describe("To be paid out next, dollars"),
-        sentToProvider: dollarsSchema.describe("Handed to the payment provider, dollars"),
+        sentToProvider: dollarsSchema.describe("Sent to the payment provider, dollars"),
       })
-      .describe("What was earned, by where it is"),
+      .describe("Earnings by state"),
     payouts: z
       .object({
-        setUp: z.boolean().describe("Whether there is an account to pay to"),
+        setUp: z.boolean().describe("Whether there is an account for payouts"),
         connectType: z.string().nullable().describe("The kind of that account; null for none"),
-        enabled: z.boolean().describe("Whether it can be paid to"),
-        next: isoTimeSchema.nullable().describe("When the next one is; null where none is due"),
+        enabled: z.boolean().describe("Whether the account can receive payouts"),
+        next: isoTimeSchema.nullable().describe("When the next payout is; null if none is due"),
         minimum,
       })
       .describe("How earnings are paid out"),
@@ -65,8 +65,8 @@ export const readAffiliate = route({
   specGap: "The specification does not show all earnings, nor what status and connectType can be.",
   handle: async (ports, { companyId }) => {
     const stream = accessStreamOf(companyId)
-    const standing = await ports.runner.read(stream, companyProfileOf)
-    const tag = standing?.affiliateTag ?? null
+    const profile = await ports.runner.read(stream, companyProfileOf)
+    const tag = profile?.affiliateTag ?? null
     if (tag === null) return { ok: true, body: { joined: false, minimum: MINIMUM_DOLLARS } }
     return {
       ok: true,

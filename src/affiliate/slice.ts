@@ -1,15 +1,15 @@
-/** What referrals earn. */
+/** The affiliate slice. */
 import { affiliateOperations } from "./operate/affiliate.ts"
 import type { Slice } from "../frame/slice.ts"
 import { readAffiliate } from "./read-affiliate.ts"
 
-/** What referrals earn their company. */
+/** The route and the operation of the affiliate program. */
 export const affiliateSlice: Slice = {
   name: "affiliate",
   groups: {
-    affiliate: `What the company earns by those that it brings, and how that is paid out.`,
+    affiliate: `What the company earns from its referrals, and how it is paid out.`,
   },
   routes: [readAffiliate],
   commands: affiliateOperations,
-  topics: { affiliate: "the affiliate programme" },
+  topics: { affiliate: "the affiliate program" },
 }

@@ -13,12 +13,12 @@ import { isoTimeSchema } from "../frame/kernel/schema.ts"
 const DeleteCompany = z.object({
   confirm: z
     .string({ error: "Must be the company's name." })
-    .describe("The company's name, exactly: it says that this is meant"),
+    .describe("The company's exact name, to confirm the deletion"),
 })
 
 const Deleted = z.object({
   deleteDataAfter: isoTimeSchema.describe("When its data is erased; until then it can be undone"),
-  keysSwitchedOff: z.int().describe("How many keys worked until now"),
+  keysSwitchedOff: z.int().describe("How many working keys were switched off"),
 })
 
 /** The route. */
@@ -27,13 +27,13 @@ export const deleteCompanyRoute = route({
   method: "POST",
   url: "/api/v1/company/delete",
   group: "company",
-  summary: "Delete the company: its keys stop at once, its data is erased after 14 days",
-  // Whoever sends the example deletes nothing.
+  summary: "Delete the company: its keys stop immediately, its data is erased after 14 days",
+  // The example's name matches no company, so sending it deletes nothing.
   example: { body: { confirm: "Acme" }, omittedInTests: "confirm" },
   operation: "account.company.delete",
   roles: ["owner"],
   roleRefusalCode: "not_allowed",
-  // An app's shared key never deletes the company, whoever is signed in through it.
+  // The app key never deletes the company, whoever is signed in.
   isPersonKeyOnly: true,
   isCounted: false,
   body: DeleteCompany,
@@ -42,11 +42,11 @@ export const deleteCompanyRoute = route({
   specGap: "The specification does not show the verb: POST, because it does something.",
   handle: async (ports, caller, { body }) => {
     if (body.confirm !== (await companyName(ports, caller))) {
-      return rejected("This is not the company's name: nothing was deleted.")
+      return rejected("This is not the company's name. Nothing was deleted.")
     }
     const deleted = await deleteCompany(ports, caller.companyId, causeOf(caller))
     const { erasedFrom, keysSwitchedOff, position } = deleted
-    // Its keys are refused by every process from here on.
+    // From here on every process refuses the company's keys.
     if (position !== null) await ports.waitForOtherProcesses(position)
     const deleteDataAfter = new Date(erasedFrom).toISOString()
     return { ok: true, body: { deleteDataAfter, keysSwitchedOff }, position }
@@ -61,6 +61,6 @@ async function companyName(
   { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   { companyId }: Caller,
 ): Promise<string | null> {
-  const standing = await runner.read(accessStreamOf(companyId), companyProfileOf)
-  return standing === null ? null : sealing.unseal(companyId, standing.name)
+  const profile = await runner.read(accessStreamOf(companyId), companyProfileOf)
+  return profile === null ? null : sealing.unseal(companyId, profile.name)
 }

@@ -1,4 +1,4 @@
-/** Companies: how they begin, and how they are deleted and erased. */
+/** The company slice: creating, deleting and erasing companies. */
 import { companyOperations } from "./operate/companies.ts"
 import { COMPANIES_STREAM } from "../../domain/company/aggregates.ts"
 import { companiesReadModel } from "../../projections/company/companies.ts"
@@ -8,12 +8,12 @@ import { switchKeys } from "./reactions/company-deletion.ts"
 import { eraseCompany } from "./reactions/erase-company.ts"
 import { openCompanyReaction } from "./reactions/open-company.ts"
 
-/** How companies begin and end. */
+/** Streams, routes and operations of a company's life cycle. */
 export const companySlice: Slice = {
   name: "company",
   streams: { perInstallation: [COMPANIES_STREAM] },
   groups: {
-    company: `The end of a company. Its keys stop at once, and its data is erased after 14 days; until then the operator can undo it.`,
+    company: `Deleting a company. Its keys stop working immediately and its data is erased after 14 days; until then an operator can undo the deletion.`,
   },
   routes: [deleteCompanyRoute],
   readModels: [companiesReadModel],

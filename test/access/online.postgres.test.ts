@@ -207,7 +207,7 @@ describe("people", () => {
           email: "owner@example.com",
           role: "owner",
           permissions: PERMISSIONS,
-          ofRole: PERMISSIONS,
+          rolePermissions: PERMISSIONS,
           grant: [],
           deny: [],
           addedAt: expect.stringMatching(/Z$/),

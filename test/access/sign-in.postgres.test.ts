@@ -59,7 +59,7 @@ describe("a signed call", () => {
     const stream = `ledger-${company.companyId}`
     const { events } = await world.operate("audit show", { stream, type: "Charged" })
     expect(events).toMatchObject([{ data: { via: "app_key", keyId: shared.keyId, personId } }])
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toMatchObject([{ keyId: shared.keyId, personId, calls: 1 }])
   })
 
@@ -109,7 +109,7 @@ describe("a signed call", () => {
   it("counts though its body is broken", async () => {
     const request = { method: "POST", url: MESSAGES_PATH, body: '{"to":', personId } as const
     expect((await callWithAppKey(world, shared, request)).status).toBe(400)
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toMatchObject([{ personId, calls: 1 }])
   })
 
@@ -200,7 +200,7 @@ describe("401", () => {
       expect([answer.status, answer.body.error]).toEqual([401, "invalid_key"])
     }
     // Not one was counted.
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toEqual([])
   })
 
@@ -250,7 +250,7 @@ describe("a call without a sign-in", () => {
     await limitPerson("0")
     const options = { body: { to: newPhoneNumber(), body: "Hello" } }
     expect((await world.call(shared.key, "POST", MESSAGES_PATH, options)).status).toBe(200)
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toMatchObject([{ keyId: shared.keyId, personId: null, calls: 1 }])
     const { body } = await world.call(shared.key, "GET", PEOPLE)
     expect(body.people).toEqual([])

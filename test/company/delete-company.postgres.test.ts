@@ -62,7 +62,7 @@ describe("200", () => {
     await remove(company.key)
     await world.operate("wait")
     expect(await world.operate("calls list", { company: company.companyId })).toEqual({
-      tallies: [],
+      counts: [],
     })
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
   })
@@ -141,7 +141,7 @@ describe("an operator", () => {
       companyId,
       deleteDataAfter: inFourteenDays(),
       keysSwitchedOff: 1,
-      leftAsItIs: [],
+      corruptStreams: [],
     }
     expect(await removeIt()).toEqual(answer)
     await world.operate("wait")

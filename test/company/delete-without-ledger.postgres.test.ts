@@ -28,7 +28,7 @@ it("deletes it by the row of its erasure, and says what it left as it is", async
   const answer = {
     companyId: company.companyId,
     deleteDataAfter: "2031-05-20T12:00:00.000Z",
-    leftAsItIs: [stream],
+    corruptStreams: [stream],
   }
   expect(await remove()).toEqual({ ...answer, keysSwitchedOff: 1 })
   await world.operate("wait")

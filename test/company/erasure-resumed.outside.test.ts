@@ -61,7 +61,7 @@ const contents = async (where: World) => (await databaseFiles(where)).map(({ con
 
 /** The erasing work that waits; empty once it is done. */
 async function waiting(where: World): Promise<readonly number[]> {
-  const { work } = await where.operate("job list")
+  const { jobs: work } = await where.operate("job list")
   return work
     .filter(({ kind }: { kind: string }) => kind === "erase-company")
     .map(({ jobId }: { jobId: number }) => jobId)

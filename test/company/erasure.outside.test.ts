@@ -50,7 +50,7 @@ describe("after it was erased", () => {
       name: null,
       deleted: { erasing: false, erased: expect.stringMatching(/^2031-05-20T12:/) },
     })
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "erase-company")).toEqual([])
     expect(secretsFoundIn(await dumpDatabase(world), gone.secrets)).toEqual([])
     expect(secretsFoundIn([await readUnsealedStreams(world)], gone.secrets)).toEqual([])

@@ -1,4 +1,4 @@
-/** Changing a key: what it may do, and what it may buy funds for. */
+/** The operation `key change`: a key's operations and purchases. */
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
@@ -28,10 +28,14 @@ import {
 import { ownKeyDenial } from "./team-change-rules.ts"
 import { operationNames } from "./operation-names.ts"
 
-/** Which key, by the word behind the command. */
+/** The argument that names a key. */
 export const keyIdArgument = z.string().meta({ description: "the key, by id", argument: "KEY_ID" })
 
-/** Says what a key may buy. @throws OperatorRefused */
+/**
+ * Sets what a key may buy.
+ *
+ * @throws OperatorRefused if the terms are rejected
+ */
 export async function setPurchaseTerms(
   ports: Pick<AdminPorts, "runner">,
   companyId: CompanyId,
@@ -47,16 +51,17 @@ const PURCHASE_MODES = { on: "on", off: "off", review: "needs_owner_review" } as
 
 const KeyChange = z.object({
   keyId: keyIdArgument,
-  operations: operationNames
-    .optional()
-    .meta({ description: "all that it may use, instead of those before", flag: "operation" }),
+  operations: operationNames.optional().meta({
+    description: "all operations it may use, replacing the previous ones",
+    flag: "operation",
+  }),
   allOperations: z.boolean().default(false).meta({ description: "it may use every operation" }),
   purchases: z
     .enum(["on", "off", "review"])
     .optional()
     .meta({ description: "whether it may add funds", takes: "mode" }),
-  addFundsPerPurchase: dollarsInput.optional().meta({ description: "so much at a time" }),
-  addFundsPerMonth: dollarsInput.optional().meta({ description: "so much in a month" }),
+  addFundsPerPurchase: dollarsInput.optional().meta({ description: "maximum of one purchase" }),
+  addFundsPerMonth: dollarsInput.optional().meta({ description: "maximum in a month" }),
 })
 
 type KeyChangeInput = z.output<typeof KeyChange>
@@ -72,7 +77,7 @@ function changesPurchases({
 function changeFault(input: KeyChangeInput): string | null {
   const { operations, allOperations } = input
   if (operations !== undefined && allOperations) {
-    return "name what the key may do with --operation, or give --all-operations, not both"
+    return "pass the key's operations with --operation, or pass --all-operations, not both"
   }
   return operations === undefined && !allOperations && !changesPurchases(input)
     ? "say what to change: --operation, --all-operations, --purchases, --add-funds-per-purchase " +
@@ -83,10 +88,10 @@ function changeFault(input: KeyChangeInput): string | null {
 /** The operation `key change`. */
 export const changeKey = operation({
   name: "key change",
-  summary: "change what a key may do, and what it may buy funds for",
+  summary: "change a key's operations, and how much it may add to the funds",
   notes: [
-    "--operation names all that the key may use: what it might use before and is not named ends.",
-    "review: every purchase waits for an owner.",
+    "--operation replaces the whole list: operations that you leave out are no longer allowed.",
+    "review: an owner must approve every purchase.",
     DOLLARS_NOTE,
   ],
   example: "key change key_4Zb0x7 --operation phone.messages.send phone.messages.read",
@@ -94,17 +99,17 @@ export const changeKey = operation({
   input: withCrossFieldCheck(KeyChange, changeFault),
   consoleAccess: {
     roles: OWNER_OR_ADMIN,
-    ownInput: async (asking) =>
-      (await isOwnKey(asking, asking.input.keyId)) ? asking.input : null,
+    ownInput: async (request) =>
+      (await isOwnKey(request, request.input.keyId)) ? request.input : null,
     denialReason: ({ input, person }) => {
-      const asked = input.allOperations ? ALL_OPERATIONS : (input.operations ?? [])
-      return ownKeyDenial(person, { operations: asked, canAddFunds: changesPurchases(input) })
+      const operations = input.allOperations ? ALL_OPERATIONS : (input.operations ?? [])
+      return ownKeyDenial(person, { operations, canAddFunds: changesPurchases(input) })
     },
   },
   run: async (context, input) => {
     const { ports } = context
     const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
-    // First the money, which may be refused: then nothing has changed.
+    // The purchase terms come first, because they can be rejected: then nothing has changed.
     const purchases = changesPurchases(input)
       ? await changePurchases(context, companyId, keyId, input)
       : {}
@@ -116,7 +121,11 @@ export const changeKey = operation({
   },
 })
 
-/** Lets a key use these operations alone; tells which it gained and lost. @throws OperatorRefused */
+/**
+ * Replaces a key's operations; returns those it gained and lost.
+ *
+ * @throws OperatorRefused if the change is rejected
+ */
 async function changeOperations(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
@@ -133,7 +142,11 @@ async function changeOperations(
   return { operations, added, removed }
 }
 
-/** Changes what a key may buy; what is not named stays. @throws OperatorRefused */
+/**
+ * Changes what a key may buy; values that are not passed stay.
+ *
+ * @throws OperatorRefused if the change is rejected
+ */
 async function changePurchases(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
@@ -146,7 +159,7 @@ async function changePurchases(
   const perMonthMicros = addFundsPerMonth ?? former?.perMonthMicros
   if (perPurchaseMicros === undefined || perMonthMicros === undefined) {
     const message =
-      "This key never had Add funds: say --add-funds-per-purchase and --add-funds-per-month too."
+      "This key could never add funds: pass --add-funds-per-purchase and --add-funds-per-month too."
     throw new OperatorRefused("validation", message)
   }
   const mode = purchases === undefined ? (former?.mode ?? "on") : PURCHASE_MODES[purchases]

@@ -1,4 +1,4 @@
-/** API keys, as an operator makes and changes them. */
+/** Operations that create, change and list API keys. */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import type { LedgerState } from "../../../domain/charging/ledger-state.ts"
@@ -32,28 +32,28 @@ import { operationNames } from "./operation-names.ts"
 
 const NewKey = z.object({
   company: companyInput,
-  person: z.string().optional().meta({ description: "whose key it is, by id" }),
-  app: z.boolean().default(false).meta({ description: "the key of the company's app" }),
+  person: z.string().optional().meta({ description: "the key's person, by id" }),
+  app: z.boolean().default(false).meta({ description: "create the key of the company's app" }),
   operations: operationNames
     .default([])
     .meta({ description: "operations it may use", flag: "operation" }),
   allOperations: z.boolean().default(false).meta({ description: "it may use every operation" }),
-  label: textInput.optional().meta({ description: "what it is called" }),
+  label: textInput.optional().meta({ description: "its label" }),
   addFundsPerPurchase: dollarsInput
     .optional()
-    .meta({ description: "it may add funds, so much at a time" }),
+    .meta({ description: "how much it may add to the funds in one purchase" }),
   addFundsPerMonth: dollarsInput
     .optional()
-    .meta({ description: "it may add funds, so much in a month" }),
+    .meta({ description: "how much it may add to the funds in a month" }),
 })
 
 function newKeyFault(input: z.infer<typeof NewKey>): string | null {
   const { person, app, operations, allOperations, addFundsPerPurchase, addFundsPerMonth } = input
   if ((person !== undefined) === app) {
-    return "a key is for one --person or for the --app: give exactly one of them"
+    return "a key is for one --person or for the --app: pass exactly one of them"
   }
   if (operations.length > 0 === allOperations) {
-    return "name what the key may do with --operation, or give --all-operations"
+    return "pass the key's operations with --operation, or pass --all-operations"
   }
   if ((addFundsPerPurchase === undefined) !== (addFundsPerMonth === undefined)) {
     return "--add-funds-per-purchase and --add-funds-per-month go together"
@@ -63,11 +63,11 @@ function newKeyFault(input: z.infer<typeof NewKey>): string | null {
 
 const create = operation({
   name: "key create",
-  summary: "make an API key and show it, once",
+  summary: "create an API key and show it once",
   notes: [
     "A key is for one person, or for the company's app.",
     DOLLARS_NOTE,
-    "Only a hash of the key is kept: whoever loses it makes another one.",
+    "Only a hash of the key is stored: a lost key must be replaced by a new one.",
   ],
   example: "key create --company acme --app --operation phone.messages.send phone.messages.read",
   changes: true,
@@ -93,7 +93,7 @@ const create = operation({
       throw new OperatorRefused("no_such_person", "There is no such person in this company.")
     }
     const { keyId, key, keyHash } = makeApiKey(companyId)
-    // First what it may buy: a key never works with less than it was made with.
+    // What the key may buy is set first: a key never works with less than it was created with.
     if (perPurchase !== undefined && perMonth !== undefined) {
       const terms = {
         mode: "on",
@@ -131,9 +131,9 @@ interface CreatedKey {
 
 function renderCreated({ key, appSecret, ...rest }: CreatedKey): string {
   const secret =
-    appSecret === undefined ? "" : `\nThe app's secret, shown this once:\n${appSecret}\n`
+    appSecret === undefined ? "" : `\nThe app's secret, shown only now:\n${appSecret}\n`
   const fields = renderFields(Object.entries(rest))
-  return `${fields}\nThe key, shown this once; keep it now:\n${key}\n${secret}`
+  return `${fields}\nThe key, shown only now; store it:\n${key}\n${secret}`
 }
 
 const change = (
@@ -169,8 +169,8 @@ const list = operation({
   name: "key list",
   summary: "list a company's keys, when each was last used and what it spent this month",
   notes: [
-    "A month is UTC. Calls that were not recorded as counted are no use: see calls list.",
-    "Add funds is what the key may buy: at a time, in a month, and whether somebody must agree.",
+    "A month is UTC. API calls that were not counted do not appear as use: see calls list.",
+    "addFunds is what the key may buy: per purchase, per month, and whether an owner must approve.",
   ],
   example: "key list --company acme",
   input: z.object({
@@ -186,7 +186,7 @@ const list = operation({
   },
   run: async ({ ports }, { company: named, person }) => {
     const companyId = await findCompany(ports, named)
-    // Calls that are only gathered were made already: they are recorded, so that the list shows them.
+    // Buffered calls are stored first, so the list shows them.
     await ports.flush()
     await waitForOwnWrites(ports)
     const all = await listUsedKeys(ports.readAll, companyId, ports.clock.now())
@@ -213,12 +213,12 @@ const list = operation({
 export const keyOperations: readonly AdminOperation[] = [
   create,
   changeKey,
-  change("key pause", "pause a key: it is refused until it is resumed", "PauseKey", "paused"),
-  change("key resume", "let a paused key work again", "ResumeKey", "active"),
-  change("key delete", "delete a key for ever", "DeleteKey", "deleted", {
+  change("key pause", "pause a key: it is rejected until it is resumed", "PauseKey", "paused"),
+  change("key resume", "resume a paused key", "ResumeKey", "active"),
+  change("key delete", "delete a key permanently", "DeleteKey", "deleted", {
     irreversible: {
       field: "keyId",
-      says: 'the key is refused from now on, for ever; "key pause" stops it for a time',
+      says: 'the key is rejected from now on, permanently; "key pause" stops it temporarily',
     },
   }),
   list,

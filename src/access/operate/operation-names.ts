@@ -1,4 +1,4 @@
-/** Operations of the API by their names: as an operator writes them, and which there are. */
+/** Names of API operations: their input field, and the command that lists them. */
 import { z } from "zod"
 import {
   ALL_OPERATIONS,
@@ -18,28 +18,28 @@ const operationName = z
     context.addIssue(
       OPERATIONS_WITHOUT_ROUTE.includes(name)
         ? `${name} has no route yet and cannot be granted.`
-        : `${name} is no operation; ${suggestionFor(name, ALL_OPERATIONS)}`,
+        : `${name} is not an operation; ${suggestionFor(name, ALL_OPERATIONS)}`,
     )
     return z.NEVER
   })
   .meta({ suggests: ALL_OPERATIONS })
 
-/** Operations by name, each of which can be granted. */
+/** A list of operations that can be granted, by name. */
 export const operationNames = z.array(operationName)
 
-/** What helps somebody who wrote a name that there is not. */
+/** Suggests the nearest name. */
 function suggestionFor(name: string, names: readonly string[]): string {
   const nearest = nearestName(name, names)
-  return nearest === null ? '"operation list" has all of them.' : `was ${nearest} meant?`
+  return nearest === null ? '"operation list" shows all of them.' : `did you mean ${nearest}?`
 }
 
 const list = localCommand({
   from: import.meta.url,
   name: "operation list",
-  summary: "list the operations of the API, and what a key's person needs for each",
+  summary: "list the API's operations, and what the person of a key needs for each",
   notes: [
-    "A key may use those that it was granted, where its person holds the permission, or is an owner.",
-    "What has no route yet cannot be granted.",
+    "A key may use an operation that it was granted, if its person is an owner or has the permission.",
+    "Operations without a route cannot be granted yet.",
   ],
   example: "operation list",
   input: z.object({}),
@@ -56,5 +56,5 @@ const list = localCommand({
   render: ({ operations }, page) => renderTable(operations, page, "operations"),
 })
 
-/** Commands about operations. */
+/** Commands about API operations. */
 export const operationCommands: readonly OperatorCommand[] = [list]

@@ -1,4 +1,4 @@
-/** People of a company, as an operator adds, changes and shows them. */
+/** Operations on a company's people and invitations. */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { CLIENT_KINDS } from "../../../adapters/postgres/online-status/port.ts"
@@ -35,10 +35,8 @@ import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 const personName = textInput
   .refine((text) => text.trim() !== "", "must not be empty")
   .meta({ description: "their name" })
-/** An email of somebody. */
 const personEmail = emailInput.meta({ description: "their email" })
 const permissions = z.array(z.enum(PERMISSIONS)).meta({ flag: "permission" })
-/** A role in a company. */
 const role = z.enum(ROLES).meta({ description: "their role" })
 const personIdArgument = z
   .string()
@@ -52,7 +50,11 @@ const grantable = z.string().transform((name, context) => {
 
 const grantables = z.array(grantable).default([]).meta({ takes: "op" })
 
-/** Asks for something about people, and waits until everybody sees it. @throws OperatorRefused */
+/**
+ * Executes a command on people and waits until the read models show it.
+ *
+ * @throws OperatorRefused if the command is rejected
+ */
 async function executeAndWait(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
@@ -76,7 +78,7 @@ const add = operation({
     role,
     permissions: permissions
       .default([])
-      .meta({ description: "permissions beside those of the role" }),
+      .meta({ description: "permissions in addition to those of the role" }),
   }),
   run: async (context, input) => {
     const { sealing } = context.ports
@@ -102,12 +104,12 @@ const Change = z.object({
   email: personEmail.optional(),
   role: role.optional(),
   permissions: permissions.optional().meta({
-    description: "all permissions beside those of the role, instead of those before",
+    description: "all permissions in addition to those of the role, replacing the previous ones",
   }),
   withoutPermissions: z
     .boolean()
     .default(false)
-    .meta({ description: "none beside those of the role" }),
+    .meta({ description: "only the permissions of the role" }),
 })
 
 function changeFault({
@@ -116,7 +118,7 @@ function changeFault({
   ...changed
 }: z.infer<typeof Change>) {
   if (changed.permissions !== undefined && withoutPermissions) {
-    return "--permission and --without-permissions do not go together"
+    return "--permission and --without-permissions exclude each other: pass one of them"
   }
   return !withoutPermissions && Object.values(changed).every((word) => word === undefined)
     ? "say what to change: --name, --email, --role, --permission or --without-permissions"
@@ -126,7 +128,7 @@ function changeFault({
 const change = operation({
   name: "person change",
   summary: "change a person's name, email, role or permissions",
-  notes: ["What is not named stays. The last owner of a company stays one."],
+  notes: ["Fields that you don't pass keep their value. A company keeps at least one owner."],
   example: "person change per_4Zb0x7 --role developer",
   changes: true,
   input: withCrossFieldCheck(Change, changeFault),
@@ -160,18 +162,18 @@ const change = operation({
 
 const app = operation({
   name: "person app",
-  summary: "show or change what a person may on top of their role",
+  summary: "show or change what a person may do in addition to their role",
   notes: [
     'OP is an operation such as phone.messages.send, or a permission such as "Use phone".',
-    "What is denied stays denied, whatever else is granted. Owners and admins may do everything.",
+    "A denied operation stays denied, whatever else is granted. Owners and admins may do everything.",
   ],
   example: "person app per_4Zb0x7 --grant phone.messages.send --deny sandbox.start",
   changes: true,
   input: z.object({
     personId: personIdArgument,
-    grant: grantables.meta({ description: "they may" }),
-    deny: grantables.meta({ description: "they may not" }),
-    clear: grantables.meta({ description: "as their role says again" }),
+    grant: grantables.meta({ description: "allow it" }),
+    deny: grantables.meta({ description: "deny it" }),
+    clear: grantables.meta({ description: "reset it to the role's default" }),
   }),
   consoleAccess: { permission: "Team", denialReason: teamChangeDenial },
   run: async (context, { personId: named, grant, deny, clear }) => {
@@ -189,7 +191,11 @@ const app = operation({
   },
 })
 
-/** How a person stands. @throws OperatorRefused where they are gone by now */
+/**
+ * Reads a person's role and access.
+ *
+ * @throws OperatorRefused if the person was removed
+ */
 async function readPersonAccess({ ports }: AdminContext, companyId: CompanyId, personId: PersonId) {
   const person = await ports.runner.read(accessStreamOf(companyId), (state) =>
     findPerson(state, personId),
@@ -207,7 +213,7 @@ async function readPersonAccess({ ports }: AdminContext, companyId: CompanyId, p
 
 const remove = operation({
   name: "person remove",
-  summary: "remove a person from their company: their keys are deleted with it",
+  summary: "remove a person from their company, and delete their keys",
   example: 'person remove per_4Zb0x7 --reason "left the company"',
   changes: true,
   input: z.object({ personId: personIdArgument }),
@@ -221,12 +227,12 @@ const remove = operation({
 
 const seen = operation({
   name: "person seen",
-  summary: "note that a person is active somewhere just now",
+  summary: "record that a person is active now",
   example: "person seen per_4Zb0x7 --in app",
   changes: true,
   input: z.object({
     personId: personIdArgument,
-    in: z.enum(CLIENT_KINDS).meta({ description: "where they are", takes: "place" }),
+    in: z.enum(CLIENT_KINDS).meta({ description: "the client they use", takes: "place" }),
   }),
   run: async ({ ports }, { personId: named, in: client }) => {
     const { companyId, personId } = await findCompanyOfPerson(ports, named)
@@ -238,7 +244,7 @@ const seen = operation({
 
 const list = operation({
   name: "person list",
-  summary: "list a company's people and who is invited",
+  summary: "list a company's people and open invitations",
   example: "person list --company acme",
   input: z.object({ company: companyInput }),
   consoleAccess: { permission: "Team" },
@@ -253,8 +259,8 @@ const list = operation({
         const held = buildPerson(personId, row.role, access).permissions
         const added = { addedAt: row.added_at.toISOString() }
         const fields = { personId, name, email: address, role: row.role, permissions: held }
-        const ofRole = permissionsOf(row.role, [])
-        return { ...fields, ofRole, ...access, ...added }
+        const rolePermissions = permissionsOf(row.role, [])
+        return { ...fields, rolePermissions, ...access, ...added }
       }),
       invited: invited.map((row) => ({
         inviteId: row.invite_id,
@@ -269,12 +275,12 @@ const list = operation({
 /** Operations on people. */
 export const peopleOperations: readonly AdminOperation[] = [add, change, app, remove, seen, list]
 
-/** An invitation stands so long. */
+/** How long an invitation can be accepted. */
 const INVITATION_TTL_MS = 7 * 86_400_000
 
 const invite = operation({
   name: "person invite",
-  summary: "invite somebody by email, for seven days",
+  summary: "invite a person by email, for seven days",
   notes: ["Adding a person with this email ends the invitation."],
   example: "person invite --company acme --email ada@example.com --role developer",
   changes: true,
@@ -304,8 +310,8 @@ const invite = operation({
 
 const uninvite = operation({
   name: "person uninvite",
-  summary: "take an invitation back that nobody accepted yet",
-  notes: ["A code that was mailed for it signs nobody in any more. person list has the ids."],
+  summary: "withdraw an invitation that was not accepted yet",
+  notes: ["A code that was mailed for it no longer works. person list shows the ids."],
   example: "person uninvite inv_4Zb0x7 --company acme",
   changes: true,
   input: z.object({

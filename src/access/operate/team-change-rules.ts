@@ -1,4 +1,7 @@
-/** Who changes whom in the console: nobody gives more than they have, and owners are the owners' alone. */
+/**
+ * Rules for changing people in the console: a person grants only what they have, and only owners
+ * change owners.
+ */
 import type { AccessState } from "../../../domain/access/access.ts"
 import { findPerson, personByEmailTag } from "../../../domain/access/access.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
@@ -17,32 +20,32 @@ import type { PersonId } from "../../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import type { ConsoleAccessRequest } from "../../frame/operator/operation.ts"
 
-/** What of a change says what somebody is given, and whose it is. */
+/** A change of a person's access or email. */
 interface TeamChange extends AccessChange {
   readonly personId: string
-  /** Whoever has it signs in. */
+  /** The new email: its owner can sign in as this person. */
   readonly email?: string | undefined
 }
 
-const OWNERS_ONLY = "Only an owner changes owners, or makes one."
-const ADMINS_ONLY = "Only an owner or admin changes admins, or makes one."
-const NOT_YOURSELF = "Your own role and permissions are somebody else's to change."
+const OWNERS_ONLY = "Only an owner can change or appoint owners."
+const ADMINS_ONLY = "Only an owner or admin can change or appoint admins."
+const NOT_YOURSELF = "You cannot change your own role and permissions. Ask an owner or admin."
 
-/** Why somebody with `Team` may not change this person so. */
+/** Explains why a person with `Team` may not make this change; null if they may. */
 export async function teamChangeDenial(
-  asking: ConsoleAccessRequest<TeamChange>,
+  request: ConsoleAccessRequest<TeamChange>,
 ): Promise<string | null> {
-  const { input, person, companyId, ports } = asking
+  const { input, person, companyId, ports } = request
   const { email } = input
   const personId = parsePersonId(input.personId)
   const tag = email === undefined ? null : await ports.sealing.tag(companyId, email.toLowerCase())
   const { changed, isTheirs } = await ports.runner.readLatest(accessStreamOf(companyId), (state) =>
     changeTargetOf(state, personId, tag),
   )
-  const bar = roleChangeDenial(person, [changed?.role, input.role])
-  if (bar !== null || isAdminRole(person.role)) return bar
+  const denial = roleChangeDenial(person, [changed?.role, input.role])
+  if (denial !== null || isAdminRole(person.role)) return denial
   if (personId === person.personId) return changesAccess(input) ? NOT_YOURSELF : null
-  // Nobody is given anything: the command says that there is no such person.
+  // An unknown person: the command reports it.
   if (changed === null) return null
   return (
     grantDenial(person, changed, applyAccessChange(changed, input)) ??
@@ -50,7 +53,7 @@ export async function teamChangeDenial(
   )
 }
 
-/** Why somebody with `Team` may not invite others as this. */
+/** Explains why a person with `Team` may not invite with this role; null if they may. */
 export function inviteDenial({
   input: { role },
   person,
@@ -61,13 +64,16 @@ export function inviteDenial({
   )
 }
 
-/** Why somebody may not change those of these roles, or make one; undefined roles are none. */
+/**
+ * Explains why a person may not change people of these roles or appoint them; undefined roles are
+ * ignored.
+ */
 export function roleChangeDenial(me: Person, roles: readonly (Role | undefined)[]): string | null {
   if (roles.includes("owner") && me.role !== "owner") return OWNERS_ONLY
   return roles.includes("admin") && !isAdminRole(me.role) ? ADMINS_ONLY : null
 }
 
-/** Who is changed, and whether the email stays theirs. */
+/** Finds the person to change, and whether the email is already theirs. */
 function changeTargetOf(state: AccessState, personId: PersonId | null, emailTag: string | null) {
   const changed = personId === null ? null : findPerson(state, personId)
   const isTheirs = emailTag === null || personByEmailTag(state, emailTag) === personId
@@ -83,47 +89,46 @@ function grantDenial(me: Person, before: Person | null, after: Person): string |
   const isOfRole =
     role !== before?.role && hasAccessTo(buildPerson(me.personId, role, NO_APP_ACCESS), lacking)
   const how = isOfRole ? `, which comes with the role ${role},` : ""
-  return `You do not hold "${lacking}"${how} and cannot give it.`
+  return `You do not have "${lacking}"${how} and cannot grant it.`
 }
 
-/** A new email hands over all that somebody may: they sign in with it. */
+/** Changing the email of a person hands over all their access, because it signs in as them. */
 function emailChangeDenial(me: Person, changed: Person, isTheirs: boolean): string | null {
   if (isTheirs) return null
   const lacking = GRANTABLE.find((name) => hasAccessTo(changed, name) && !hasAccessTo(me, name))
   return lacking === undefined
     ? null
-    : `They hold "${lacking}", which you do not, and whoever has their email signs in as them.`
+    : `They have "${lacking}", which you do not, and their email signs in as them.`
 }
 
 function changesAccess({ role, permissions, grant = [], clear = [] }: TeamChange): boolean {
   return role !== undefined || permissions !== undefined || grant.length + clear.length > 0
 }
 
-/** What a key of somebody's own is asked to do. */
+/** The operations and purchases that a person wants for their own key. */
 interface OwnKeyRequest {
   readonly operations: readonly Operation[]
-  /** Whether it is to buy funds. */
+  /** Whether it may add funds. */
   readonly canAddFunds: boolean
 }
 
-/** Why somebody below admin may not have such a key, and which permission is lacking; null where they may. */
+/** Explains why a person may not have such a key, with the missing permission; null if they may. */
 export function ownKeyDenial(
   me: Person,
   { operations, canAddFunds }: OwnKeyRequest,
 ): string | null {
   if (isAdminRole(me.role)) return null
-  if (canAddFunds) return "Only an owner or admin says what a key may add funds for."
+  if (canAddFunds) return "Only an owner or admin decides whether a key may add funds."
   const beyond = operations.filter((operation) => !canPerform(me, operation))
   const [first] = beyond
   if (first === undefined) return null
-  const others =
-    beyond.length === 1 ? "" : ` (there are ${beyond.length - 1} more that you may not)`
-  return `Your key cannot do ${first}: ${missingPermissionText(me, first)}${others}.`
+  const others = beyond.length === 1 ? "" : ` (and ${beyond.length - 1} more)`
+  return `Your key cannot use ${first}: ${missingPermissionText(me, first)}${others}.`
 }
 
 function missingPermissionText(me: Person, operation: Operation): string {
   const needs = OPERATIONS[operation]
-  if (needs === "owner") return "it is for owners alone"
+  if (needs === "owner") return "only owners may use it"
   return needs === "any person" || me.permissions.includes(needs)
     ? "it is denied to you"
     : `you do not have the permission "${needs}"`

@@ -1,4 +1,4 @@
-/** The affiliate programme, as an operator lets companies join it. */
+/** The operation that lets a company join the affiliate program. */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { companyProfileOf } from "../../../domain/access/access.ts"
@@ -11,7 +11,7 @@ const TAG_LENGTH = 10
 
 const join = operation({
   name: "affiliate join",
-  summary: "let a company earn by those it brings",
+  summary: "let a company earn from its referrals",
   example: "affiliate join --company acme",
   changes: true,
   input: z.object({ company: companyInput }),

@@ -1,4 +1,4 @@
-/** Companies and their cards, as an operator makes and shows them. */
+/** Operations that create, show and change companies. */
 import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
@@ -35,7 +35,7 @@ import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator
 const companyName = textInput
   .transform((name) => name.trim())
   .refine((name) => /^[^\p{C}/:@]{1,80}$/u.test(name) && !name.startsWith("co_"), {
-    error: "a company's name has 1 to 80 characters, none of / : @, and does not begin with co_",
+    error: "a company's name has 1 to 80 characters, without / : @, and does not begin with co_",
   })
 
 const plan = z.enum(PLANS).meta({ description: "its plan, dollars a month", choices: PLANS })
@@ -45,17 +45,17 @@ const paymentSource = z
 
 const CreateCompany = z.object({
   name: companyName.meta({
-    description: "its name, not yet taken",
+    description: "its name, which must be unique",
     argument: "NAME",
     form: "text",
   }),
   withNumber: z
     .boolean()
     .default(true)
-    .meta({ description: "without a phone number", flag: "number" }),
+    .meta({ description: "create no test phone number", flag: "number" }),
   plan: plan.default("payg"),
   pays: paymentSource.default("prepaid"),
-  funds: dollarsInput.optional().meta({ description: "funds to begin with" }),
+  funds: dollarsInput.optional().meta({ description: "opening funds" }),
   ownerName: textInput.default("Owner").meta({ description: "the owner's name", takes: "name" }),
   ownerEmail: emailInput
     .default("owner@localhost")
@@ -64,7 +64,7 @@ const CreateCompany = z.object({
 
 const create = operation({
   name: "company create",
-  summary: "make a company with its owner and one built-in test number",
+  summary: "create a company with its owner and a built-in test number",
   notes: [DOLLARS_NOTE],
   example: "company create acme --plan payg --pays prepaid --funds 50",
   changes: true,
@@ -81,11 +81,12 @@ const create = operation({
         cause,
         (state) => registrationRevisionOf(state, companyId),
       )
-      // The random id of another company: the next one will be free.
+      // The random id belongs to another company: try another one.
       if (!registered.accepted && registered.refusal.code === "id_taken") continue
-      const { view: place } = requireAccepted(registered)
-      if (place === null) throw new Error("a company that was registered has no place")
-      await openCompany(ports, planned, place, cause)
+      const { view: registrationIndex } = requireAccepted(registered)
+      if (registrationIndex === null)
+        throw new Error(`${companyId} was registered without an index`)
+      await openCompany(ports, planned, registrationIndex, cause)
       await waitForOwnWrites(ports)
       return { companyId, ownerId: owner.personId, name: input.name }
     }
@@ -125,18 +126,18 @@ const show = operation({
   consoleAccess: { permission: "See billing" },
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
-    const standing = await ports.runner.readLatest(accessStreamOf(companyId), companyProfileOf)
+    const profile = await ports.runner.readLatest(accessStreamOf(companyId), companyProfileOf)
     const stream = ledgerStreamOf(companyId)
     const account = await ports.runner.readLatest(stream, accountOf)
     const terms = await ports.runner.read(stream, creditTermsOf)
     return {
       companyId,
-      name: standing === null ? null : await ports.sealing.unseal(companyId, standing.name),
-      plan: standing?.plan ?? null,
-      channel: standing?.channel ?? null,
-      affiliate: standing !== null && standing.affiliateTag !== null,
-      pays: standing?.pays ?? null,
-      card: standing?.card ?? null,
+      name: profile === null ? null : await ports.sealing.unseal(companyId, profile.name),
+      plan: profile?.plan ?? null,
+      channel: profile?.channel ?? null,
+      affiliate: profile !== null && profile.affiliateTag !== null,
+      pays: profile?.pays ?? null,
+      card: profile?.card ?? null,
       balanceMicros: account.fundsMicros,
       noticeBelowMicros: await ports.runner.read(stream, lowFundsAlertOf),
       creditLineMicros: terms.creditLineMicros,
@@ -148,20 +149,20 @@ const show = operation({
 })
 
 /**
- * From when on a deleted company's data is erased, whether that is under way, and when it was erased;
- * null where it is not deleted. It is under way until nothing of it is left to be done.
+ * Returns when a deleted company's data is erased, whether the erasure is running, and when it
+ * ended; null if the company is not deleted. The erasure runs until its job is gone.
  */
 async function toDeletionView({ runner, jobs }: AdminContext["ports"], companyId: CompanyId) {
   const deletion = await runner.read(ledgerStreamOf(companyId), deletionOf)
   if (deletion === null) return null
   const { erasureStartsAt, isErasing: isBegun } = deletion
-  const shown = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+  const isoTime = (at: number | null) => (at === null ? null : new Date(at).toISOString())
   const at = await runner.read(COMPANIES_STREAM, (state) => companyErasedAt(state, companyId))
   const isEnded = at !== null && !(await jobs.listNames("erase-company")).includes(companyId)
   return {
-    deleteDataAfter: shown(erasureStartsAt),
+    deleteDataAfter: isoTime(erasureStartsAt),
     erasing: isBegun && !isEnded,
-    erased: isEnded ? shown(at) : null,
+    erased: isEnded ? isoTime(at) : null,
   }
 }
 
@@ -172,19 +173,17 @@ const Change = z.object({
   prepaidOnly: z
     .enum(["on", "off"])
     .optional()
-    .meta({ description: "whether it may only spend prepaid funds", takes: "on|off" }),
-  creditLine: dollarsInput
-    .optional()
-    .meta({ description: "how much it may spend beyond its funds" }),
-  channel: channelNameInput.optional().meta({ description: "where its apps are updated from" }),
+    .meta({ description: "whether it may spend prepaid funds only", takes: "on|off" }),
+  creditLine: dollarsInput.optional().meta({ description: "how far below zero its funds may go" }),
+  channel: channelNameInput.optional().meta({ description: "the update channel of its apps" }),
 })
 
 const change = operation({
   name: "company change",
   summary: "change a company's plan and how it pays",
   notes: [
-    "A prepaid-only company spends nothing beyond its funds and is shown no way to pay.",
-    "A credit line is for companies that pay by card.",
+    "A prepaid-only company cannot spend more than its funds and is not offered a card payment.",
+    "Only a company that pays by card can have a credit line.",
     DOLLARS_NOTE,
   ],
   example: "company change acme --plan 79 --pays card --credit-line 100",
@@ -199,33 +198,33 @@ const change = operation({
     denialReason: ({ input: { creditLine, prepaidOnly } }) =>
       creditLine === undefined && prepaidOnly === undefined
         ? null
-        : "What a company may spend beyond its funds is said by whoever runs this service.",
+        : "Only the operator of this service changes a credit line or prepaid-only mode.",
   },
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
     const companyId = await findCompany(ports, input.company)
     const [access, ledger] = [accessStreamOf(companyId), ledgerStreamOf(companyId)]
-    const standing = await runner.readLatest(access, companyProfileOf)
+    const profile = await runner.readLatest(access, companyProfileOf)
     const terms = await runner.readLatest(ledger, creditTermsOf)
     const paying = {
-      plan: input.plan ?? standing?.plan ?? "payg",
-      pays: input.pays ?? standing?.pays ?? "prepaid",
+      plan: input.plan ?? profile?.plan ?? "payg",
+      pays: input.pays ?? profile?.pays ?? "prepaid",
     }
     const creditLineMicros = input.creditLine ?? terms.creditLineMicros
     const prepaidOnly =
       input.prepaidOnly === undefined ? terms.prepaidOnly : input.prepaidOnly === "on"
     if (creditLineMicros > 0 && paying.pays !== "card") {
       const message =
-        "Only a company that pays by card has a credit line: " +
-        "give --pays card, or --credit-line 0."
+        "Only a company that pays by card can have a credit line. " +
+        "Pass --pays card, or --credit-line 0."
       throw new OperatorRefused("validation", message)
     }
-    // First the money, which may be refused: then nothing has changed.
+    // The credit terms come first, because they can be rejected: then nothing has changed.
     const spending = { type: "ChangeCreditTerms" as const, prepaidOnly, creditLineMicros }
     requireAccepted(await runner.execute(ledger, spending, cause))
     const planning = { type: "ChangePlan" as const, ...paying }
     requireAccepted(await runner.execute(access, planning, cause))
-    const channel = input.channel ?? standing?.channel ?? null
+    const channel = input.channel ?? profile?.channel ?? null
     if (channel !== null) {
       const updating = { type: "ChangeChannel" as const, channel }
       requireAccepted(await runner.execute(access, updating, cause))

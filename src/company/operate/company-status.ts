@@ -1,4 +1,4 @@
-/** Whether a company may go on: locking, deleting and restoring it. */
+/** Operations that lock, delete and restore a company. */
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { deleteCompany, restoreCompany } from "../reactions/company-deletion.ts"
@@ -18,7 +18,7 @@ async function setLock(
 
 const lock = operation({
   name: "company lock",
-  summary: "lock a company's account: its keys can buy nothing until it is unlocked",
+  summary: "lock a company's account: its keys can spend nothing until it is unlocked",
   example: 'company lock acme --reason "asked for by its owner"',
   changes: true,
   input: z.object({ company: companyArgument }),
@@ -36,18 +36,18 @@ const unlock = operation({
 
 const remove = operation({
   name: "company delete",
-  summary: "delete a company: its keys stop at once, its data is erased after 14 days",
+  summary: "delete a company: its keys stop working immediately, its data is erased after 14 days",
   notes: [
     'Until then "company restore" undoes it.',
-    "What is erased cannot come back; amounts, times and hashes stay, and still verify.",
-    "leftAsItIs: corrupt streams of the company that take no fact. It is deleted and erased without them.",
+    "Erased data cannot be recovered; amounts, times and hashes remain and still verify.",
+    "corruptStreams: streams of the company that take no facts. The company is deleted and erased without them.",
   ],
   example: 'company delete acme --reason "asked for by its owner"',
   changes: true,
   irreversible: {
     field: "company",
     says:
-      "its keys stop at once, and its data is erased after 14 days; " +
+      "its keys stop working immediately, and its data is erased after 14 days; " +
       'until then "company restore" undoes it',
   },
   input: z.object({ company: companyArgument }),
@@ -55,16 +55,16 @@ const remove = operation({
   run: async ({ ports, cause }, { company }) => {
     const companyId = await findCompany(ports, company)
     const deleted = await deleteCompany(ports, companyId, cause)
-    const { erasedFrom, keysSwitchedOff, leftAsItIs } = deleted
+    const { erasedFrom, keysSwitchedOff, corruptStreams } = deleted
     const deleteDataAfter = new Date(erasedFrom).toISOString()
-    return { companyId, deleteDataAfter, keysSwitchedOff, leftAsItIs }
+    return { companyId, deleteDataAfter, keysSwitchedOff, corruptStreams }
   },
 })
 
 const restore = operation({
   name: "company restore",
   summary: "undo the deletion of a company within 14 days",
-  notes: ["The keys that it switched off work again; those that were paused before stay paused."],
+  notes: ["Keys that the deletion switched off work again; keys paused before stay paused."],
   example: "company restore acme",
   changes: true,
   input: z.object({ company: companyArgument }),
@@ -81,5 +81,5 @@ const restore = operation({
   },
 })
 
-/** Operations on whether a company may go on. */
+/** Operations that lock, delete and restore a company. */
 export const companyStatusOperations: readonly AdminOperation[] = [lock, unlock, remove, restore]

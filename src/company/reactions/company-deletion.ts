@@ -1,6 +1,6 @@
 /**
- * The deletion of a company, and its undoing. The closed ledger is the switch: every key is refused
- * from then on. The keys' own facts follow, so that the undoing finds what was switched off.
+ * Deletes a company and undoes the deletion. Closing the ledger takes effect: every key is refused
+ * from then on; the keys' own facts follow, so that undoing finds which keys were switched off.
  */
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
@@ -16,7 +16,7 @@ import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 
-/** Deletes a company. One that is deleted stays as it is, and the answer is the same. */
+/** Deletes a company. Deleting it again changes nothing and returns the same answer. */
 export async function deleteCompany(
   ports: Pick<Ports, "clock" | "runJobNow" | "runner" | "jobs">,
   companyId: CompanyId,
@@ -39,15 +39,15 @@ async function closeLedger(
   const stream = ledgerStreamOf(companyId)
   const closed = await runner.execute(stream, closing, cause, deletionOf)
   if (!closed.accepted || closed.view === null) {
-    throw new Error(`the ledger of ${companyId} did not close`)
+    throw new Error(`The ledger of ${companyId} did not close.`)
   }
   const from = closed.view.erasureStartsAt
-  // Those that are switched off by now worked until then.
+  // Keys that are switched off already worked until the ledger closed.
   const keysSwitchedOff = await runner.readLatest(accessStreamOf(companyId), countUsableKeys)
-  return { erasedFrom: from, keysSwitchedOff, position: closed.position, leftAsItIs: [] }
+  return { erasedFrom: from, keysSwitchedOff, position: closed.position, corruptStreams: [] }
 }
 
-/** Undoes a deletion; the refusal where the data is being erased, or is. */
+/** Undoes a deletion; returns the refusal if the erasure has begun or ended. */
 export async function restoreCompany(
   ports: Pick<Ports, "clock" | "runner" | "jobs">,
   companyId: CompanyId,
@@ -67,7 +67,7 @@ export async function restoreCompany(
   return null
 }
 
-/** Switches the keys off, or on again, as the ledger says by now: after its company's deletion, in order. */
+/** Switches a company's keys off or on to match its ledger, after a deletion or its undoing. */
 export const switchKeys = reaction({
   kind: "switch-keys",
   payload: z.object({}),
@@ -97,48 +97,48 @@ async function applyDeletionToKeys(
 ) {
   const isDeleted = () =>
     runner.readLatest(ledgerStreamOf(companyId), (state) => deletionOf(state) !== null)
-  // It may turn while the keys do.
+  // The deletion may be made or undone while the keys are switched.
   for (let deleted = await isDeleted(); ;) {
     const type = deleted ? "SwitchKeysOff" : "SwitchKeysOn"
     const done = await runner.execute(accessStreamOf(companyId), { type }, cause)
-    if (!done.accepted) throw new Error(`the keys were not switched: ${done.refusal.code}`)
+    if (!done.accepted) throw new Error(`The keys were not switched: ${done.refusal.code}`)
     const now = await isDeleted()
     if (now === deleted) return
     deleted = now
   }
 }
 
-// The deletion of a company whose ledger is corrupt, and takes no fact. The row of its erasure is the
-// switch then: it says from when on the data is erased, and taking it away is the undoing.
+// A corrupt ledger takes no facts. Then the erasure job stands for the deletion: its payload says
+// when the data is erased, and removing the job undoes the deletion.
 
-/** What a deletion came to. */
+/** The result of a deletion. */
 interface CompanyDeletion {
-  /** From when on the company's data is erased, UTC milliseconds. */
+  /** When the company's data is erased, UTC milliseconds. */
   readonly erasedFrom: number
-  /** The keys that worked until then. */
+  /** Number of keys that worked until then. */
   readonly keysSwitchedOff: number
   readonly position: Position | null
-  /** Its corrupt streams that the deletion needs, and that take no fact. */
-  readonly leftAsItIs: readonly string[]
+  /** Corrupt streams of the company that the deletion needs and that take no facts. */
+  readonly corruptStreams: readonly string[]
 }
 
-/** The kind of the rows that erase a company. */
+/** Kind of the job that erases a company. */
 export const ERASE_COMPANY_JOB = "erase-company"
 
-/** What such a row carries. */
+/** Payload of an erasure job. */
 export interface ErasurePayload {
-  /** From when on the data is erased where no ledger says so, UTC milliseconds. */
+  /** When the data is erased if no ledger says so, UTC milliseconds. */
   readonly withoutLedgerFrom?: number | undefined
 }
 
-/** The row that erases a company, by its name. */
+/** Names the job that erases a company. */
 export function erasureJob(companyId: CompanyId) {
   return { kind: ERASE_COMPANY_JOB, name: companyId, subject: `${companyId} erasure` }
 }
 
 /**
- * Deletes a company by the row of its erasure, and switches its keys off. What else of it is corrupt is
- * left as it is, and named.
+ * Deletes a company with a corrupt ledger by its erasure job, and switches its keys off. Other
+ * corrupt streams are left unchanged and returned.
  */
 async function deleteWithoutLedger(
   ports: Pick<Ports, "clock" | "runJobNow" | "runner" | "jobs">,
@@ -152,26 +152,26 @@ async function deleteWithoutLedger(
   const payload: ErasurePayload = { withoutLedgerFrom }
   await ports.runJobNow({ ...row, companyId, payload, dueAt: withoutLedgerFrom }, NEVER_ABORTED)
   const known = await jobs.findByName(row.kind, row.name)
-  if (known === null) throw new Error(`the erasure of ${companyId} could not be scheduled`)
-  const leftAsItIs = [fault.corruption.stream]
+  if (known === null) throw new Error(`The erasure of ${companyId} could not be scheduled.`)
+  const corruptStreams = [fault.corruption.stream]
   let keysSwitchedOff = 0
   let position: CompanyDeletion["position"] = null
   try {
     const access = accessStreamOf(companyId)
     keysSwitchedOff = await runner.readLatest(access, countUsableKeys)
     const done = await runner.execute(access, { type: "SwitchKeysOff" }, cause)
-    if (!done.accepted) throw new Error(`the keys were not switched off: ${done.refusal.code}`)
+    if (!done.accepted) throw new Error(`The keys were not switched off: ${done.refusal.code}`)
     ;({ position } = done)
   } catch (error) {
     if (!(error instanceof CorruptStream)) throw error
-    leftAsItIs.push(error.corruption.stream)
+    corruptStreams.push(error.corruption.stream)
   }
-  return { erasedFrom: Date.parse(known.dueAt), keysSwitchedOff, position, leftAsItIs }
+  return { erasedFrom: Date.parse(known.dueAt), keysSwitchedOff, position, corruptStreams }
 }
 
 const NEVER_ABORTED = new AbortController().signal
 
-/** Undoes such a deletion; false where there is none, or its time has come. */
+/** Undoes a deletion without a ledger; false if there is none, or its erasure is due. */
 async function restoreWithoutLedger(
   { runner, jobs, clock }: Pick<Ports, "clock" | "runner" | "jobs">,
   companyId: CompanyId,
@@ -184,6 +184,6 @@ async function restoreWithoutLedger(
   if (clock.now() >= withoutLedgerFrom) return false
   await jobs.settle(row.jobId, { result: "done" })
   const done = await runner.execute(accessStreamOf(companyId), { type: "SwitchKeysOn" }, cause)
-  if (!done.accepted) throw new Error(`the keys were not switched on: ${done.refusal.code}`)
+  if (!done.accepted) throw new Error(`The keys were not switched on: ${done.refusal.code}`)
   return true
 }

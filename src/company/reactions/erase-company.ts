@@ -1,14 +1,13 @@
 /**
- * Erases a company 14 days after it was deleted. Each step may be done again, so a crash at any place
- * is made up for by doing all of it once more:
+ * Erases a company 14 days after it was deleted. Every step can be repeated, so after a crash all
+ * steps run again:
  *
- * 1. The ledger says that there is no way back any more, or that the deletion was undone meanwhile. Where
- *    it is corrupt, the row's own time says so, and charges stay as they are.
- * 2. What was begun for it and has no end yet is given up: what it cost is given back.
- * 3. The company's key is destroyed. From here on nothing that was sealed for it can be read.
- * 4. `CompanyErased` frees the name, and the read models take out what they show of people.
- * 5. Rows that are no fold are deleted, what stands outside of PostgreSQL goes, and the database's files
- *    are rid of what was in them.
+ * 1. The ledger records that the erasure has begun, unless the deletion was undone. If the ledger
+ * is corrupt, the job's own time decides, and charges stay as they are.
+ * 2. Unfinished work of the company is discarded and its charges are refunded.
+ * 3. The company's key is destroyed: nothing that was sealed for it can be read from here on.
+ * 4. `CompanyErased` frees the name, and the read models delete personal data.
+ * 5. Rows outside read models are deleted, then external data, then the remains in database files.
  */
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
@@ -28,7 +27,7 @@ import { ERASE_COMPANY_JOB, erasureJob } from "./company-deletion.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
-/** Erases what is personal of a company that is deleted for good. */
+/** Erases the personal data of a company that was deleted for good. */
 export const eraseCompany = reaction({
   kind: ERASE_COMPANY_JOB,
   payload: z.object({ withoutLedgerFrom: z.number().optional() }),
@@ -53,23 +52,23 @@ async function erase(ports: Ports, work: ErasureJob): Promise<JobResult> {
   for (const open of await ports.erasure.listOpenJobs(companyId)) {
     await ports.discardJob(open, cause).catch((error: unknown) => {
       if (!(error instanceof CorruptStream)) throw error
-      ports.log.warn(`work ${open.jobId} (${open.kind}) is erased without an end`, error)
+      ports.log.warn(`job ${open.jobId} (${open.kind}) is erased without a recorded outcome`, error)
     })
   }
   await ports.erasure.destroyKeys(companyId)
   if (!(await isGoneFromReadModels(ports, companyId, cause))) {
-    return retryWithBackoff(work, "the read models are behind or stopped")
+    return retryWithBackoff(work, "The read models are behind or stopped.")
   }
   await ports.erasure.deleteRows(companyId)
   await ports.eraseExternalData(companyId)
   if (await ports.erasure.wipeFiles()) return { result: "done" }
   return retryWithBackoff(
     work,
-    "a transaction is older than the deletion: PostgreSQL keeps for it what was deleted",
+    "A transaction older than the deletion is open: PostgreSQL still keeps the deleted rows for it.",
   )
 }
 
-/** Lets the erasure begin; else what becomes of its row. */
+/** Starts the erasure and returns null, or returns the job's result if it cannot start. */
 async function beginErasure(
   ports: Pick<Ports, "clock" | "log" | "runner" | "jobs">,
   work: ErasureJob,
@@ -93,29 +92,30 @@ async function beginErasureByLedger(
   cause: Cause,
 ): Promise<JobResult | null> {
   const stream = ledgerStreamOf(companyId)
-  // It was deleted while its ledger was corrupt, and is whole again: from now on the ledger says when.
+  // The company was deleted while its ledger was corrupt and the ledger is repaired: it decides
+  // from here on.
   if (payload.withoutLedgerFrom !== undefined) {
     await ports.runner.execute(stream, { type: "CloseLedger" }, cause)
   }
   const deletion = await ports.runner.readLatest(stream, deletionOf)
-  // It was undone, or an operator called it early: it must not be done and gone before its time.
+  // The deletion was undone, or an operator ran the job early: it must not end before it is due.
   if (deletion === null) return { result: "done" }
   if (!deletion.isErasing && ports.clock.now() < deletion.erasureStartsAt) {
     return { result: "later", dueAt: deletion.erasureStartsAt }
   }
   const begun = await ports.runner.execute(stream, { type: "StartErasure" }, cause)
-  // It was undone just now.
+  // A concurrent command undid the deletion.
   return begun.accepted ? null : { result: "done" }
 }
 
-/** Says that the company is erased, and waits until no read model shows anything of it. */
+/** Records that the company is erased, and waits until no read model shows its data. */
 async function isGoneFromReadModels(
   ports: Pick<Ports, "projector" | "runner" | "store">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<boolean> {
   const command = { type: "EraseCompany" as const, companyId }
-  const said = await ports.runner.execute(COMPANIES_STREAM, command, cause)
-  if (!said.accepted) throw new Error(`${companyId} cannot be erased: ${said.refusal.message}`)
+  const erased = await ports.runner.execute(COMPANIES_STREAM, command, cause)
+  if (!erased.accepted) throw new Error(`${companyId} cannot be erased: ${erased.refusal.message}`)
   return ports.projector.waitUntilWritten(await ports.store.head(), READ_MODELS_WAIT_MS)
 }

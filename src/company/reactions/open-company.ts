@@ -1,6 +1,6 @@
 /**
- * Opens the streams of a registered company. Each step is a command that records nothing when it
- * was done before, so the operator's command and the work row may both do it, in any order.
+ * Opens the streams of a registered company. Each step is a command that records nothing if it ran
+ * before, so the operator's command and the job may both run it, in any order.
  */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
@@ -20,12 +20,13 @@ import type { Ports } from "../../frame/ports.ts"
 /**
  * Opens access, ledger and the built-in test number of a company.
  *
- * @param place the company's place in the list of companies, from 0: no two have one test number
+ * @param registrationIndex the company's index in the list of companies, from 0; it makes test
+ * numbers unique
  */
 export async function openCompany(
   ports: Pick<Ports, "runner" | "sealing">,
   plan: CompanyRegistration,
-  place: number,
+  registrationIndex: number,
   cause: Cause,
 ): Promise<void> {
   const { runner } = ports
@@ -54,16 +55,16 @@ export async function openCompany(
       cause,
     )
   }
-  if (plan.withNumber) await addTestNumber(ports, plan, place, cause)
+  if (plan.withNumber) await addTestNumber(ports, plan, registrationIndex, cause)
 }
 
 async function addTestNumber(
   ports: Pick<Ports, "runner" | "sealing">,
   { companyId }: CompanyRegistration,
-  place: number,
+  registrationIndex: number,
   cause: Cause,
 ): Promise<void> {
-  const number = testNumber(place)
+  const number = testNumber(registrationIndex)
   await ports.runner.execute(
     phoneStreamOf(companyId),
     {
@@ -85,13 +86,13 @@ async function addTestNumber(
   )
 }
 
-/** The built-in number of the company at this place: +1, an area code from 201, 555, four digits. */
-function testNumber(place: number): string {
-  const area = 201 + (Math.floor(place / 10_000) % 799)
-  return `+1${area}555${String(place % 10_000).padStart(4, "0")}`
+/** Builds the test number of a company: +1, an area code from 201, 555 and four digits. */
+function testNumber(registrationIndex: number): string {
+  const area = 201 + (Math.floor(registrationIndex / 10_000) % 799)
+  return `+1${area}555${String(registrationIndex % 10_000).padStart(4, "0")}`
 }
 
-/** Opens the streams of a registered company, where the operator's command did not come so far. */
+/** Opens the streams of a registered company if the operator's command was interrupted. */
 export const openCompanyReaction = reaction({
   kind: "open-company",
   payload: z.object({
@@ -109,7 +110,7 @@ export const openCompanyReaction = reaction({
       emailTag: z.string(),
     }),
     place: z.number(),
-    // Rows of before do not say who it was.
+    // Older jobs have no actor.
     actor: z.string().nullish(),
   }),
   on: {
@@ -120,9 +121,9 @@ export const openCompanyReaction = reaction({
   },
   hasPersonalData: true,
   discard: "owed",
-  perform: async (ports, { payload: { place, actor = null, ...plan } }) => {
+  perform: async (ports, { payload: { place: registrationIndex, actor = null, ...plan } }) => {
     const cause = { ...causedBy(`open-company ${plan.companyId}`), actor }
-    await openCompany(ports, plan, place, cause)
+    await openCompany(ports, plan, registrationIndex, cause)
     return { result: "done" }
   },
 })
