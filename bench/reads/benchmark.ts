@@ -134,8 +134,8 @@ async function countedCalls(
   { operate }: BenchInstallation,
   { companyId }: Pick<TextingCompany, "companyId">,
 ): Promise<number> {
-  const { tallies } = (await operate("calls list", { company: companyId })) as {
-    readonly tallies: readonly { readonly calls: number }[]
+  const { counts: tallies } = (await operate("calls list", { company: companyId })) as {
+    readonly counts: readonly { readonly calls: number }[]
   }
   return tallies.reduce((sum, { calls }) => sum + calls, 0)
 }

@@ -50,7 +50,7 @@ export interface TeamMember {
   /** Permissions of the role and individual ones. */
   readonly permissions: readonly string[]
   /** Permissions of the role. */
-  readonly ofRole: readonly string[]
+  readonly rolePermissions: readonly string[]
   readonly grant: readonly string[]
   readonly deny: readonly string[]
   readonly addedAt: string
@@ -86,7 +86,7 @@ export interface ChargeDays {
   readonly month: string
   readonly days: readonly ChargeDay[]
   readonly chargedMicros: number
-  readonly givenBackMicros: number
+  readonly refundedMicros: number
   readonly netMicros: number
   readonly charges: number
 }
@@ -97,7 +97,7 @@ export interface ChargeDay {
   readonly day: string
   readonly item: string
   readonly chargedMicros: number
-  readonly givenBackMicros: number
+  readonly refundedMicros: number
   readonly netMicros: number
   readonly charges: number
 }
@@ -119,13 +119,13 @@ export interface Charge {
   readonly personId: string | null
   readonly resource: string | null
   readonly servedFrom: string | null
-  readonly state: "open" | "final" | "given_back"
-  readonly givenBackMicros: number
+  readonly state: "pending" | "settled" | "refunded"
+  readonly refundedMicros: number
 }
 
 /** A charge with its refunds. */
 export interface ChargeWithRefunds extends Charge {
-  readonly giveBacks: readonly {
+  readonly refunds: readonly {
     readonly revision: number
     readonly at: string
     readonly amountMicros: number

@@ -69,8 +69,8 @@ export interface AuditReport {
   readonly streams: number
   readonly events: number
   readonly skipped: readonly {
-    readonly what: string
+    readonly check: string
     readonly count: number | null
-    readonly why: string
+    readonly reason: string
   }[]
 }

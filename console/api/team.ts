@@ -24,18 +24,18 @@ export function useOnlineStatuses(): ReadonlyMap<string, PersonOnlineStatus> {
 
 /** The input that gives a person exactly these permissions. */
 export function accessChange(
-  { permissions, ofRole }: Pick<TeamMember, "permissions" | "ofRole">,
+  { permissions, rolePermissions }: Pick<TeamMember, "permissions" | "rolePermissions">,
   chosen: readonly string[],
 ) {
   const more = chosen.filter((name) => !permissions.includes(name))
   const less = permissions.filter((name) => !chosen.includes(name))
   // Permissions of the role are denied or no longer denied; others are granted or no longer granted.
   return {
-    grant: more.filter((name) => !ofRole.includes(name)),
-    deny: less.filter((name) => ofRole.includes(name)),
+    grant: more.filter((name) => !rolePermissions.includes(name)),
+    deny: less.filter((name) => rolePermissions.includes(name)),
     clear: [
-      ...more.filter((name) => ofRole.includes(name)),
-      ...less.filter((name) => !ofRole.includes(name)),
+      ...more.filter((name) => rolePermissions.includes(name)),
+      ...less.filter((name) => !rolePermissions.includes(name)),
     ],
   }
 }

@@ -30,8 +30,8 @@ export default function ChargePage() {
 }
 
 function ChargeContent({ charge }: { readonly charge: ChargeWithRefunds }) {
-  const { chargeId, amountMicros, giveBacks } = charge
-  const isRefunded = charge.givenBackMicros > 0 || amountMicros === 0
+  const { chargeId, amountMicros, refunds } = charge
+  const isRefunded = charge.refundedMicros > 0 || amountMicros === 0
   return (
     <PageLayout
       title={itemText(charge.item)}
@@ -51,11 +51,11 @@ function ChargeContent({ charge }: { readonly charge: ChargeWithRefunds }) {
     >
       <About charge={charge} />
       <LimitsAtCharge chargeId={chargeId} />
-      {giveBacks.length === 0 ? null : (
+      {refunds.length === 0 ? null : (
         <Section title="Refunds">
           <DataTable
             label="Refunds of the charge"
-            rows={giveBacks}
+            rows={refunds}
             rowKey={({ revision }) => String(revision)}
             columns={[
               { title: "When", cell: ({ at }) => <Time at={at} /> },

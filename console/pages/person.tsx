@@ -89,12 +89,12 @@ interface PermissionState {
 }
 
 function permissionStateOf(
-  { permissions, ofRole, deny }: TeamMember,
+  { permissions, rolePermissions, deny }: TeamMember,
   name: string,
 ): PermissionState {
   if (deny.includes(name)) return { name, tone: "bad", word: "Denied" }
   if (!permissions.includes(name)) return { name, tone: "quiet", word: "No" }
-  return { name, tone: "good", word: ofRole.includes(name) ? "From the role" : "Given" }
+  return { name, tone: "good", word: rolePermissions.includes(name) ? "From the role" : "Given" }
 }
 
 function Permissions({ found }: { readonly found: TeamMember }) {
@@ -207,7 +207,7 @@ function Actions({ found }: { readonly found: TeamMember }) {
 }
 
 function ChangeAccess({ found }: { readonly found: TeamMember }) {
-  const { personId, permissions, ofRole } = found
+  const { personId, permissions, rolePermissions } = found
   const me = useMe()
   // People cannot change their own permissions.
   if (personId === me.personId && !isAdmin(me)) return null
@@ -221,7 +221,7 @@ function ChangeAccess({ found }: { readonly found: TeamMember }) {
       inputOf={({ chosen }) => ({ personId, ...accessChange(found, chosen) })}
       fields={(form) => (
         <PermissionChoice
-          {...{ held: permissions, ofRole, chosen: form.values.chosen }}
+          {...{ held: permissions, rolePermissions, chosen: form.values.chosen }}
           onChoose={(chosen) => form.setFieldValue("chosen", chosen)}
         />
       )}

@@ -174,7 +174,7 @@ function Cost({ charge }: { readonly charge: Charge | undefined }) {
     <>–</>
   ) : (
     <TextLink to={`spending/${charge.chargeId}`}>
-      <Money micros={charge.amountMicros - charge.givenBackMicros} />
+      <Money micros={charge.amountMicros - charge.refundedMicros} />
     </TextLink>
   )
 }

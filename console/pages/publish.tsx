@@ -83,7 +83,7 @@ function PublishContent({ publish }: { readonly publish: Publish }) {
             "Cost",
             charge === undefined ? null : (
               <TextLink key="cost" to={`spending/${charge.chargeId}`}>
-                <Money micros={charge.amountMicros - charge.givenBackMicros} />
+                <Money micros={charge.amountMicros - charge.refundedMicros} />
               </TextLink>
             ),
           ],

@@ -120,9 +120,9 @@ function SkippedChecks({ skipped }: Pick<AuditReport, "skipped">) {
   return (
     <Section title="Not checked" description="These parts are not proven.">
       <DetailList
-        items={skipped.map(({ what, count, why }) => [
-          sentence(count === null ? what : `${count} ${what}`),
-          sentence(why),
+        items={skipped.map(({ check, count, reason }) => [
+          sentence(count === null ? check : `${count} ${check}`),
+          sentence(reason),
         ])}
       />
     </Section>

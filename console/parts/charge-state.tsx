@@ -1,9 +1,9 @@
 import { StatusBadge } from "./status-badge.tsx"
 
 const STATES = {
-  open: { tone: "busy", word: "Pending" },
-  final: { tone: "good", word: "Settled" },
-  given_back: { tone: "quiet", word: "Refunded" },
+  pending: { tone: "busy", word: "Pending" },
+  settled: { tone: "good", word: "Settled" },
+  refunded: { tone: "quiet", word: "Refunded" },
 } as const
 
 /** The state of a charge. */

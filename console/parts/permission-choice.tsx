@@ -13,12 +13,12 @@ interface PermissionChoiceProps {
   /** Current permissions; anyone who can edit can remove them. */
   readonly held: readonly string[]
   /** Permissions of the role. */
-  readonly ofRole: readonly string[]
+  readonly rolePermissions: readonly string[]
   readonly onChoose: (chosen: readonly string[]) => void
 }
 
 /** A choice of permissions with descriptions; a disabled one says why the reader cannot give it. */
-export function PermissionChoice({ chosen, held, ofRole, onChoose }: PermissionChoiceProps) {
+export function PermissionChoice({ chosen, held, rolePermissions, onChoose }: PermissionChoiceProps) {
   const me = useMe()
   const all = usePermissions()
   return (
@@ -31,7 +31,7 @@ export function PermissionChoice({ chosen, held, ofRole, onChoose }: PermissionC
             label={
               <>
                 {name}
-                {ofRole.includes(name) ? (
+                {rolePermissions.includes(name) ? (
                   <Text span size="xs" c="dimmed">
                     {" "}
                     from the role

@@ -161,7 +161,7 @@ export interface ChargeDay {
   readonly day: string
   readonly item: string
   readonly chargedMicros: Micros
-  readonly givenBackMicros: Micros
+  readonly refundedMicros: Micros
   readonly charges: number
 }
 
@@ -175,7 +175,7 @@ export async function listChargeDays(
     .select(["day", "item"])
     .select([
       sql<Micros>`sum(charged_micros)::bigint`.as("chargedMicros"),
-      sql<Micros>`sum(given_back_micros)::bigint`.as("givenBackMicros"),
+      sql<Micros>`sum(given_back_micros)::bigint`.as("refundedMicros"),
       sql<number>`sum(charges)::bigint`.as("charges"),
     ])
     .where("company_id", "=", companyId)

@@ -1,4 +1,4 @@
-/** Other rules of a ledger, and what they would have decided of the charges that really came. */
+/** Loads other ledger rules and judges stored decisions by them. */
 import { execFile } from "node:child_process"
 import { statSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -11,48 +11,48 @@ import { chargeCommandOf } from "../../domain/charging/replay.ts"
 import type { Decider, Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 
-/** Where a folder may have its ledger, in the order of looking. */
+/** Where a folder may have its ledger, in search order. */
 const RULE_FILES = ["ledger.ts", "domain/charging/ledger.ts", "ledger.js", "ledger.mjs", "index.ts"]
-/** Where the calls of a no are weighed, beside the ledger. */
+/** The file next to the ledger that takes a refusal's buffered calls into account. */
 const REPLAY_FILE = "replay.ts"
 
 const execFileAsync = promisify(execFile)
 
-/** A decider that others wrote: what it answers is looked at, never believed. */
+/** A decider from outside the program; its answers are checked. */
 type AnyDecider = Decider<object, unknown, Fact, Fact & { readonly code?: string }>
 type WithPending = <T>(state: unknown, refused: ChargeRefused, work: () => T) => T
 
 /** Other rules. */
 export interface LedgerRules {
-  /** Where they were found. */
+  /** The file they were loaded from. */
   readonly path: string
   readonly decider: AnyDecider
-  /** How their state is told of calls that a no was decided with; null where it cannot be. */
+  /** Runs work on a state that includes the pending calls of a refusal; null if the rules cannot do it. */
   readonly withPending: WithPending | null
 }
 
-/** There are no rules to decide by: the sentence says why. */
+/** The rules cannot be loaded or used. The message says why. */
 class RulesFault extends Error {
   override readonly name = "RulesFault"
 }
 
-/** A charge that other rules decide otherwise. */
+/** A charge that other rules decide differently. */
 export interface AlternativeDecision {
   readonly company: string
   readonly chargeId: string
   readonly at: string
-  /** Of the fact, or of the ledger's last fact that a no knew. */
+  /** Revision of the fact; of a refusal, the last ledger revision it was decided on. */
   readonly revision: number
   readonly item: string
   readonly amountMicros: number
   readonly keyId: string | null
   readonly personId: string | null
-  /** `accepted`, or the code of the no. */
-  readonly was: string
-  readonly would: string
+  /** `accepted`, or the code of the refusal. */
+  readonly stored: string
+  readonly decided: string
 }
 
-/** One ledger as other rules see it. */
+/** One ledger, judged by other rules. */
 export class AlternativeRules {
   readonly #rules: LedgerRules
   readonly #company: string
@@ -64,19 +64,19 @@ export class AlternativeRules {
     this.#state = rules.decider.initial()
   }
 
-  /** Folds what happened. @throws RulesFault where the rules cannot */
+  /** Folds a stored fact. @throws RulesFault if the rules cannot */
   apply(fact: LedgerEvent, revision: number): void {
     const fault = `These rules cannot take ${fact.type} of revision ${revision}`
     this.#state = withRulesFault(fault, () => this.#rules.decider.evolve(this.#state, fact))
   }
 
-  /** What they would have decided of an accepted charge; null where the same. */
+  /** Judges an accepted charge; null if the rules decide the same. */
   judgeFact(fact: LedgerEvent, revision: number): AlternativeDecision | null {
     if (fact.type !== "Charged" || fact.isAlreadyCounted) return null
     return this.#judge(fact, revision, "accepted")
   }
 
-  /** What they would have decided of a refused one; null where the same. */
+  /** Judges a refused charge; null if the rules decide the same. */
   judgeRefusal(refused: ChargeRefused): AlternativeDecision | "cannot be judged" | null {
     const judge = () => this.#judge(refused, refused.ledgerRevision, refused.code)
     const { withPending } = this.#rules
@@ -87,31 +87,31 @@ export class AlternativeRules {
     return withPending === null ? "cannot be judged" : withPending(this.#state, refused, judge)
   }
 
-  /** @throws RulesFault where the rules break at it */
+  /** @throws RulesFault if the rules fail */
   #judge(
-    asked: Charged | ChargeRefused,
+    charge: Charged | ChargeRefused,
     revision: number,
-    was: string,
+    stored: string,
   ): AlternativeDecision | null {
-    const { at, chargeId, item, amountMicros, keyId, personId } = asked
+    const { at, chargeId, item, amountMicros, keyId, personId } = charge
     const { decider, path } = this.#rules
     const company = this.#company
     const fault = `The rules of ${path} cannot decide charge ${chargeId} of ${company} at revision ${revision}`
-    // Rules of former commits look for the time in the command, where it stood then.
-    const command = { ...chargeCommandOf(asked), at }
-    const decided = withRulesFault(fault, () => decider.decide(command, this.#state, { at }))
-    const would = isRefusal(decided)
-      ? (decided.code ?? decided.type)
-      : decided.some(({ type }) => type === "Charged")
+    // Rules of earlier commits read the time from the command.
+    const command = { ...chargeCommandOf(charge), at }
+    const outcome = withRulesFault(fault, () => decider.decide(command, this.#state, { at }))
+    const decided = isRefusal(outcome)
+      ? (outcome.code ?? outcome.type)
+      : outcome.some(({ type }) => type === "Charged")
         ? "accepted"
         : "nothing"
-    if (would === was) return null
-    const of = { company, chargeId, at: new Date(at).toISOString(), revision }
-    return { ...of, item, amountMicros, keyId, personId, was, would }
+    if (decided === stored) return null
+    const source = { company, chargeId, at: new Date(at).toISOString(), revision }
+    return { ...source, item, amountMicros, keyId, personId, stored, decided }
   }
 }
 
-/** Rules, and how the place they were put in is cleared. */
+/** Loaded rules, and a function that deletes their temporary folder. */
 export interface LoadedLedgerRules {
   readonly rules: LedgerRules
   readonly close: () => Promise<void>
@@ -119,9 +119,9 @@ export interface LoadedLedgerRules {
 
 /**
  * Loads rules from a folder that exports a ledger decider, or from a commit of the checkout around
- * the working folder, by any name that git knows it by.
+ * the working folder, by any name git accepts.
  *
- * @throws RulesFault where there are none
+ * @throws RulesFault if there are none
  */
 export async function loadLedgerRules(named: string): Promise<LoadedLedgerRules> {
   const folder = resolve(named)
@@ -137,7 +137,10 @@ export async function loadLedgerRules(named: string): Promise<LoadedLedgerRules>
   }
 }
 
-/** Puts the files of a commit into a folder, by a clone that shares the objects: nothing here changes. */
+/**
+ * Checks out a commit into a folder. The clone shares the objects, so the checkout here is
+ * unchanged.
+ */
 async function checkOut(named: string, into: string): Promise<void> {
   try {
     const commit = `${named}^{commit}`
@@ -154,29 +157,33 @@ async function checkOut(named: string, into: string): Promise<void> {
     ])
     await execFileAsync("git", ["-C", into, "checkout", "-q", "--detach", sha])
   } catch (error) {
-    const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : ""
-    const why = said === "" ? "" : ` git says: ${said}`
-    const message = `There is no folder ${named}, and git gives no commit of that name here.${why}`
+    const stderr = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : ""
+    const detail = stderr === "" ? "" : ` git: ${stderr}`
+    const message = `There is no folder ${named}, and git finds no commit of that name here.${detail}`
     throw new RulesFault(message, { cause: error })
   }
 }
 
 async function readRules(folder: string): Promise<LedgerRules> {
-  for (const place of RULE_FILES) {
-    const path = join(folder, place)
+  for (const file of RULE_FILES) {
+    const path = join(folder, file)
     if (!fileExists(path)) continue
     const found = await loadRulesModule(path)
     const decider = deciderFrom(found["ledgerDecider"]) ?? deciderFrom(found["default"])
-    if (decider === null) throw new RulesFault(`${path} exports no decider named ledgerDecider.`)
-    const beside = join(path, "..", REPLAY_FILE)
-    const withPending = fileExists(beside) ? (await loadRulesModule(beside))["withBufferedCalls"] : null
+    if (decider === null) {
+      throw new RulesFault(`${path} does not export a decider named ledgerDecider.`)
+    }
+    const replayFile = join(path, "..", REPLAY_FILE)
+    const withPending = fileExists(replayFile)
+      ? (await loadRulesModule(replayFile))["withBufferedCalls"]
+      : null
     return {
       path,
       decider,
       withPending: typeof withPending === "function" ? (withPending as WithPending) : null,
     }
   }
-  throw new RulesFault(`${folder} has no ${RULE_FILES.join(", no ")}.`)
+  throw new RulesFault(`${folder} has none of the files ${RULE_FILES.join(", ")}.`)
 }
 
 async function loadRulesModule(path: string): Promise<Record<string, unknown>> {
@@ -185,7 +192,11 @@ async function loadRulesModule(path: string): Promise<Record<string, unknown>> {
   })
 }
 
-/** The result of code that others wrote. @throws RulesFault where it throws */
+/**
+ * Runs code from outside the program.
+ *
+ * @throws RulesFault if it throws
+ */
 function withRulesFault<T>(fault: string, work: () => T): T {
   try {
     return work()

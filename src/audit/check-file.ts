@@ -1,4 +1,4 @@
-/** Checking a file that an auditor was given, whatever kind it is of. */
+/** Checks an export or a proof that an auditor received as a file. */
 import { readFile, access, stat } from "node:fs/promises"
 import type { HistorySummary } from "./check-history.ts"
 import { HistoryFileFault, readCheckedHistory } from "./check-history.ts"
@@ -9,7 +9,7 @@ import { constants, createReadStream } from "node:fs"
 
 const PROGRESS_EVERY_EVENTS = 1_000
 
-/** How a file is checked. */
+/** The input of a file check. */
 interface FileCheck {
   readonly path: string
   /** The only key that may have signed it, base64; null for any. */
@@ -21,12 +21,12 @@ interface FileCheck {
 /**
  * Checks an export or a proof.
  *
- * @throws FileFault at the first place that does not hold; UnreadableFile where there is nothing to read
+ * @throws FileFault at the first discrepancy; UnreadableFile if the file cannot be read
  */
 export async function checkFile(check: FileCheck): Promise<HistorySummary | ProofSummary> {
   const { path, publicKey, progress, signal } = check
   const file = new HistoryFileReader(path, signal)
-  const pace = openProgressMeter(file.fractionRead, progress)
+  const meter = openProgressMeter(file.fractionRead, progress)
   const lines = file.lines()
   const { value: first = "" } = (await lines.next()) as { value?: string }
   if (isExport(first)) {
@@ -36,14 +36,14 @@ export async function checkFile(check: FileCheck): Promise<HistorySummary | Proo
       const { done, value } = await history.next()
       if (done === true) return value
       events += 1
-      if (events % PROGRESS_EVERY_EVENTS === 0) pace.advance(null, PROGRESS_EVERY_EVENTS)
+      if (events % PROGRESS_EVERY_EVENTS === 0) meter.advance(null, PROGRESS_EVERY_EVENTS)
     }
   }
   await lines.return(undefined)
   return checkProof(parseProof(await readFile(path, "utf8")), publicKey)
 }
 
-/** The lines again, with the one that was taken before them. */
+/** Puts the first line back before the others. */
 async function* prependLine(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
   yield first
   yield* rest
@@ -53,7 +53,7 @@ function isExport(first: string): boolean {
   return first.startsWith('{"companyLedger":"export"')
 }
 
-/** @throws FileFault where it is no proof */
+/** @throws FileFault if it is not a proof */
 function parseProof(text: string): object {
   try {
     const parsed: unknown = JSON.parse(text)
@@ -66,19 +66,19 @@ function parseProof(text: string): object {
   throw new HistoryFileFault({ line: 1, expected, found: text.slice(0, 60) })
 }
 
-/** No line that was written is longer, in characters: what is, was changed. */
+/** No written line is longer, in characters; a longer one was changed. */
 const MAX_LINE_CHARACTERS = 64 * 1024 * 1024
 
-/** There is no file that could be read. The message says why. */
+/** The file cannot be read. The message says why. */
 class UnreadableFile extends Error {
   override readonly name = "UnreadableFile"
 }
 
-/** @throws UnreadableFile where there is none, or nobody may read it here */
+/** @throws UnreadableFile if the file does not exist or this user may not read it */
 async function readableSizeOf(path: string): Promise<number> {
   try {
     const found = await stat(path)
-    if (!found.isFile()) throw new UnreadableFile(`${path} is no file.`)
+    if (!found.isFile()) throw new UnreadableFile(`${path} is not a file.`)
     await access(path, constants.R_OK)
     return found.size
   } catch (error) {
@@ -87,32 +87,32 @@ async function readableSizeOf(path: string): Promise<number> {
       throw new UnreadableFile(`There is no file ${path}.`, { cause: error })
     }
     if (code !== "EACCES" && code !== "EPERM") throw error
-    throw new UnreadableFile(`The file ${path} may not be read by this user.`, { cause: error })
+    throw new UnreadableFile(`This user has no permission to read ${path}.`, { cause: error })
   }
 }
 
-/** A file that is read from its first line to its last. */
+/** Reads a file from its first line to its last. */
 export class HistoryFileReader {
   readonly #path: string
   readonly #signal: AbortSignal
   #size = 0
   #read = 0
 
-  /** @param signal aborted where nobody waits any more */
+  /** @param signal aborted when the result is no longer needed */
   constructor(path: string, signal: AbortSignal) {
     this.#path = path
     this.#signal = signal
   }
 
-  /** How much of it was read, from 0 to 1. */
+  /** The share of the file that was read, from 0 to 1. */
   readonly fractionRead = (): number => (this.#size === 0 ? 0 : this.#read / this.#size)
 
   /**
-   * The lines without their ends; one that was cut off before its end comes with U+0000 behind it,
-   * which no line has.
+   * Yields the lines without their ends. A last line without an end gets U+0000 appended, which no
+   * complete line contains.
    *
-   * @throws UnreadableFile where there is none that can be read; the operating system's errors; RangeError
-   * for a line without end
+   * @throws UnreadableFile if the file cannot be read; the operating system's errors; RangeError
+   * for a line that is too long
    */
   async *lines(): AsyncGenerator<string> {
     this.#size = await readableSizeOf(this.#path)
@@ -123,7 +123,8 @@ export class HistoryFileReader {
       this.#read = stream.bytesRead
       const lines = (rest + part).split("\n")
       rest = lines.pop() ?? ""
-      if (rest.length > MAX_LINE_CHARACTERS) throw new RangeError("It has a line without an end.")
+      if (rest.length > MAX_LINE_CHARACTERS)
+        throw new RangeError(`A line is longer than ${MAX_LINE_CHARACTERS} characters.`)
       yield* lines
     }
     if (rest !== "") yield `${rest}\u0000`

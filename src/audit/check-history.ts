@@ -1,4 +1,4 @@
-/** Checking an exported history on a machine that has nothing else. */
+/** Checks an exported history without any other data. */
 import { createHash, createPublicKey, verify } from "node:crypto"
 import { z } from "zod"
 import type { SignedTreeHead } from "../../adapters/postgres/tree-heads/port.ts"
@@ -9,13 +9,13 @@ import type { HistoryEvent } from "./history-file.ts"
 import { TreeEdge } from "./merkle.ts"
 import { headSigningText, treeNameOf } from "./trees.ts"
 
-/** The DER form of an Ed25519 key up to its 32 bytes (RFC 8410). */
+/** The DER prefix of an Ed25519 public key (RFC 8410). */
 const DER_BEFORE_KEY = Buffer.from("302a300506032b6570032100", "hex")
 
-/** A file does not hold what it says. The message names the first place. */
+/** A file is not what it claims. The message names the first discrepancy. */
 export class HistoryFileFault extends Error {
   override readonly name = "HistoryFileFault"
-  /** The first broken place. */
+  /** The first discrepancy. */
   readonly place: {
     readonly line: number
     readonly stream?: string
@@ -31,7 +31,7 @@ export class HistoryFileFault extends Error {
   }
 }
 
-/** What a history is, once all of it was found right. */
+/** A summary of a valid history. */
 export interface HistorySummary {
   readonly kind: "export"
   readonly company: string | null
@@ -42,7 +42,7 @@ export interface HistorySummary {
   readonly publicKeys: readonly string[]
 }
 
-/** A signed head, as a file has it. */
+/** The schema of a signed head in a file. */
 export const SignedHeadSchema = z.object({
   tree: z.string(),
   size: z.int(),
@@ -59,7 +59,7 @@ function isEvent(parsed: object): parsed is HistoryEvent {
   return texts.every((one) => typeof one === "string") && Number.isSafeInteger(fields["revision"])
 }
 
-/** Whether a head was signed by the key that it names. */
+/** Whether a head is signed by the key it names. */
 export function hasValidSignature(head: SignedTreeHead): boolean {
   const key = Buffer.from(head.publicKey, "base64")
   if (key.length !== 32) return false
@@ -78,11 +78,11 @@ interface StreamEnd {
 }
 
 /**
- * Reads a history line by line: hands over its events as they come, each after its hash was found
- * right, and returns what the whole is.
+ * Reads a history line by line, yields each event after checking its hash, and returns a summary of
+ * the file.
  *
  * @param publicKey the only key that may have signed it, base64; null for any
- * @throws FileFault where it was changed or is not whole: what was handed over before is right
+ * @throws FileFault if the file was changed or is incomplete; events yielded before are valid
  */
 export async function* readCheckedHistory(
   lines: AsyncIterable<string>,
@@ -106,7 +106,7 @@ class HistoryChecker {
   #line = 0
   #events = 0
   #ranges = 0
-  #isWhole = false
+  #isComplete = false
 
   constructor(publicKey: string | null) {
     this.#publicKey = publicKey
@@ -114,7 +114,7 @@ class HistoryChecker {
 
   addLine(line: string): HistoryEvent | null {
     this.#line += 1
-    if (this.#isWhole) this.#fault("the end of the file", "another line")
+    if (this.#isComplete) this.#fault("the end of the file", "another line")
     const parsed = this.#parse(line)
     const isManifest = "manifest" in parsed
     if (!isManifest) this.#bytes.update(`${line}\n`)
@@ -129,7 +129,7 @@ class HistoryChecker {
 
   finish(): HistorySummary {
     this.#line += 1
-    if (!this.#isWhole) this.#fault("the manifest", "the end of the file: it was cut short")
+    if (!this.#isComplete) this.#fault("the manifest", "the end of the file: it was cut short")
     const publicKeys = [...new Set(this.#heads.map((head) => head.publicKey))]
     const counts = { events: this.#events, streams: this.#seen.size }
     return { kind: "export", company: this.#company, ...counts, heads: this.#heads, publicKeys }
@@ -152,16 +152,19 @@ class HistoryChecker {
   #takeFirst({ companyLedger, form, company }: Record<string, unknown>): void {
     if (companyLedger !== "export") this.#fault("an export of company-ledger", "something else")
     if (form !== HISTORY_FILE_FORM)
-      this.#fault(`form ${HISTORY_FILE_FORM}`, `form ${String(form)}: use a newer version`)
+      this.#fault(
+        `form ${HISTORY_FILE_FORM}`,
+        `form ${String(form)}: use a newer version of this program`,
+      )
     this.#company = typeof company === "string" ? company : null
   }
 
   #takeEvent(event: object): HistoryEvent {
-    if (!isEvent(event)) return this.#fault("an event", "fields of other kinds")
+    if (!isEvent(event)) return this.#fault("an event", "other fields")
     const { stream, revision } = event
-    if (this.#ranges > 0) this.#fault("no event behind a range", "one", event)
+    if (this.#ranges > 0) this.#fault("no event after a range", "one", event)
     if (this.#company !== null && companyOfStream(stream) !== this.#company) {
-      this.#fault(`an event of ${this.#company}`, "another's", event)
+      this.#fault(`an event of ${this.#company}`, "one of another company", event)
     }
     const seen = this.#seen.get(stream) ?? { revision: -1, hash: NO_HASH }
     this.#seen.set(stream, seen)
@@ -185,7 +188,7 @@ class HistoryChecker {
   #takeRange({ range, first, last, hash }: Record<string, unknown>): void {
     this.#ranges += 1
     const seen = this.#seen.get(String(range))
-    const found = seen === undefined ? "none of it" : `${seen.revision}, ${seen.hash}`
+    const found = seen === undefined ? "no event of it" : `${seen.revision}, ${seen.hash}`
     const isSame = first === 0 && seen?.revision === last && seen?.hash === hash
     const expected = `${String(range)} from 0 to ${String(last)}, ${String(hash)}`
     if (!isSame) this.#fault(expected, `its end at ${found}`)
@@ -193,7 +196,7 @@ class HistoryChecker {
 
   #takeHead(given: unknown): void {
     const { data: head } = SignedHeadSchema.safeParse(given)
-    if (head === undefined) return this.#fault("a head", "one without all its fields")
+    if (head === undefined) return this.#fault("a head", "one with missing fields")
     const tree = this.#trees.get(head.tree)
     if (tree === undefined) return this.#fault(`events of ${head.tree}`, "none")
     const { edge, last } = tree
@@ -202,7 +205,8 @@ class HistoryChecker {
     if (root !== head.root) this.#fault(`the root ${head.root}`, root)
     const { at } = this.#parse(last.data)
     if (at !== head.at) this.#fault(`the last event at ${head.at}`, String(at), last)
-    if (!hasValidSignature(head)) this.#fault("a signature by the key it names", "one that is none")
+    if (!hasValidSignature(head))
+      this.#fault("a signature by the key it names", "an invalid signature")
     if (this.#publicKey !== null && this.#publicKey !== head.publicKey) {
       this.#fault(`a signature by ${this.#publicKey}`, `one by ${head.publicKey}`)
     }
@@ -224,6 +228,6 @@ class HistoryChecker {
     if (this.#ranges !== streams) this.#fault(`${streams} ranges`, `${this.#ranges}`)
     const trees = this.#trees.size
     if (this.#heads.length !== trees) this.#fault(`${trees} heads`, `${this.#heads.length}`)
-    this.#isWhole = true
+    this.#isComplete = true
   }
 }

@@ -1,4 +1,4 @@
-/** Checking a proof with the public key alone. */
+/** Checks a proof with the public key alone. */
 import { z } from "zod"
 import type { SignedTreeHead } from "../../adapters/postgres/tree-heads/port.ts"
 import { expectedHash } from "../frame/kernel/envelope.ts"
@@ -8,7 +8,7 @@ import { isConsistent, rootFromInclusion } from "./merkle.ts"
 import type { DecisionInputs } from "./proof-inputs.ts"
 import { UNPROVEN_FOR_CHARGE, UNPROVEN_FOR_REFUSAL, decisionInputsFault } from "./proof-inputs.ts"
 
-/** An event: all that its hash is made of, and the way from it to the root. */
+/** An event of a proof: the inputs of its hash, and its path to the root. */
 const ProvenEventSchema = z.object({
   stream: z.string(),
   revision: z.int(),
@@ -16,9 +16,9 @@ const ProvenEventSchema = z.object({
   type: z.string(),
   data: z.string(),
   metadata: z.string(),
-  /** The hash of its stream's event before it. */
+  /** Hash of the event before it in its stream. */
   previousHash: z.string(),
-  /** Its place in the tree, from 0. */
+  /** Its index in the tree, from 0. */
   index: z.int().nonnegative(),
   inclusion: z.array(z.string()).readonly(),
 })
@@ -51,18 +51,18 @@ const DecisionInputsSchema = z.object({
   events: z.array(ProvenEventSchema).readonly(),
 })
 
-/** A proof, with every field that it has to have. */
+/** The file format of a proof. */
 const ProofSchema = z.object({
   companyLedger: z.literal("proof"),
   form: z.literal(1),
   company: z.string(),
   chargeId: z.string(),
-  /** What was decided: `Charged`, or `ChargeRefused`. */
+  /** The decision: `Charged` or `ChargeRefused`. */
   event: ProvenEventSchema,
   inputs: DecisionInputsSchema,
-  /** What became of the charge: its closing, or its giving back. */
+  /** Later facts of the charge: its settlement and refunds. */
   later: z.array(ProvenEventSchema).readonly(),
-  /** Former heads, and that this one only grew from each. */
+  /** Earlier heads, each with the proof that the tree only grew from it. */
   consistency: z
     .array(z.object({ from: SignedHeadSchema, path: z.array(z.string()).readonly() }))
     .readonly(),
@@ -72,27 +72,27 @@ const ProofSchema = z.object({
 /** The proof of a decision. */
 export type Proof = Readonly<z.infer<typeof ProofSchema>>
 
-/** What a proof says, once all of it was found right. */
+/** A summary of a valid proof. */
 export interface ProofSummary {
   readonly kind: "proof"
   readonly company: string
   readonly chargeId: string
-  /** The event that was decided. */
+  /** The event of the decision. */
   readonly decided: string
-  /** How many events were found in the tree. */
+  /** Number of events found in the tree. */
   readonly events: number
-  /** What the proof says besides and nothing in it proves, in words. */
-  readonly statedOnly: string
+  /** What the proof states and no event in it proves, in words. */
+  readonly unproven: string
   readonly head: SignedTreeHead
   readonly publicKeys: readonly string[]
 }
 
 /**
- * Checks a proof: each event's hash, its way to the signed root, that former heads lead to it, and
- * that what was decided from is what these events say.
+ * Checks a proof: each event's hash, its path to the signed root, that earlier heads lead to it,
+ * and that the inputs match the events.
  *
  * @param publicKey the only key that may have signed it, base64; null for any
- * @throws FileFault at the first thing that does not hold
+ * @throws FileFault at the first discrepancy
  */
 export function checkProof(parsed: object, publicKey: string | null): ProofSummary {
   const read = ProofSchema.safeParse(parsed, { error: formatIssue })
@@ -113,23 +113,23 @@ export function checkProof(parsed: object, publicKey: string | null): ProofSumma
     if (!one.data.includes(JSON.stringify(chargeId))) {
       fault(`later events of charge ${chargeId}`, one.data, one)
     }
-  const { events: facts, ...decidedFrom } = inputs
-  const wrong = decisionInputsFault(event, decidedFrom as DecisionInputs, facts)
-  if (wrong !== null) fault(wrong.expected, wrong.found, event)
+  const { events: facts, ...statedInputs } = inputs
+  const discrepancy = decisionInputsFault(event, statedInputs as DecisionInputs, facts)
+  if (discrepancy !== null) fault(discrepancy.expected, discrepancy.found, event)
   for (const { from, path } of consistency) {
     checkHead(from, company, publicKey)
     if (!isConsistent(from, head, path)) {
-      fault(`a way from the head of ${from.size} events to that of ${head.size}`, "none")
+      fault(`a path from the head of ${from.size} events to that of ${head.size}`, "none")
     }
   }
   const publicKeys = [...new Set([head, ...consistency.map(({ from }) => from)].map(publicKeyOf))]
   const decided = `${event.stream} revision ${event.revision}: ${event.type}`
-  const statedOnly = event.type === "ChargeRefused" ? UNPROVEN_FOR_REFUSAL : UNPROVEN_FOR_CHARGE
-  const found = { company, chargeId, decided, events: events.length, statedOnly }
+  const unproven = event.type === "ChargeRefused" ? UNPROVEN_FOR_REFUSAL : UNPROVEN_FOR_CHARGE
+  const found = { company, chargeId, decided, events: events.length, unproven }
   return { kind: "proof", ...found, head, publicKeys }
 }
 
-/** The charge that an event is of, as its text says. */
+/** The charge that an event's text names. */
 function chargeIdOf({ data }: ProvenEvent): string {
   return String((JSON.parse(data) as { readonly chargeId?: unknown }).chargeId)
 }
@@ -138,7 +138,7 @@ const publicKeyOf = ({ publicKey }: SignedTreeHead): string => publicKey
 
 function checkHead(head: SignedTreeHead, company: string, publicKey: string | null): void {
   if (head.tree !== company) fault(`a head of ${company}`, `one of ${head.tree}`)
-  if (!hasValidSignature(head)) fault("a signature by the key it names", "one that is none")
+  if (!hasValidSignature(head)) fault("a signature by the key it names", "an invalid signature")
   if (publicKey !== null && head.publicKey !== publicKey) {
     fault(`a signature by ${publicKey}`, `one by ${head.publicKey}`)
   }
@@ -149,7 +149,7 @@ function checkEvent(event: ProvenEvent, head: SignedTreeHead): void {
   const found = /"hash":"([0-9a-f]{64})"/.exec(event.metadata)?.[1] ?? "none"
   if (found !== expected) fault(`the hash ${expected}`, found, event)
   const root = rootFromInclusion(found, event.index, head.size, event.inclusion)
-  if (root !== head.root) fault(`the root ${head.root}`, root ?? "no way to one", event)
+  if (root !== head.root) fault(`the root ${head.root}`, root ?? "no path to a root", event)
 }
 
 function fault(
@@ -157,6 +157,6 @@ function fault(
   found: string,
   at?: { readonly stream: string; readonly revision: number },
 ): never {
-  const place = at === undefined ? {} : { stream: at.stream, revision: at.revision }
-  throw new HistoryFileFault({ line: 1, ...place, expected, found })
+  const location = at === undefined ? {} : { stream: at.stream, revision: at.revision }
+  throw new HistoryFileFault({ line: 1, ...location, expected, found })
 }

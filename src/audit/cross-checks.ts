@@ -1,4 +1,4 @@
-/** The checks of an audit that look at more than the events, each made whatever the others meet. */
+/** Checks of an audit that need more than the events. Each runs even if another fails. */
 import { AccessDenied, CorruptStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type {
@@ -18,16 +18,16 @@ import type { Metric } from "../frame/http/metrics.ts"
 
 const JOBS_WAIT_MS = 5_000
 
-/** An open charge, and the ledger that it is in. */
+/** A pending charge and the stream of its ledger. */
 export interface PendingChargeRef {
   readonly chargeId: string
   readonly stream: string
 }
 
 /**
- * Makes a check. An error in it is its result: no check ends the others.
+ * Runs a check. An error in it becomes its result, so that the other checks run.
  *
- * @throws what says that a store cannot be reached, and the signal's reason
+ * @throws an error of a store that cannot be reached, and the signal's reason
  */
 async function runCheck(
   name: string,
@@ -44,24 +44,26 @@ async function runCheck(
   }
 }
 
-/** Whether an error is about a store that cannot be reached, and says nothing of what is stored. */
+/**
+ * Whether an error means that a store cannot be reached, and says nothing about the stored data.
+ */
 function isOutage(error: unknown): boolean {
   const isOfEvents = error instanceof Unavailable || error instanceof AccessDenied
   return isOfEvents || isConnectionFault(error)
 }
 
-/** Checks beside those of the streams, in the order in which they are reported. */
+/** Runs the checks that need more than the streams, in the order they are reported. */
 export async function crossChecks(
   ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "store" | "jobs">,
   companyId: CompanyId | null,
-  open: readonly PendingChargeRef[],
+  pendingCharges: readonly PendingChargeRef[],
   signal: AbortSignal,
 ): Promise<readonly AuditCheck[]> {
   return [
-    await runCheck("every open charge has somebody who ends it", signal, () =>
-      checkChargeJobs(ports, open),
+    await runCheck("every pending charge has a job that settles it", signal, () =>
+      checkChargeJobs(ports, pendingCharges),
     ),
-    await runCheck("every pending purchase has somebody who asks about it", signal, () =>
+    await runCheck("every pending purchase has a job that checks it", signal, () =>
       checkPurchaseJobs(ports, companyId),
     ),
     await runCheck("accounts sum to zero", signal, async () => {
@@ -72,40 +74,43 @@ export async function crossChecks(
   ]
 }
 
-/** Every open charge has a row of work that will end it. */
+/** Checks that every pending charge has a job that will settle it. */
 async function checkChargeJobs(
   ports: Pick<AdminPorts, "projector" | "runner" | "store" | "jobs">,
-  open: readonly PendingChargeRef[],
+  pendingCharges: readonly PendingChargeRef[],
 ) {
-  // Work goes on meanwhile: a charge whose row is gone may have ended since its stream was read.
+  // Jobs run meanwhile: a charge without a job may have been settled since its stream was read.
   await ports.projector.waitUntilWritten(await ports.store.head(), JOBS_WAIT_MS, [
     DELAYED_JOBS_PROJECTION,
   ])
   const names = new Set(await ports.jobs.listNames("reconcile-charge"))
   const orphans: string[] = []
-  for (const { chargeId, stream } of open) {
+  for (const { chargeId, stream } of pendingCharges) {
     if (names.has(chargeId)) continue
     try {
-      const isOpen = await ports.runner.read({ aggregate: LEDGER_AGGREGATE, stream }, (state) =>
+      const isPending = await ports.runner.read({ aggregate: LEDGER_AGGREGATE, stream }, (state) =>
         pendingChargeIds(state).includes(chargeId),
       )
-      if (isOpen) orphans.push(`${chargeId} of ${stream}`)
+      if (isPending) orphans.push(`${chargeId} of ${stream}`)
     } catch (error) {
       if (!(error instanceof CorruptStream || error instanceof AccessDenied)) throw error
       orphans.push(`${chargeId} of ${stream}, which cannot be read: ${error.message}`)
     }
   }
-  return { ok: orphans.length === 0, detail: orphans.join(", ") || `${open.length} open` }
+  return {
+    ok: orphans.length === 0,
+    detail: orphans.join(", ") || `${pendingCharges.length} pending`,
+  }
 }
 
-/** Every pending purchase has a row of work that finds out what became of it. */
+/** Checks that every pending purchase has a job that checks its payment. */
 async function checkPurchaseJobs(
   ports: Pick<AdminPorts, "readAll" | "jobs">,
   companyId: CompanyId | null,
 ) {
   const before = await listPendingPurchases(ports.readAll, companyId)
   const names = new Set(await ports.jobs.listNames("pay-purchase"))
-  // Work goes on meanwhile: a purchase whose row is gone may have ended since it was read.
+  // Jobs run meanwhile: a purchase without a job may have ended since it was read.
   const now = new Set((await listPendingPurchases(ports.readAll, companyId)).map(idOfPurchase))
   const orphans = before.map(idOfPurchase).filter((id) => !names.has(id) && now.has(id))
   return { ok: orphans.length === 0, detail: orphans.join(", ") || `${before.length} pending` }
@@ -113,12 +118,12 @@ async function checkPurchaseJobs(
 
 const idOfPurchase = ({ purchase_id }: PurchaseRow): string => purchase_id
 
-/** What comparing a read model with a rebuild came to. */
+/** Describes the comparison of a read model with its rebuild. */
 export function readModelResult(
   { fault: met, tables, same }: ReadModelVerification,
-  standing: ProjectionStatus | undefined,
+  status: ProjectionStatus | undefined,
 ): Pick<AuditCheck, "ok" | "detail"> {
-  const fault = met ?? standing?.fault ?? null
+  const fault = met ?? status?.fault ?? null
   if (fault !== null) return { ok: false, detail: `stopped at ${fault}` }
   const differing = tables.filter((table) => table.live !== table.rebuilt)
   const detail =
@@ -128,16 +133,16 @@ export function readModelResult(
   return { ok: same, detail: detail.join(", ") }
 }
 
-/** How many rows a table has, of what is compared of it: where all is equal nobody needs the checksum. */
+/** The compared summary without the checksum, which is not needed if everything is equal. */
 const withoutChecksum = (compared: string): string => compared.replace(/, checksum .*$/, "")
 
-/** Each begins at nothing: of a series that begins at one nobody sees that it grew. */
+/** Each counter starts at zero, because a series that starts at one shows no increase. */
 const AUDIT_RESULTS = ["held", "broken"]
 
-/** Audits, by what they found. */
+/** The metric of audits by result. */
 export const auditsMetric: Metric = {
   name: "ledger_audits_total",
-  help: "Audits (`audit verify`) that were carried out by this process, by what they found.",
+  help: "Audits (`audit verify`) run by this process, by result.",
   labels: ["result"],
   isCounter: true,
   read: async ({ counters }) => {

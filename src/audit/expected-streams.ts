@@ -1,4 +1,4 @@
-/** Streams that must be there: of every company, of everything that was paid, of every refusal. */
+/** Streams that other facts prove to exist: of every company, paid resource and refusal. */
 import { CorruptStream } from "../../adapters/eventstore/port.ts"
 import { COMPANIES_STREAM } from "../../domain/company/aggregates.ts"
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
@@ -12,18 +12,18 @@ import type { AdminPorts } from "../frame/operator/operation.ts"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { Discrepancy, AuditRule } from "./findings.ts"
 
-/** A stream that a fact promises, up to a revision. */
+/** A stream that a fact proves, up to a revision. */
 interface ExpectedStream {
   readonly stream: string
   readonly revision: number
-  /** The fact that says so. */
+  /** The fact that proves it. */
   readonly evidence: string
 }
 
-/** What the facts say of other streams. Only those are kept that end too early, or are not there. */
+/** Collects the streams that facts prove. Only missing and incomplete ones are kept. */
 export class ExpectedStreams {
   readonly #lacking = new Map<string, ExpectedStream>()
-  /** Companies whose opening may be under way. */
+  /** Companies that may still be opening. */
   readonly #companies = new Set<CompanyId>()
 
   readonly #streamOfIntent: AdminPorts["streamOfIntent"]
@@ -31,8 +31,8 @@ export class ExpectedStreams {
   readonly #lastOf: (stream: string) => number | null
 
   /**
-   * @param companyId the only company that is looked at; null for all
-   * @param lastOf the last revision of a stream that was read; null where there was none
+   * @param companyId the only company that is audited; null for all
+   * @param lastOf the last revision of a stream that was read; null if there was none
    */
   constructor(
     streamOfIntent: AdminPorts["streamOfIntent"],
@@ -44,7 +44,7 @@ export class ExpectedStreams {
     this.#lastOf = lastOf
   }
 
-  /** Takes a fact. @param ledger the state of its ledger before it; null where it is of none */
+  /** Adds a fact. @param ledger the state of its ledger before it; null if it is in no ledger */
   apply(stream: string, revision: number, given: Fact, ledger: LedgerState | null): void {
     const fact = given as AnyFact
     if (fact.type === "CompanyRegistered") {
@@ -68,10 +68,10 @@ export class ExpectedStreams {
     }
   }
 
-  /** Tells the first stream that is missing, or ends too early. */
+  /** Reports the first stream that is missing or incomplete. */
   async reportMissing(
     ports: Pick<AdminPorts, "store"> & { readonly jobs: Pick<AdminPorts["jobs"], "listNames"> },
-    tell: (place: Discrepancy) => void,
+    report: (discrepancy: Discrepancy) => void,
   ): Promise<void> {
     if (this.#companyId !== null) this.#promiseCompany(this.#companyId, "its registration")
     if (this.#lacking.size === 0) return
@@ -80,12 +80,12 @@ export class ExpectedStreams {
       const companyId = companyOfStream(stream)
       const isOpening = companyId !== null && opening.has(companyId)
       if (isOpening && this.#companies.has(companyId)) continue
-      // It may have come while this was reading.
+      // The event may have been stored since the read.
       const found = await lastRevision(ports, stream)
       if (found >= revision) continue
-      const expected = `revision ${revision}, of which ${evidence} says that it is there`
-      const is = found === -1 ? "no such stream" : `its end at revision ${found}`
-      tell({ stream, revision: found + 1, expected, found: is })
+      const expected = `revision ${revision}, which ${evidence} proves`
+      const end = found === -1 ? "no such stream" : `its end at revision ${found}`
+      report({ stream, revision: found + 1, expected, found: end })
       return
     }
   }
@@ -104,7 +104,7 @@ export class ExpectedStreams {
   }
 }
 
-/** Whether a stream reaches this revision by now. @throws Unavailable where it cannot be read */
+/** Whether a stream has reached this revision. @throws Unavailable if it cannot be read */
 export async function hasRevision(
   ports: Pick<AdminPorts, "store">,
   stream: string,
@@ -113,7 +113,7 @@ export async function hasRevision(
   return (await lastRevision(ports, stream)) >= revision
 }
 
-/** The last revision that the store shows of a stream; -1 for none, also where it deleted the stream. */
+/** The last revision that the store shows of a stream; -1 for none or a deleted stream. */
 async function lastRevision({ store }: Pick<AdminPorts, "store">, stream: string): Promise<number> {
   const range = { direction: "backwards" as const, limit: 1 }
   try {
@@ -126,74 +126,74 @@ async function lastRevision({ store }: Pick<AdminPorts, "store">, stream: string
   return -1
 }
 
-/** Something that was not looked at. */
+/** Something that an audit did not check. */
 export interface SkippedCheck {
-  readonly what: string
-  /** How many there are; null where nobody counted. */
+  readonly check: string
+  /** How many there are; null if they are not counted. */
   readonly count: number | null
-  readonly why: string
+  readonly reason: string
 }
 
-/** How much of the streams was looked at. */
+/** Counts of an audit. */
 export interface StreamAuditCounts {
-  /** Streams whose chain is broken among all. */
+  /** Streams whose chain is broken in global order. */
   broken: number
-  /** Facts of an earlier form of their type. */
+  /** Facts in an earlier format. */
   olderFormats: number
-  /** Streams of a tree of which a head was signed, and the others. */
+  /** Streams whose tree has a signed head, and streams whose tree has none. */
   withHead: number
   withoutHead: number
-  /** Streams of which a checkpoint is kept, and those that have none yet. */
+  /** Streams with a checkpoint, and without. */
   withCheckpoint: number
   withoutCheckpoint: number
 }
 
-/** What of the streams was not looked at. @param companyId null where all were asked for */
+/** Lists what the audit of the streams did not check. @param companyId null for all companies */
 export function skippedChecks(
   counts: StreamAuditCounts,
   companyId: CompanyId | null,
 ): readonly SkippedCheck[] {
   const all = [
     {
-      of: "stream",
-      what: "read alone",
+      unit: "stream",
+      notDone: "read alone",
       count: counts.broken,
-      why: "their chain is broken among all",
+      reason: "their chain is broken in global order",
     },
     {
-      of: "fact",
-      what: "written again",
+      unit: "fact",
+      notDone: "encoded again",
       count: counts.olderFormats,
-      why: "they are of an earlier form, and only read",
+      reason: "they have an earlier format and are only decoded",
     },
     {
-      of: "stream",
-      what: "held against a signed head",
+      unit: "stream",
+      notDone: "checked against a signed head",
       count: counts.withoutHead,
-      why: "none was signed yet: audit head signs them",
+      reason: "no head is signed yet; audit head signs them",
     },
     {
-      of: "stream",
-      what: "compared with a checkpoint",
+      unit: "stream",
+      notDone: "compared with a checkpoint",
       count: counts.withoutCheckpoint,
-      why: "none is kept of them",
+      reason: "they have no checkpoint",
     },
   ]
   const others = {
-    what: "streams of other companies and of the installation",
+    check: "streams of other companies and of the installation",
     count: null,
-    why: "one company was asked for",
+    reason: "the audit is of one company",
   }
   const found = all.filter(({ count: many }) => many !== 0)
   return [
-    ...found.map(({ of, what, count: many, why }) => {
-      return { what: `${of}${many === 1 ? "" : "s"} ${what}`, count: many, why }
+    ...found.map(({ unit, notDone, count: many, reason }) => {
+      return { check: `${unit}${many === 1 ? "" : "s"} ${notDone}`, count: many, reason }
     }),
     ...(companyId === null ? [] : [others]),
   ]
 }
 
-/** What was looked at by rules that do not look at every event, where they hold. */
+/** Describes the coverage of rules that do not cover every event. */
 export function coverageTexts({
   withHead,
   withCheckpoint,
@@ -203,26 +203,30 @@ export function coverageTexts({
   const withOne = (what: string, none: string, count: number) =>
     count === 0 ? none : `${count} ${count === 1 ? "stream" : "streams"} with a ${what}`
   return {
-    "signed heads are of this history": withOne("signed head", "no head is signed yet", withHead),
-    "checkpoints are what folding gives": withOne(
+    "signed heads belong to this history": withOne(
+      "signed head",
+      "no head is signed yet",
+      withHead,
+    ),
+    "checkpoints match the folded state": withOne(
       "checkpoint",
-      "no checkpoint is kept yet",
+      "there is no checkpoint yet",
       withCheckpoint,
     ),
   }
 }
 
-/** What never is: the rows of work come from facts and go once they are done. */
+/** Jobs are never checked: they are deleted when they are done. */
 export const JOBS_SKIPPED: SkippedCheck = {
-  what: "rows of work",
+  check: "jobs",
   count: null,
-  why: "they go once they are done, so there is no rebuild to compare them with",
+  reason: "they are deleted when they are done, so no rebuild can be compared with them",
 }
 
-/** The same in lines for people. */
+/** Formats the skipped checks in lines. */
 export function formatSkipped(skipped: readonly SkippedCheck[]): string {
-  const lines = skipped.map(({ what, count, why }) => {
-    return `  ${count === null ? "" : `${count} `}${what}: ${why}\n`
+  const lines = skipped.map(({ check, count, reason }) => {
+    return `  ${count === null ? "" : `${count} `}${check}: ${reason}\n`
   })
-  return lines.length === 0 ? "" : `Not looked at:\n${lines.join("")}`
+  return lines.length === 0 ? "" : `Not checked:\n${lines.join("")}`
 }

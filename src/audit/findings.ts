@@ -1,4 +1,4 @@
-/** What an audit of stored events looks at, and the places where something is not as it should be. */
+/** The rules of an audit, its findings, and the progress meter. */
 import type { DecisionDifference } from "./ledger-replay.ts"
 import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 
@@ -6,25 +6,25 @@ import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 const RULES = [
   "hashes chain",
   "revisions have no gap",
-  "each stream is the same read alone",
-  "stored text is the form of its type",
+  "each stream reads the same alone",
+  "stored text has the form of its type",
   "every charge fits when decided again",
   "every fact is what its command decides",
   "no charge is refunded beyond its amount",
   "months close as their facts add up",
   "postings sum to zero",
-  "checkpoints are what folding gives",
+  "checkpoints match the folded state",
   "no stream is missing",
-  "signed heads are of this history",
+  "signed heads belong to this history",
 ] as const
 
-/** The name of something that must hold of what is stored. */
+/** The name of a rule that stored events must follow. */
 export type AuditRule = (typeof RULES)[number]
 
-/** The stream of a place that is none of a stream's: then its revision says nothing. */
+/** The stream of a discrepancy that is in no stream; its revision means nothing. */
 export const WHOLE_HISTORY = ""
 
-/** A place that is not as it should be. */
+/** A place where stored events break a rule. */
 export interface Discrepancy {
   readonly stream: string
   readonly revision: number
@@ -32,51 +32,57 @@ export interface Discrepancy {
   readonly found: string
 }
 
-/** One thing an audit looked at. */
+/** One check of an audit. */
 export interface AuditCheck {
   readonly name: string
   readonly ok: boolean
-  /** What was found; where it is not in order, the first place. */
+  /** What was checked; of a failed check, the first discrepancy. */
   readonly detail: string
-  /** The first place, where it is one of a stream. */
-  readonly place?: Discrepancy
+  /** The first discrepancy, if it is in a stream. */
+  readonly discrepancy?: Discrepancy
 }
 
-/** The first place of each rule that does not hold. */
+/** The first discrepancy of each rule. */
 export class AuditFindings {
-  readonly #first = new Map<AuditRule, { readonly place: Discrepancy; readonly detail: string }>()
+  readonly #first = new Map<
+    AuditRule,
+    { readonly discrepancy: Discrepancy; readonly detail: string }
+  >()
 
-  /** Notes a place; what is said of it is made of what is expected and found, unless it is given. */
-  add(rule: AuditRule, place: Discrepancy, says?: string): void {
+  /** Records a discrepancy. @param text describes it; default: the expected and found values */
+  add(rule: AuditRule, discrepancy: Discrepancy, text?: string): void {
     if (this.#first.has(rule)) return
-    const { stream, revision, expected, found } = place
+    const { stream, revision, expected, found } = discrepancy
     const where = stream === WHOLE_HISTORY ? "" : `${stream} revision ${revision}: `
-    const detail = `${where}${says ?? `expected ${expected}, found ${found}`}`
-    this.#first.set(rule, { place, detail })
+    const detail = `${where}${text ?? `expected ${expected}, found ${found}`}`
+    this.#first.set(rule, { discrepancy, detail })
   }
 
   /**
-   * Every rule, and what was found of it.
+   * Returns the check of every rule.
    *
-   * @param fine what is said where it holds
-   * @param own the same of rules that look at something else than all events
+   * @param allText the detail of rules that cover all events and hold
+   * @param ruleTexts the detail of rules that cover something else and hold
    */
-  checks(fine: string, own: Readonly<Partial<Record<AuditRule, string>>>): readonly AuditCheck[] {
+  checks(
+    allText: string,
+    ruleTexts: Readonly<Partial<Record<AuditRule, string>>>,
+  ): readonly AuditCheck[] {
     return RULES.map((name) => {
       const fault = this.#first.get(name)
-      if (fault === undefined) return { name, ok: true, detail: own[name] ?? fine }
+      if (fault === undefined) return { name, ok: true, detail: ruleTexts[name] ?? allText }
       return { name, ok: false, ...fault }
     })
   }
 
-  /** The first place that was noted, with its rule; null where everything holds. */
+  /** The first recorded discrepancy, with its rule; null if there is none. */
   first(): (Discrepancy & { readonly check: string }) | null {
-    for (const [check, { place }] of this.#first) return { check, ...place }
+    for (const [check, { discrepancy }] of this.#first) return { check, ...discrepancy }
     return null
   }
 }
 
-/** What the rules decide and what is stored, in words: only the fields that differ. */
+/** Describes the decided and the stored fact by their differing fields. */
 export function describeDifference({ expected, found }: DecisionDifference): {
   readonly expected: string
   readonly found: string
@@ -101,15 +107,15 @@ const fieldsOf = (fact: object) => fact as Record<string, unknown>
 
 const REPORT_EVERY_MS = 200
 
-/** The pace of work. */
+/** Reports the progress of work. */
 export interface ProgressMeter {
-  /** Notes that so many more events are done, up to a place; null where that is not known. */
+  /** Counts events that are done, up to a position; null if it is not known. */
   readonly advance: (position: Position | null, events: number) => void
 }
 
 /**
- * Tells the pace of reading all events up to a place, or of work that says what share of it is done.
- * Places of a store grow with its events, though not evenly: what is left is an estimate.
+ * Reports the progress of reading all events up to a position, or of work that knows its share.
+ * Positions grow unevenly with the events, so the remaining time is an estimate.
  *
  * @param elapsedMs milliseconds since some moment, never going back
  */
@@ -120,29 +126,33 @@ export function openProgressMeter(
 ): ProgressMeter {
   const begun = elapsedMs()
   let done = 0
-  let toldAt = begun
+  let reportedAt = begun
   return {
     advance: (position, events) => {
       done += events
       const now = elapsedMs()
-      if (now - toldAt < REPORT_EVERY_MS) return
-      toldAt = now
+      if (now - reportedAt < REPORT_EVERY_MS) return
+      reportedAt = now
       const share = typeof end === "function" ? end() : shareOf(position, end)
       progress(progressText(done, share, now - begun))
     },
   }
 }
 
-/** Pages of events, each told of once it is done with. @throws the signal's reason */
+/**
+ * Yields pages of events and reports each when it is done.
+ *
+ * @throws the signal's reason
+ */
 export async function* withProgress(
   pages: AsyncIterable<readonly StoredEvent[]>,
-  pace: ProgressMeter,
+  meter: ProgressMeter,
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredEvent[]> {
   for await (const page of pages) {
     signal.throwIfAborted()
     yield page
-    pace.advance(page.at(-1)?.position ?? null, page.length)
+    meter.advance(page.at(-1)?.position ?? null, page.length)
   }
 }
 
@@ -151,7 +161,7 @@ function shareOf(position: Position | null, end: Position): number {
   return Number(position.commit) / Number(end.commit)
 }
 
-/** `12,000 events, 48,000 a second, about 3 s left`. @param share of the whole, from 0 to 1 */
+/** `12,000 events, 48,000 a second, about 3 s left`. @param share that is done, from 0 to 1 */
 function progressText(done: number, share: number, tookMs: number): string {
   const perSecond = Math.round((done * 1_000) / Math.max(1, tookMs))
   const text = `${formatCount(done)} events, ${formatCount(perSecond)} a second`

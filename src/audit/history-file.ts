@@ -21,31 +21,31 @@ import type { ProgressMeter } from "./findings.ts"
 import { withProgress } from "./findings.ts"
 import { GrowingTree, requireHashIn, treeNameOf } from "./trees.ts"
 
-/** The form that is written. */
+/** The format version that is written. */
 export const HISTORY_FILE_FORM = 1
 const CHUNK_CHARACTERS = 64 * 1024
 
-/** An event as it stands in a file. */
+/** An event in a file. */
 export type HistoryEvent = Omit<StoredEvent, "position">
 
-/** What is written, and to where. */
+/** The input of an export. */
 export interface HistoryExport {
   readonly store: Pick<EventStore, "readAll">
   readonly streams: Streams
   /** Null for everything. */
   readonly companyId: CompanyId | null
-  /** The last place that belongs to it. */
+  /** The last position to include. */
   readonly to: Position
-  /** How often the store's events have moved: part of the names of places. */
+  /** How many times the store's events were migrated; part of position tokens. */
   readonly generation: number
   readonly sign: (head: TreeHead) => Promise<SignedTreeHead>
-  /** Sends a piece of the file; resolves when there is room for the next. */
+  /** Sends a chunk of the file; resolves when there is room for the next. */
   readonly send: (chunk: string) => Promise<void>
   readonly meter: ProgressMeter
   readonly signal: AbortSignal
 }
 
-/** What was written. */
+/** The result of an export. */
 export interface HistoryExportResult {
   readonly company: CompanyId | null
   readonly events: number
@@ -54,7 +54,7 @@ export interface HistoryExportResult {
   readonly heads: readonly SignedTreeHead[]
 }
 
-/** Every event up to a place, of a company or all, in global order, page by page. */
+/** Yields every event up to a position, of a company or all, in global order, page by page. */
 export async function* eventsUpTo(
   { store, streams, companyId, to }: Pick<HistoryExport, "store" | "streams" | "companyId" | "to">,
   prefixes = companyId === null ? null : streams.prefixesOf(companyId),
@@ -64,21 +64,27 @@ export async function* eventsUpTo(
     companyId === null ? range : { ...range, isSelective: true },
   )) {
     const last = page.at(-1)
-    const isAll = last === undefined || comparePositions(last.position, to) <= 0
-    const upTo = isAll ? page : page.filter(({ position }) => comparePositions(position, to) <= 0)
+    const isWithin = last === undefined || comparePositions(last.position, to) <= 0
+    const upTo = isWithin
+      ? page
+      : page.filter(({ position }) => comparePositions(position, to) <= 0)
     yield companyId === null
       ? upTo
       : upTo.filter(({ stream }) => companyOfStream(stream) === companyId)
-    if (!isAll) return
+    if (!isWithin) return
   }
 }
 
-/** A line for an event. */
+/** Builds the line of an event. */
 export function eventLine({ stream, revision, id, type, data, metadata }: HistoryEvent): string {
   return `${JSON.stringify({ stream, revision, id, type, data, metadata })}\n`
 }
 
-/** Writes a history. @throws Unavailable where the events cannot be read, and the signal's reason */
+/**
+ * Writes a history.
+ *
+ * @throws Unavailable if the events cannot be read, and the signal's reason
+ */
 export async function writeHistory(request: HistoryExport): Promise<HistoryExportResult> {
   const { companyId, sign, send, meter, signal } = request
   const out = new HashedLines(send)
@@ -118,18 +124,18 @@ export async function writeHistory(request: HistoryExport): Promise<HistoryExpor
   return { company: companyId, events, streams: ranges.size, sha256, heads }
 }
 
-/** The fields of a head in the order that they are written in. */
+/** Puts the fields of a head into their order in files. */
 export function orderedHeadFields(head: SignedTreeHead): SignedTreeHead {
   const { tree, size, root, position, at, publicKey, signature } = head
   return { tree, size, root, position, at, publicKey, signature }
 }
 
-/** By the code units of their names: the same order on every machine. */
+/** Sorts by code units, which is the same order on every machine. */
 function sortedByName<T>(map: ReadonlyMap<string, T>): readonly (readonly [string, T])[] {
   return [...map].toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/** Lines that are sent in pieces and hashed on their way. */
+/** Lines that are sent in chunks and hashed as they are added. */
 class HashedLines {
   readonly #send: (chunk: string) => Promise<void>
   readonly #hash = createHash("sha256")
@@ -140,7 +146,7 @@ class HashedLines {
     this.#send = send
   }
 
-  /** Of everything that was added until now. */
+  /** The hash of all lines added so far. */
   get sha256(): string {
     return this.#hash.copy().digest("hex")
   }

@@ -1,6 +1,6 @@
 /**
- * The ledger decided again: every fact is asked for by the command it must have come from, on the
- * state that the facts before it fold to, and what comes out is compared with what is stored.
+ * Decides a ledger again: derives the command behind each fact, runs it on the state folded so far,
+ * and compares the result with the stored facts.
  */
 import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -16,33 +16,33 @@ import { createHash } from "node:crypto"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 
-/** Where a fact of a ledger stands, and what it follows. */
+/** Context of a stored fact. */
 interface FactContext {
   readonly revision: number
-  /** Names the command that recorded it. */
+  /** Id of the command that recorded it. */
   readonly command: string
-  /** The hash of the fact before it. */
+  /** Hash of the fact before it. */
   readonly previousHash: string
-  /** What is stored, where it is of the form that is written now; null where it is of a former one. */
+  /** The stored text if its format is current; null if it is older. */
   readonly text: string | null
 }
 
-/** Who is told while a ledger is decided again. */
+/** Handlers of a replay. */
 interface ReplayHandlers {
   readonly onDifference: (difference: DecisionDifference) => void
-  /** After each fact that was folded: a no may be of its revision. */
+  /** Called after each folded fact; refusals may refer to its revision. */
   readonly onFolded?: (revision: number) => void
-  /** A fact says what was decided, and is not written as it is written. */
+  /** Called if a fact is as decided, but its text differs. */
   readonly onEncodingDifference?: (revision: number, expected: string, found: string) => void
 }
 
-/** A decision that comes out otherwise. */
+/** A decision that differs from the stored one. */
 export interface DecisionDifference {
-  /** Of the fact; of a no: the ledger's last fact that it knew. */
+  /** Revision of the fact; of a refusal, the last ledger revision it was decided on. */
   readonly revision: number
-  /** What the rules decide: null for nothing. */
+  /** Decided by the rules; null for nothing. */
   readonly expected: LedgerEvent | LedgerRefusal | null
-  /** What is stored: null for nothing. */
+  /** Stored; null for nothing. */
   readonly found: LedgerEvent | ChargeRefused | null
 }
 
@@ -53,29 +53,28 @@ interface PendingFact {
   readonly context: FactContext
 }
 
-/** One ledger, decided again from its first fact on. */
+/** One ledger, decided again from its first fact. */
 export class LedgerReplay {
   #state: LedgerState = ledgerDecider.initial()
   readonly #left = new RemainingCharges()
-  /** What the last command still has to have recorded. */
+  /** Facts that the last command must still have recorded. */
   #expected: readonly LedgerEvent[] = []
   #next = 0
-  /** Closings of months wait for what they lead. */
+  /** Month closings, which wait for the fact of the command that caused them. */
   #closings: PendingFact[] = []
   #last = -1
-  readonly #told: ReplayHandlers
+  readonly #handlers: ReplayHandlers
 
-  /** @param told hears of what comes out otherwise */
-  constructor(told: ReplayHandlers) {
-    this.#told = told
+  constructor(handlers: ReplayHandlers) {
+    this.#handlers = handlers
   }
 
-  /** The state that all facts handed over by now fold to; closings that wait are not in it. */
+  /** The state folded so far; waiting month closings are not included. */
   get state(): LedgerState {
     return this.#state
   }
 
-  /** Takes the next fact of the stream. */
+  /** Applies the next fact of the stream. */
   apply(fact: LedgerEvent, context: FactContext): void {
     if (this.#next < this.#expected.length) {
       const expected = this.#expected[this.#next] as LedgerEvent
@@ -85,7 +84,7 @@ export class LedgerReplay {
         return
       }
       this.#forget()
-      this.#told.onDifference({ revision: context.revision, expected, found: fact })
+      this.#handlers.onDifference({ revision: context.revision, expected, found: fact })
       this.#fold(fact, context)
       return
     }
@@ -102,16 +101,16 @@ export class LedgerReplay {
     this.#decide([...this.#closings.splice(0), { fact, context }], command)
   }
 
-  /** Takes the end of the stream. */
+  /** Ends the replay after the last fact. */
   finish(): void {
     this.#settle()
     const expected = this.#expected[this.#next]
     if (expected !== undefined)
-      this.#told.onDifference({ revision: this.#last + 1, expected, found: null })
+      this.#handlers.onDifference({ revision: this.#last + 1, expected, found: null })
     this.#forget()
   }
 
-  /** Closings that lead nothing: the months were over, and that was all. */
+  /** Closings without another fact came from the command `CloseMonth`. */
   #settle(): void {
     if (this.#closings.length > 0) this.#decide(this.#closings.splice(0), { type: "CloseMonth" })
   }
@@ -124,7 +123,7 @@ export class LedgerReplay {
       command === null ? [] : ledgerDecider.decide(command, this.#state, { at, headHash })
     if (isRefusal(decided)) {
       const { fact, context } = found.at(-1) as PendingFact
-      this.#told.onDifference({ revision: context.revision, expected: decided, found: fact })
+      this.#handlers.onDifference({ revision: context.revision, expected: decided, found: fact })
       for (const one of found) this.#fold(one.fact, one.context)
       return
     }
@@ -133,7 +132,7 @@ export class LedgerReplay {
     for (const { fact, context } of found) {
       const expected = this.#expected[this.#next]
       if (expected === undefined) {
-        this.#told.onDifference({ revision: context.revision, expected: null, found: fact })
+        this.#handlers.onDifference({ revision: context.revision, expected: null, found: fact })
         this.#fold(fact, context)
         continue
       }
@@ -142,21 +141,21 @@ export class LedgerReplay {
     }
   }
 
-  #compare(expected: LedgerEvent, fact: LedgerEvent, place: FactContext): void {
-    if (!this.#isSame(expected, fact, place)) {
-      this.#told.onDifference({ revision: place.revision, expected, found: fact })
+  #compare(expected: LedgerEvent, fact: LedgerEvent, context: FactContext): void {
+    if (!this.#isSame(expected, fact, context)) {
+      this.#handlers.onDifference({ revision: context.revision, expected, found: fact })
       this.#forget()
     }
-    this.#fold(fact, place)
+    this.#fold(fact, context)
   }
 
-  /** The text of what is expected is compared: equal texts say the same and are written right. */
+  /** Compares the texts first: equal texts mean equal facts and correct encoding. */
   #isSame(expected: LedgerEvent, fact: LedgerEvent, { revision, text }: FactContext): boolean {
     if (text === null) return isSameFact(expected, fact)
     const again = ledgerCodec.encode(expected)
     if (again === text) return true
     if (!isSameFact(expected, fact)) return false
-    this.#told.onEncodingDifference?.(revision, again, text)
+    this.#handlers.onEncodingDifference?.(revision, again, text)
     return true
   }
 
@@ -169,11 +168,13 @@ export class LedgerReplay {
     this.#state = ledgerDecider.evolve(this.#state, fact)
     this.#left.apply(fact)
     this.#last = revision
-    this.#told.onFolded?.(revision)
+    this.#handlers.onFolded?.(revision)
   }
 }
 
-/** A charge that was refused, asked for again on the state it was refused by; null where it differs not. */
+/**
+ * Decides a refused charge again, on the state it was decided on; null if the refusal is the same.
+ */
 export function refusalDifference(
   state: LedgerState,
   refused: ChargeRefused,
@@ -184,28 +185,27 @@ export function refusalDifference(
   return { revision: refused.ledgerRevision, expected, found: refused }
 }
 
-/** Whether two facts say the same, field for field. */
 function isSameFact(a: Fact, b: Fact): boolean {
   return canonicalJson(a) === canonicalJson(b)
 }
 
-// The amount that is left of each charge of one ledger after its refunds, summed from the facts. An
-// entry takes 24 bytes, so a million charges take 32 to 64 MB: the key is 128 bits of a SHA-256.
+// The amount left of each charge of a ledger after its refunds. An entry takes 24 bytes, so a
+// million charges take 32 to 64 MB: the key is 128 bits of a SHA-256.
 
 const INITIAL_SLOTS = 16
 const KEY_WORDS = 4
-/** The table grows once so much of it is full. */
+/** The table grows when this share of it is full. */
 const MAX_LOAD_FACTOR = 0.7
 
-/** What is left of the charges of one ledger. */
+/** The amounts left of a ledger's charges. */
 export class RemainingCharges {
   /** The key of each slot. */
   #keys = new Uint32Array(INITIAL_SLOTS * KEY_WORDS)
-  /** What is left, in micros; `NaN` where the slot is empty. */
+  /** Amounts in micros; `NaN` marks an empty slot. */
   #left = new Float64Array(INITIAL_SLOTS).fill(Number.NaN)
   #full = 0
 
-  /** Takes the next fact of the ledger. */
+  /** Applies the next fact of the ledger. */
   apply(fact: LedgerEvent): void {
     if (fact.type === "Charged") {
       const { chargeId, amountMicros, isAlreadyCounted, servedFrom, at } = fact
@@ -215,7 +215,7 @@ export class RemainingCharges {
     }
   }
 
-  /** What is left of a charge, in micros; 0 where there was no such charge. */
+  /** The amount left of a charge, in micros; 0 for an unknown charge. */
   amountOf(chargeId: ChargeId, countedAt: number): Micros {
     const left = this.#left[this.#slotOf(slotKeyOf(chargeId, countedAt))] as number
     return Number.isNaN(left) ? 0 : left
@@ -234,7 +234,7 @@ export class RemainingCharges {
     if (this.#full > this.#left.length * MAX_LOAD_FACTOR) this.#grow()
   }
 
-  /** The slot of a key, or the empty one where it belongs. */
+  /** Finds the slot of a key, or the empty slot for it. */
   #slotOf(key: Uint32Array): number {
     const slots = this.#left.length
     let slot = (key[0] as number) % slots
@@ -263,7 +263,7 @@ export class RemainingCharges {
   }
 }
 
-/** An id may be charged again once its charge has ended, so the instant is part of the key. */
+/** An id can be charged again after its charge has ended, so the instant is part of the key. */
 function slotKeyOf(chargeId: ChargeId, countedAt: number): Uint32Array {
   const digest = createHash("sha256").update(`${chargeId}@${countedAt}`).digest()
   return Uint32Array.from({ length: KEY_WORDS }, (_, i) => digest.readUInt32LE(i * 4))

@@ -1,21 +1,21 @@
 /**
- * An append-only Merkle tree as RFC 6962 hashes it: a leaf is SHA-256 over a zero byte and its data, a
- * node SHA-256 over a one byte and its two children. The data of a leaf are the 32 bytes of an
- * event's hash, so the tree over a company's events holds each of them to the byte.
+ * An append-only Merkle tree with the hashes of RFC 6962: a leaf is SHA-256 over a zero byte and
+ * its data, a node SHA-256 over a one byte and its two children. The data of a leaf are the 32
+ * bytes of an event's hash, so the tree commits to every byte of the events.
  */
 import { hash as digest } from "node:crypto"
 
 const HASH_BYTES = 32
 
-/** The hash of a tree of nothing: SHA-256 over no bytes. */
+/** Root of the empty tree: SHA-256 over no bytes. */
 export const EMPTY_ROOT = digest("sha256", "", "hex")
 
-// Hexadecimal out of the hash function and in again is several times faster than bytes.
+// Reading and writing hexadecimal is several times faster than bytes.
 const leafBytes = Buffer.alloc(1 + HASH_BYTES)
 const nodeBytes = Buffer.alloc(1 + 2 * HASH_BYTES)
 nodeBytes[0] = 1
 
-/** The hash of the leaf of an event, in hexadecimal. @param hash the event's own */
+/** Hashes the leaf of an event, in hexadecimal. @param hash the event's own hash */
 export function leafHashOf(hash: string): string {
   leafBytes.write(hash, 1, "hex")
   return digest("sha256", leafBytes, "hex")
@@ -28,30 +28,30 @@ function nodeHashOf(left: string, right: string): string {
 }
 
 /**
- * The right edge of a tree: the roots of its whole subtrees, the largest first. It is all that
- * appending takes, so a tree grows in the space of some thirty hashes.
+ * The right edge of a tree: the roots of its complete subtrees, largest first. Appending needs
+ * nothing else, so a tree grows in the space of about thirty hashes.
  */
 export class TreeEdge {
   #size: number
   readonly #roots: string[]
 
-  /** @param edge what `text` gave of a tree of this size */
+  /** @param edge the `serialized` edge of a tree of this size */
   constructor(size = 0, edge = "") {
     this.#size = size
     this.#roots = edge.match(/[0-9a-f]{64}/g) ?? []
   }
 
-  /** How many leaves it has. */
+  /** Number of leaves. */
   get size(): number {
     return this.#size
   }
 
-  /** The edge as text, to go on from later. */
+  /** The edge as text, to continue from later. */
   get serialized(): string {
     return this.#roots.join("")
   }
 
-  /** Adds the leaf of the next event. */
+  /** Appends the leaf of the next event. */
   add(hash: string): void {
     let root = leafHashOf(hash)
     for (let size = this.#size; size % 2 === 1; size = (size - 1) / 2) {
@@ -61,20 +61,20 @@ export class TreeEdge {
     this.#size += 1
   }
 
-  /** The root over all leaves so far, in hexadecimal. */
+  /** The root over all leaves, in hexadecimal. */
   root(): string {
     if (this.#roots.length === 0) return EMPTY_ROOT
     return this.#roots.reduceRight((right, left) => nodeHashOf(left, right))
   }
 }
 
-/** A whole tree, for proofs: twice 32 bytes a leaf. */
+/** A complete tree, for proofs: 64 bytes per leaf. */
 export class MerkleTree {
-  /** The roots of the whole subtrees of each height, one after the other. */
+  /** The roots of the complete subtrees of each height, concatenated. */
   readonly #levels: Buffer[] = []
   readonly #size: number
 
-  /** @param leaves the leaf hashes, one after the other */
+  /** @param leaves the concatenated leaf hashes */
   constructor(leaves: Buffer) {
     this.#size = leaves.length / HASH_BYTES
     let level = leaves
@@ -89,12 +89,12 @@ export class MerkleTree {
     }
   }
 
-  /** The root of the tree of its first `size` leaves. */
+  /** The root of the tree of the first `size` leaves. */
   root(size = this.#size): string {
     return size === 0 ? EMPTY_ROOT : this.#rootOf(0, size)
   }
 
-  /** The hashes that lead from a leaf to the root, in hexadecimal (RFC 6962, 2.1.1). */
+  /** The hashes on the path from a leaf to the root, in hexadecimal (RFC 6962, 2.1.1). */
   inclusion(index: number): readonly string[] {
     const path: string[] = []
     let [start, end] = [0, this.#size]
@@ -108,7 +108,7 @@ export class MerkleTree {
     return path.toReversed()
   }
 
-  /** The hashes that lead from a former size's root to this one's (RFC 6962, 2.1.2). */
+  /** The hashes that prove a former size's root consistent with this one (RFC 6962, 2.1.2). */
   consistency(former: number): readonly string[] {
     if (former === 0 || former === this.#size) return []
     const path: string[] = []
@@ -140,17 +140,20 @@ export class MerkleTree {
   }
 }
 
-/** The largest power of two below a size of two or more: where a tree of it is split. */
+/** The largest power of two below a size of two or more: where its tree is split. */
 function splitPointOf(size: number): number {
   let split = 1
   while (2 * split < size) split *= 2
   return split
 }
 
-/** What is no hash would be hashed as whatever stood there before. */
+/** An invalid hash would leave old bytes in the buffer that is hashed. */
 const isHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
 
-/** The root that an inclusion path leads to from a leaf (RFC 9162, 2.1.3.2); null where none. */
+/**
+ * Calculates the root from a leaf and its inclusion path (RFC 9162, 2.1.3.2); null for an invalid
+ * path.
+ */
 export function rootFromInclusion(
   hash: string,
   index: number,
@@ -171,7 +174,7 @@ export function rootFromInclusion(
   return sn === 0 ? root : null
 }
 
-/** Whether a path leads from a former tree's root to a later one's (RFC 9162, 2.1.4.2). */
+/** Whether a path proves a later root consistent with a former one (RFC 9162, 2.1.4.2). */
 export function isConsistent(
   former: { readonly size: number; readonly root: string },
   later: { readonly size: number; readonly root: string },

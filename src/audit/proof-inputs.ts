@@ -1,4 +1,4 @@
-/** What a decision was decided from, as a proof says it: held against the events that prove it. */
+/** Checks the stated inputs of a decision against the events that prove them. */
 import { hasInsufficientFunds } from "../../domain/charging/charge.ts"
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
@@ -9,32 +9,35 @@ import { FormatFault } from "../../domain/kernel/event-format.ts"
 import { canonicalJson, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 import type { HistoryEvent } from "./history-file.ts"
 
-/** What the rules looked at; the events beside it say the same, and a replay gives it. */
+/** The inputs of a decision, as a proof states them. */
 export interface DecisionInputs {
-  /** Of the ledger's last fact before the decision. */
+  /** Last ledger revision before the decision. */
   readonly ledgerRevision: number
   readonly fundsMicros: number
   readonly creditLineMicros: number
   readonly prepaidOnly: boolean
   readonly locked: boolean
-  /** Every limit that applied, first of key, person, company. */
+  /** Every limit that applied, in the order key, person, company. */
   readonly limits: readonly LimitReading[]
 }
 
-/** What a proof states of a charge and no event in it proves; it has to let the charge pass. */
+/**
+ * What a proof states about a charge and no event in it proves. The stated values must still let
+ * the charge pass.
+ */
 export const UNPROVEN_FOR_CHARGE =
-  "the funds, whether it was locked, what of each limit was used, that no other limit applied, and " +
-  "that all that became of it is there"
-/** What a proof states of a refusal and no event in it proves. */
-export const UNPROVEN_FOR_REFUSAL = "that the sums in the refusal are those of the ledger's facts"
+  "the funds, whether the account was locked, the usage of each limit, that no other limit applied, and " +
+  "that all later facts are included"
+/** What a proof states about a refusal and no event in it proves. */
+export const UNPROVEN_FOR_REFUSAL = "that the amounts in the refusal match the ledger's facts"
 
-/** An event that was found in the tree. */
+/** An event found in the tree. */
 type ChainedEvent = HistoryEvent & { readonly previousHash: string }
 type JsonFields = Readonly<Record<string, unknown>>
-/** The first thing that is not as it should be; null where all is. */
+/** The first discrepancy; null if there is none. */
 type InputsFault = { readonly expected: string; readonly found: string } | null
 
-/** The evidence of a no is what it was decided from. */
+/** Takes the inputs from a refusal's evidence. */
 export function inputsFromRefusal(refused: ChargeRefused): DecisionInputs {
   const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits } = refused
   const locked = refused.code === "account_locked"
@@ -42,11 +45,11 @@ export function inputsFromRefusal(refused: ChargeRefused): DecisionInputs {
 }
 
 /**
- * The first of the inputs that the proven events do not bear out, or that would have refused what was
- * charged; null where they bear out all that they can.
+ * Finds the first input that the proven events contradict, or that would have refused the charge;
+ * null if there is none.
  *
  * @param facts the events that the inputs name, each found in the tree
- * @throws FormatFault, EnvelopeFault where an event says no fact
+ * @throws FormatFault, EnvelopeFault for an event that cannot be read
  */
 export function decisionInputsFault(
   event: ChainedEvent,
@@ -58,19 +61,20 @@ export function decisionInputsFault(
     return chargeFault(event, inputs, facts) ?? acceptanceFault(charged(), inputs)
   }
   const refused = decodeStored(refusalCodec, event)
-  if (refused.type !== "ChargeRefused") throw new FormatFault(`${event.type} refuses no charge`)
+  if (refused.type !== "ChargeRefused")
+    throw new FormatFault(`${event.type} is not a refused charge`)
   return firstDifferingField(
     { ...inputsFromRefusal(refused) },
     { ...inputs },
-    "as the refusal itself says",
+    "as the refusal states",
   )
 }
 
-/** Why inputs would not have let a charge pass, by the rules of `charge.ts`. */
+/** Explains why the inputs would not have let a charge pass, by the rules of `charge.ts`. */
 function acceptanceFault(charged: Charged, inputs: DecisionInputs): InputsFault {
   const { amountMicros, isAlreadyCounted, at } = charged
   const { locked, fundsMicros, limits } = inputs
-  if (locked) return { expected: "inputs.locked false, for it was charged", found: "true" }
+  if (locked) return { expected: "inputs.locked false, because it was charged", found: "true" }
   if (hasInsufficientFunds(charged, inputs)) {
     const expected = `inputs.fundsMicros that let ${amountMicros} micros be charged`
     return { expected, found: String(fundsMicros) }
@@ -92,15 +96,15 @@ function chargeFault(
   facts: readonly ChainedEvent[],
 ): InputsFault {
   const { stream, revision, previousHash } = event
-  const strange = facts.find((one) => one.stream !== stream || one.revision >= revision)
-  if (strange !== undefined) {
+  const foreign = facts.find((one) => one.stream !== stream || one.revision >= revision)
+  if (foreign !== undefined) {
     const expected = `inputs.events before revision ${revision} of ${stream}`
-    return { expected, found: `${strange.stream} revision ${strange.revision}` }
+    return { expected, found: `${foreign.stream} revision ${foreign.revision}` }
   }
   const before = facts.find((one) => one.revision === revision - 1)
   const hash = before === undefined ? null : readMetadata(before.metadata).hash
   if (hash !== previousHash) {
-    const expected = `the fact before it among inputs.events, of hash ${previousHash}`
+    const expected = `the fact before it among inputs.events, with hash ${previousHash}`
     return { expected, found: hash ?? "none of that revision" }
   }
   const decoded = facts
@@ -120,8 +124,8 @@ function termsFault(
   }
   const { prepaidOnly } = terms
   const creditLineMicros = prepaidOnly ? 0 : terms.creditLineMicros
-  const said = { ledgerRevision: revision - 1, creditLineMicros, prepaidOnly }
-  return firstDifferingField(said, { ...inputs }, "as the events in it say")
+  const proven = { ledgerRevision: revision - 1, creditLineMicros, prepaidOnly }
+  return firstDifferingField(proven, { ...inputs }, "as its events state")
 }
 
 function limitsFault({ limits }: DecisionInputs, facts: readonly unknown[]): InputsFault {
@@ -143,11 +147,11 @@ function limitsFault({ limits }: DecisionInputs, facts: readonly unknown[]): Inp
   return null
 }
 
-/** The first field that is not as it should be. */
-function firstDifferingField(said: JsonFields, inputs: JsonFields, why: string): InputsFault {
-  for (const [name, value] of Object.entries(said)) {
-    const [wanted, is] = [canonicalJson(value), canonicalJson(inputs[name])]
-    if (wanted !== is) return { expected: `inputs.${name} ${wanted}, ${why}`, found: is }
+/** Finds the first input that differs from its proven value. */
+function firstDifferingField(proven: JsonFields, inputs: JsonFields, why: string): InputsFault {
+  for (const [name, value] of Object.entries(proven)) {
+    const [wanted, found] = [canonicalJson(value), canonicalJson(inputs[name])]
+    if (wanted !== found) return { expected: `inputs.${name} ${wanted}, ${why}`, found }
   }
   return null
 }

@@ -1,6 +1,6 @@
 /**
- * The proof of one decision: its event, what it was decided from, and that all of it is in the tree
- * whose head is signed. One JSON file, which says everything to somebody who has the public key alone
+ * Builds the proof of one decision: its event, the inputs of the decision, and that all of it is in
+ * the tree with the signed head. One JSON file that can be checked with the public key alone
  * (docs/verify.md).
  */
 import { ledgerStreamOf, refusalsStreamOf } from "../../domain/charging/aggregates.ts"
@@ -25,21 +25,21 @@ import { GrowingTree, requireHashIn } from "./trees.ts"
 
 const HASH_BYTES = 32
 
-/** An event of a proof before its way to the root is known. */
+/** An event of a proof without its inclusion path. */
 type UnprovenEvent = Omit<ProvenEvent, "inclusion">
 
-/** What a proof is made from. */
+/** The input for building a proof. */
 export interface ProofRequest extends Pick<
   HistoryExport,
   "store" | "streams" | "to" | "generation" | "sign" | "meter" | "signal"
 > {
   readonly companyId: CompanyId
   readonly chargeId: ChargeId
-  /** Heads that were signed before. */
+  /** Earlier signed heads, from which the proof shows consistency. */
   readonly formerHeads: readonly SignedTreeHead[]
 }
 
-/** Makes the proof of a charge or of its refusal; null where the company has none of this id. */
+/** Builds the proof of a charge or of its refusal; null if the company has neither with this id. */
 export async function proveCharge(request: ProofRequest): Promise<Proof | null> {
   const { companyId, chargeId, formerHeads, sign, meter, signal } = request
   const reading = new ProofReader(companyId, chargeId)
@@ -77,7 +77,7 @@ interface FoundDecision {
   readonly later: UnprovenEvent[]
 }
 
-/** Reads a company's events once and keeps what a proof needs of them. */
+/** Reads a company's events once and collects those that a proof needs. */
 class ProofReader {
   readonly growingTree: GrowingTree
   found: FoundDecision | null = null
@@ -88,8 +88,8 @@ class ProofReader {
   #state = ledgerDecider.initial()
   #tree: MerkleTree | null = null
   readonly #hashes = new Map<string, string>()
-  /** The newest fact of each limit, of the terms, and of the ledger at all. */
-  readonly #standing = new Map<string, UnprovenEvent>()
+  /** The newest fact of each limit, of the terms, and of the ledger. */
+  readonly #latestFacts = new Map<string, UnprovenEvent>()
 
   constructor(companyId: CompanyId, chargeId: ChargeId) {
     this.#companyId = companyId
@@ -98,7 +98,7 @@ class ProofReader {
     this.#named = `"chargeId":${this.#quoted}`
   }
 
-  /** The tree over all that was read. */
+  /** The tree over all events read so far. */
   readonly tree = (): MerkleTree => {
     this.#tree ??= new MerkleTree(this.#leaves.subarray(0, this.growingTree.edge.size * HASH_BYTES))
     return this.#tree
@@ -140,11 +140,11 @@ class ProofReader {
     else if (fact.type === "ChargesSettled" && text.data.includes(this.#quoted)) {
       this.found?.later.push(text)
     }
-    if (fact.type === "LimitSet") this.#standing.set(limitKey(fact), text)
+    if (fact.type === "LimitSet") this.#latestFacts.set(limitKey(fact), text)
     if (fact.type === "LedgerOpened" || fact.type === "TermsChanged") {
-      this.#standing.set("terms", text)
+      this.#latestFacts.set("terms", text)
     }
-    this.#standing.set("last", text)
+    this.#latestFacts.set("last", text)
     this.#state = ledgerDecider.evolve(this.#state, fact)
   }
 
@@ -153,7 +153,7 @@ class ProofReader {
     const { amountMicros, at } = fact
     const limits = applicableLimits(this.#state, fact as Spender, fact.class, at, amountMicros)
     const names = ["terms", ...limits.map(limitKey), "last"]
-    const facts = names.flatMap((name) => this.#standing.get(name) ?? [])
+    const facts = names.flatMap((name) => this.#latestFacts.get(name) ?? [])
     const ledgerRevision = event.revision - 1
     const account = { fundsMicros, creditLineMicros, prepaidOnly, locked }
     const unique = [...new Set(facts)]

@@ -1,7 +1,7 @@
 /**
- * Replaying a history: every yes of each ledger is decided again, and every no at the ledger revision
- * that it names. With other rules: what those would have decided, each decision judged against what
- * really happened before it.
+ * Replays a history: decides every stored charge and refusal again, a refusal at the ledger
+ * revision that it names. With other rules it lists what those would have decided, judging each
+ * decision on the stored facts before it.
  */
 import { diff } from "node:util"
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
@@ -18,51 +18,55 @@ import type { HistoryEvent } from "./history-file.ts"
 import type { AlternativeDecision, LedgerRules } from "./alternative-rules.ts"
 import { AlternativeRules } from "./alternative-rules.ts"
 
-/** So many decisions of other rules are listed; all are counted. */
+/** How many differing decisions are listed; all are counted. */
 const MAX_LISTED = 10_000
 
-/** Pages of events in the order of their streams. */
+/** Pages of events, each stream in its own order. */
 export type EventPages = AsyncIterable<readonly HistoryEvent[]>
 
-/** What is replayed. */
+/** The input of a replay. */
 export interface ReplayRequest {
   /** The events of all `refusals-…` streams, and those of all `ledger-…` streams. */
   readonly pages: (category: "refusals" | "ledger") => EventPages
-  /** Rules to decide by instead of those that the history was made by; null for these. */
+  /** Rules to decide by instead of the program's own; null for the program's. */
   readonly rules: LedgerRules | null
 }
 
-/** Where a decision comes out otherwise. */
+/** A decision that differs from the stored one. */
 export interface ReplayDifference {
   readonly stream: string
-  /** Of a fact its own; of a no that of the ledger's last fact that it knew. */
+  /** Revision of the fact; of a refusal, the last ledger revision it was decided on. */
   readonly revision: number
-  /** The refused charge, of a no. */
+  /** Id of the refused charge; null for a fact. */
   readonly chargeId: string | null
   readonly expected: DecisionDifference["expected"]
   readonly found: DecisionDifference["found"]
-  /** What is stored (`-`) and what is decided (`+`), field by field. */
+  /** Stored (`-`) and decided (`+`) lines, field by field. */
   readonly diff: readonly string[]
 }
 
-/** What a replay found. */
+/** The result of a replay. */
 export interface ReplayResult {
   readonly ok: boolean
   readonly companies: number
   readonly facts: number
-  /** Those that were kept in full, each decided again. */
+  /** Refusals stored in full, each decided again. */
   readonly refusals: number
-  /** Those like them that were only counted. */
+  /** Refusals that were only counted. */
   readonly countedRefusals: number
   readonly differences: number
   readonly first: ReplayDifference | null
-  /** With other rules: what comes out differently, the first ten thousand of them. */
+  /** With other rules: the decisions that differ, at most ten thousand. */
   readonly others: readonly AlternativeDecision[]
-  /** Noes that were decided with calls in hand which other rules cannot be told of. */
-  readonly notJudged: number
+  /** Refusals decided with pending calls in memory, which the other rules cannot take into account. */
+  readonly undecidable: number
 }
 
-/** Replays a history. @throws FormatFault, EnvelopeFault where an event cannot be read */
+/**
+ * Replays a history.
+ *
+ * @throws FormatFault, EnvelopeFault for an event that cannot be read
+ */
 export async function replayHistory({ pages, rules }: ReplayRequest): Promise<ReplayResult> {
   const replay = new HistoryReplay(rules)
   for await (const page of pages("refusals")) for (const event of page) replay.addRefusal(event)
@@ -74,7 +78,7 @@ interface CompanyReplay {
   readonly stream: string
   readonly ledger: LedgerReplay
   readonly alternativeRules: AlternativeRules | null
-  /** Noes by the ledger revision that they were decided at, as they are stored. */
+  /** Refusals by the ledger revision they were decided on, as stored. */
   readonly refusals: Map<number, HistoryEvent[]>
   hash: string
 }
@@ -87,7 +91,7 @@ class HistoryReplay {
   #refusals = 0
   #counted = 0
   #differences = 0
-  #notJudged = 0
+  #undecidable = 0
   #first: ReplayDifference | null = null
 
   constructor(rules: LedgerRules | null) {
@@ -104,7 +108,7 @@ class HistoryReplay {
     const { refusals } = this.#company(event.stream)
     const { ledgerRevision } = fact
     const others = refusals.get(ledgerRevision)
-    // As text: a decided no is large, and most wait for long until their revision comes.
+    // Stored as text: a decoded refusal is large, and most wait long for their revision.
     if (others === undefined) refusals.set(ledgerRevision, [event])
     else others.push(event)
   }
@@ -140,7 +144,7 @@ class HistoryReplay {
       differences,
       first: this.#first,
       others: this.#others,
-      notJudged: this.#notJudged,
+      undecidable: this.#undecidable,
     }
   }
 
@@ -163,7 +167,7 @@ class HistoryReplay {
     return company
   }
 
-  /** Decides the refusals of a revision again, on the state that its facts fold to. */
+  /** Decides the refusals of a revision again, on the state folded up to it. */
   #decideRefusals(company: CompanyReplay, revision: number): void {
     const events = company.refusals.get(revision)
     if (events === undefined) return
@@ -172,7 +176,7 @@ class HistoryReplay {
       const refused = decodeRefusal(event)
       if (company.alternativeRules !== null) {
         const judged = company.alternativeRules.judgeRefusal(refused)
-        if (judged === "cannot be judged") this.#notJudged += 1
+        if (judged === "cannot be judged") this.#undecidable += 1
         else this.#list(judged)
         continue
       }
@@ -181,7 +185,7 @@ class HistoryReplay {
     }
   }
 
-  /** Judges a fact by other rules, and folds it: what happened, happened. */
+  /** Judges a fact by the other rules, and folds it in either case. */
   #judge(
     company: CompanyReplay,
     others: AlternativeRules,
@@ -212,7 +216,7 @@ class HistoryReplay {
     }
   }
 
-  /** A no that names a revision which no ledger has. */
+  /** A refusal that names a revision which the ledger does not have. */
   #beyond(revision: number, event: HistoryEvent): DecisionDifference {
     return { revision, expected: null, found: decodeRefusal(event) }
   }
@@ -222,15 +226,15 @@ function decodeRefusal(event: HistoryEvent): ChargeRefused {
   return decodeStored(refusalCodec, event) as ChargeRefused
 }
 
-/** The lines of a difference; a null has none. */
+/** The lines of a difference; null has none. */
 function diffLines(before: object | null, after: object | null): readonly string[] {
-  // Node marks lines of the first text alone with 1, and those of the second alone with -1.
+  // Node marks lines of the first text with 1, and those of the second with -1.
   const marks = { "1": "-", "0": " ", "-1": "+" }
   return diff(linesOf(before), linesOf(after)).map(([side, line]) => `${marks[side]} ${line}`)
 }
 
 function linesOf(value: object | null): readonly string[] {
   if (value === null) return []
-  // By the names of its fields: in which order they came to be says nothing.
+  // Sorted by field name, because the order of fields means nothing.
   return JSON.stringify(JSON.parse(canonicalJson(value)), null, 2).split("\n")
 }

@@ -1,4 +1,4 @@
-/** `GET /api/v1/refusals`: the charges of this company that were refused, newest first. */
+/** API routes of an auditor: refused charges, limits, and what-if questions. */
 import { z } from "zod"
 import { parseKeyId } from "../../domain/kernel/ids.ts"
 import { listRefusals } from "../../projections/charging/refusals.ts"
@@ -21,101 +21,101 @@ import { NoSuchPosition, answerWhatIf } from "./what-if.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 
 const MAX_REFUSALS = 200
-/** What a cursor of this list is made for. */
+/** The name of this list in its cursors. */
 const CURSOR_LIST = "refusals"
 
 const Query = z.object({
-  key: z.string().optional().meta({ description: "Only of this key, by id" }),
+  key: z.string().optional().meta({ description: "Only refusals of this key, by id" }),
   cursor: cursorSchema.optional(),
 })
 
 const Refusal = z
   .object({
-    revision: z.int().meta({ description: "Of its fact in the stream of refusals" }),
-    at: isoTimeSchema.describe("When it was refused first"),
+    revision: z.int().meta({ description: "Revision of its fact in the stream of refusals" }),
+    at: isoTimeSchema.describe("Time of the first refusal"),
     code: refusalCode,
-    chargeId: describedId("the charge that was not made"),
+    chargeId: describedId("the charge that was refused"),
     keyId: describedIdOrNull("the key; null for none"),
     personId: describedIdOrNull("the person; null for none"),
-    class: z.string().describe("Which limits it weighs in: `ai` or `general`"),
-    item: z.string().describe("What was to be bought"),
-    quantity: z.int().describe("How many of it"),
-    amountMicros: microsSchema.describe("What it would have cost, millionths of a dollar"),
-    resource: describedIdOrNull("the thing that it was for; null for none"),
-    ledgerRevision: z.int().meta({ description: "The last fact of the ledger that was known" }),
+    class: z.string().describe("The spending class: `ai` or `general`"),
+    item: z.string().describe("The item"),
+    quantity: z.int().describe("The quantity"),
+    amountMicros: microsSchema.describe("The amount of the charge, millionths of a dollar"),
+    resource: describedIdOrNull("the resource it was for; null for none"),
+    ledgerRevision: z.int().meta({ description: "Revision of the ledger that it was decided on" }),
     fundsMicros: microsSchema.describe("The funds at that moment, millionths of a dollar"),
     creditLineMicros: microsSchema.describe(
-      "What could be spent beyond the funds, millionths of a dollar",
+      "How far below zero the funds could go, millionths of a dollar",
     ),
     limit: LimitView.nullable().meta({ description: "The limit that stopped it" }),
-    times: z.int().meta({ description: "How often, those included that were only counted" }),
+    times: z.int().meta({ description: "How often it was refused, including counted refusals" }),
     lastAt: isoTimeSchema.meta({
-      description: "When it was last; of one that was only counted the beginning of its minute",
+      description: "Time of the last refusal; of a counted refusal the start of its minute",
     }),
   })
   .meta({
     id: "RefusedCharge",
-    description: "A charge that was refused, and what it was decided by",
+    description: "A refused charge, with the evidence",
   })
 
 const Refusals = z.object({
-  refusals: z.array(Refusal).describe(`The newest first, up to ${MAX_REFUSALS}`),
-  nextCursor: z.string().optional().meta({ description: "The `cursor` of earlier ones" }),
+  refusals: z.array(Refusal).describe(`Newest first, up to ${MAX_REFUSALS}`),
+  nextCursor: z.string().optional().meta({ description: "The `cursor` of the next page" }),
 })
 
-/** The route. */
+/** `GET /api/v1/refusals`: the company's refused charges, newest first. */
 export const listRefusalsRoute = route({
   name: "listRefusals",
   method: "GET",
   url: "/api/v1/refusals",
   group: "ledger",
-  summary: "List refused charges and what stopped each, newest first",
+  summary: "List refused charges and the limit that stopped each, newest first",
   operation: "ledger.read",
   isCounted: false,
   query: Query,
   reply: Refusals,
   readModels: ["refusals"],
-  beyondSpec: "Every no can be asked for, with what it was decided by.",
+  beyondSpec: "Every refusal can be read with its evidence.",
   handle: async (ports, { companyId }, { query }) => {
     const { key, cursor } = query
-    const place = cursor === undefined ? null : parseNumberCursor(CURSOR_LIST, companyId, cursor)
-    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
-    const before = place?.place ?? null
+    const parsed = cursor === undefined ? null : parseNumberCursor(CURSOR_LIST, companyId, cursor)
+    if (parsed !== null && "refusal" in parsed) return { ok: false, refusal: parsed.refusal }
+    const before = parsed?.place ?? null
     const keyId = key === undefined ? null : parseKeyId(key)
-    // What is no key's id was refused nothing.
+    // An unknown id was refused nothing.
     if (key !== undefined && keyId === null) return { ok: true, body: { refusals: [] } }
-    const asked = { companyId, keyId, before, limit: MAX_REFUSALS + 1 }
-    const rows = await ports.readAs(companyId, (db) => listRefusals(db, asked))
-    const shown = rows.slice(0, MAX_REFUSALS)
-    const last = rows.length > shown.length ? shown.at(-1) : undefined
+    const listQuery = { companyId, keyId, before, limit: MAX_REFUSALS + 1 }
+    const rows = await ports.readAs(companyId, (db) => listRefusals(db, listQuery))
+    const page = rows.slice(0, MAX_REFUSALS)
+    const last = rows.length > page.length ? page.at(-1) : undefined
     const more =
       last === undefined
         ? {}
         : { nextCursor: cursorForNumber(CURSOR_LIST, companyId, last.revision) }
-    return { ok: true, body: { refusals: shown.map(toRefusalView), ...more } }
+    return { ok: true, body: { refusals: page.map(toRefusalView), ...more } }
   },
 })
 
 const Limits = z.object({
   limits: z.array(LimitView).meta({
-    description: "Those that a charge by this key must fit, in the order key, person, company",
+    description: "The limits that apply to a charge by this key, in the order key, person, company",
   }),
   funds: z
     .object({
       fundsMicros: microsSchema.describe("The funds, millionths of a dollar"),
       creditLineMicros: microsSchema.describe(
-        "What may be spent beyond them, millionths of a dollar",
+        "How far below zero the funds may go, millionths of a dollar",
       ),
       availableMicros: microsSchema.meta({
-        description: "What may still be spent as far as funds go, millionths of a dollar",
+        description: "Funds plus credit line that can still be spent, millionths of a dollar",
       }),
-      prepaidOnly: z.boolean().describe("Whether the company pays from funds alone"),
-      locked: z.boolean().describe("Whether a missed payment locks the account"),
+      prepaidOnly: z.boolean().describe("Whether the company pays from funds only"),
+      locked: z.boolean().describe("Whether the account is locked because a payment failed"),
     })
-    .describe("What the company has to spend"),
+    .describe("The company's funds"),
 })
 
-/** The route. */
+/** `GET /api/v1/limits`: the limits of the key, and the funds. */
 export const readLimitsRoute = route({
   name: "readLimits",
   method: "GET",
@@ -126,7 +126,7 @@ export const readLimitsRoute = route({
   isCounted: false,
   reply: Limits,
   readStreams: [ledgerStreamOf],
-  beyondSpec: "A caller can see a no coming, and when it is over.",
+  beyondSpec: "A caller sees a refusal coming, and when the limit resets.",
   handle: async (ports, { companyId, spender }) => ({
     ok: true,
     body: await ports.runner.read(ledgerStreamOf(companyId), (state, at) =>
@@ -141,7 +141,7 @@ function toLimitsView(state: LedgerState, spender: Spender, at: number): z.infer
   )
   const order = ["key", "person", "company"]
   const limits = applying
-    // A key's own limit counts every class: it is the same one both times.
+    // A key's own limit covers every class, so it is found twice.
     .filter((limit, i) => limit.class !== "all" || applying.findIndex(isKeyLimit) === i)
     .toSorted((a, b) => order.indexOf(a.holder) - order.indexOf(b.holder))
   const { fundsMicros, creditLineMicros, prepaidOnly, locked } = accountOf(state)
@@ -156,48 +156,48 @@ const MAX_ITEM_CHARACTERS = 100
 
 const Question = z.object({
   item: boundedText(MAX_ITEM_CHARACTERS).meta({
-    description: "What is bought, by its name in the price book",
+    description: "The item, by its name in the price book",
   }),
   quantity: z
     .int({ error: "Must be a whole number." })
     .min(1, "Must be 1 or more.")
     .max(1_000_000_000, "Must be at most 1000000000.")
-    .describe("How many of it"),
+    .describe("The quantity"),
   at: boundedText(MAX_ITEM_CHARACTERS).optional().meta({
-    description: "A former `Ledger-Position`, or `revision:N` of the ledger; default now",
+    description: "An earlier `Ledger-Position`, or `revision:N` of the ledger; default now",
   }),
 })
 
 const StoppingLimit = LimitView.extend({
-  askedMicros: microsSchema.describe("What was asked of it, millionths of a dollar"),
+  askedMicros: microsSchema.describe("The amount of the charge, millionths of a dollar"),
   unrecordedMicros: microsSchema.describe(
-    "Of what is used the calls that are counted and not recorded yet, millionths of a dollar",
+    "Part of the usage from calls that are counted and not stored yet, millionths of a dollar",
   ),
-  windowStart: isoTimeSchema.describe("When its day, week or month began"),
-}).meta({ id: "StoppingLimit", description: "A limit that a charge does not fit under" })
+  windowStart: isoTimeSchema.describe("Start of its day, week or month"),
+}).meta({ id: "StoppingLimit", description: "A limit that stops the charge" })
 
 const Answer = z.object({
-  fits: z.boolean().describe("Whether it would be accepted"),
-  code: refusalCode.nullable().describe("Why not; null where it fits"),
-  item: z.string().describe("What was asked about, by its name in the ledger"),
-  quantity: z.int().describe("How many of it"),
-  unitPriceMicros: microsSchema.describe("What one costs, millionths of a dollar"),
-  amountMicros: microsSchema.describe("What all cost, millionths of a dollar"),
-  limit: StoppingLimit.nullable().describe("The limit that stops it; null where none does"),
+  fits: z.boolean().describe("Whether the charge would be accepted"),
+  code: refusalCode.nullable().describe("Why not; null if it fits"),
+  item: z.string().describe("The item, by its name in the ledger"),
+  quantity: z.int().describe("The quantity"),
+  unitPriceMicros: microsSchema.describe("The price of one unit, millionths of a dollar"),
+  amountMicros: microsSchema.describe("The total, millionths of a dollar"),
+  limit: StoppingLimit.nullable().describe("The limit that stops it; null for none"),
   fitsAt: isoTimeSchema.nullable().meta({
     description:
-      "When it would fit if nothing else were spent; null where only funds, an owner or a larger limit help",
+      "When it would fit if nothing else were spent; null if only funds, an owner or a larger limit help",
   }),
-  shortMicros: microsSchema.describe("How much the funds are short of, millionths of a dollar"),
+  shortMicros: microsSchema.describe("How much funds are missing, millionths of a dollar"),
   fundsMicros: microsSchema.describe("The funds, millionths of a dollar"),
   creditLineMicros: microsSchema.describe(
-    "What may be spent beyond the funds, millionths of a dollar",
+    "How far below zero the funds may go, millionths of a dollar",
   ),
-  ledgerRevision: z.int().describe("The last fact of the ledger that this was decided by"),
-  at: isoTimeSchema.describe("When this was so"),
+  ledgerRevision: z.int().describe("Revision of the ledger that this was decided on"),
+  at: isoTimeSchema.describe("Time of the decision"),
 })
 
-/** The route. */
+/** `POST /api/v1/ledger/ask`: whether a charge by this key would fit. */
 export const askLedger = route({
   name: "askLedger",
   method: "POST",
@@ -210,11 +210,11 @@ export const askLedger = route({
   body: Question,
   reply: Answer,
   readStreams: [ledgerStreamOf],
-  beyondSpec: "What would be decided can be asked before it is; nothing is charged or stored.",
+  beyondSpec: "A decision can be asked for in advance; nothing is charged or stored.",
   handle: async (ports, { companyId, spender }, { body }) => {
     const { item: named, quantity, at = null } = body
     const item = itemByName(named)
-    if (item === null) return invalid("item", "Nothing of this name has a price.")
+    if (item === null) return invalid("item", `"${named}" is not in the price book.`)
     try {
       const question = { companyId, spender, item, quantity, at }
       return { ok: true, body: await answerWhatIf(ports, question) }

@@ -1,6 +1,6 @@
 /**
- * Holding the history against heads that were signed of it, and against one that an auditor noted.
- * Whoever writes a history anew, with every hash made again, cannot make the former heads of it.
+ * Checks the history against heads that were signed for it, and against one that an auditor wrote
+ * down. An attacker who rewrites the history with all its hashes cannot produce its former heads.
  */
 import type { Signing } from "../../adapters/sealing/port.ts"
 import type { SignedTreeHead, TreeHeads } from "../../adapters/postgres/tree-heads/port.ts"
@@ -11,98 +11,100 @@ import { hasValidSignature } from "./check-history.ts"
 import { TreeEdge } from "./merkle.ts"
 import { treeNameOf } from "./trees.ts"
 
-/** A tree, and its heads that were signed. */
+/** A tree and its signed heads. */
 interface SignedTree {
   readonly edge: TreeEdge
-  /** Those that were signed, the smallest first, and the next of them to be reached. */
+  /** Smallest first, with the index of the next head to check. */
   readonly heads: readonly SignedTreeHead[]
   nextHead: number
-  /** Of the last event, for a place to name. */
+  /** The last event, to name in a discrepancy. */
   stream: string
   revision: number
 }
 
-/** Of the whole history, and of no stream. */
+/** The whole history rather than a stream. */
 const NO_LOCATION = { stream: WHOLE_HISTORY, revision: 0 }
 
-/** Heads, and the trees that grow beside them. */
+/** Grows the trees of signed heads, and compares their roots. */
 export class SignedHeadCheck {
   readonly #trees = new Map<string, SignedTree>()
-  readonly #noted: string | null
-  #isNotedThere: boolean
+  readonly #notedHash: string | null
+  #isNotedFound: boolean
   #fault: Discrepancy | null = null
   readonly #forged: SignedTreeHead | null
   readonly #publicKey: string
 
-  private constructor(heads: readonly SignedTreeHead[], noted: string | null, publicKey: string) {
-    this.#noted = noted
+  private constructor(
+    heads: readonly SignedTreeHead[],
+    notedHash: string | null,
+    publicKey: string,
+  ) {
+    this.#notedHash = notedHash
     this.#publicKey = publicKey
     const isOurs = (head: SignedTreeHead) => head.publicKey === publicKey && hasValidSignature(head)
     this.#forged = heads.find((head) => !isOurs(head)) ?? null
-    this.#isNotedThere = noted === null
+    this.#isNotedFound = notedHash === null
     for (const [tree, signed] of Map.groupBy(heads, ({ tree: name }) => name)) {
       this.#trees.set(tree, { edge: new TreeEdge(), heads: signed, nextHead: 0, ...NO_LOCATION })
     }
   }
 
-  /** Loads what was signed up to now: what is signed later may be of more than will be read. */
+  /** Loads the heads signed so far: later ones may cover events that are not read. */
   static async load(
     ports: { readonly treeHeads: Pick<TreeHeads, "list">; readonly signing: Signing },
     companyId: CompanyId | null,
-    noted: string | null,
+    notedHash: string | null,
   ): Promise<SignedHeadCheck> {
     const heads = await ports.treeHeads.list(companyId)
-    return new SignedHeadCheck(heads, noted, (await ports.signing.sign("")).publicKey)
+    return new SignedHeadCheck(heads, notedHash, (await ports.signing.sign("")).publicKey)
   }
 
-  /** Whether a head was signed of the tree that a stream's events grow. */
+  /** Whether a head was signed for the tree of a stream's events. */
   hasHeadFor(stream: string): boolean {
     return this.#trees.has(treeNameOf(stream))
   }
 
-  /** Takes the next event, with its hash. */
+  /** Adds the next event, by its hash. */
   add(stream: string, revision: number, hash: string): void {
-    if (hash === this.#noted) this.#isNotedThere = true
+    if (hash === this.#notedHash) this.#isNotedFound = true
     if (this.#trees.size === 0) return
-    const held = this.#trees.get(treeNameOf(stream))
-    const expected = held?.heads[held.nextHead]
-    // Beyond the last head that was signed nothing is compared, so nothing need be hashed.
-    if (held === undefined || expected === undefined) return
-    held.edge.add(hash)
-    held.stream = stream
-    held.revision = revision
-    if (expected.size !== held.edge.size) return
-    held.nextHead += 1
-    const found = held.edge.root()
-    if (found === this.#noted) this.#isNotedThere = true
+    const tree = this.#trees.get(treeNameOf(stream))
+    const expected = tree?.heads[tree.nextHead]
+    // After the last signed head there is nothing to compare, so hashing stops.
+    if (tree === undefined || expected === undefined) return
+    tree.edge.add(hash)
+    tree.stream = stream
+    tree.revision = revision
+    if (expected.size !== tree.edge.size) return
+    tree.nextHead += 1
+    const found = tree.edge.root()
+    if (found === this.#notedHash) this.#isNotedFound = true
     if (found === expected.root || this.#fault !== null) return
-    const of = `${expected.tree} at ${expected.size} events`
-    const wanted = `the root ${expected.root} that was signed of ${of}`
-    this.#fault = { stream, revision, expected: wanted, found }
+    const signed = `the root ${expected.root} that was signed for ${expected.tree} at ${expected.size} events`
+    this.#fault = { stream, revision, expected: signed, found }
   }
 
-  /** Tells the first head that is not of this history. */
-  reportDiscrepancies(tell: (place: Discrepancy) => void): void {
-    if (this.#fault !== null) tell(this.#fault)
-    if (this.#forged !== null) tell(this.#signatureFault(this.#forged))
+  /** Reports the first head that does not belong to this history. */
+  reportDiscrepancies(report: (discrepancy: Discrepancy) => void): void {
+    if (this.#fault !== null) report(this.#fault)
+    if (this.#forged !== null) report(this.#signatureFault(this.#forged))
     for (const { edge, heads, stream, revision } of this.#trees.values()) {
       const lost = heads.at(-1)
       if (lost === undefined || lost.size <= edge.size) continue
-      const expected = `${lost.size} events, as was signed of ${lost.tree} at ${lost.at}`
-      tell({ stream, revision, expected, found: `${edge.size}: the others are gone` })
+      const expected = `${lost.size} events, as signed for ${lost.tree} at ${lost.at}`
+      report({ stream, revision, expected, found: `${edge.size}; the others are missing` })
     }
-    if (this.#isNotedThere) return
-    const expected = `the head ${this.#noted} that was given, of an event or a signed head`
-    const found = "none that has this hash: what it was the end of was cut or changed"
-    tell({ ...NO_LOCATION, expected, found })
+    if (this.#isNotedFound) return
+    const expected = `the given head ${this.#notedHash}, of an event or a signed head`
+    const found = "no event or head with this hash: the history was cut or changed"
+    report({ ...NO_LOCATION, expected, found })
   }
 
   #signatureFault({ tree, size, publicKey }: SignedTreeHead): Discrepancy {
-    const held = this.#trees.get(tree) ?? NO_LOCATION
-    const { stream, revision } = held
+    const { stream, revision } = this.#trees.get(tree) ?? NO_LOCATION
     const expected = `a signature of the head of ${tree} at ${size} events by ${this.#publicKey}`
     const isOther = publicKey !== this.#publicKey
-    const found = isOther ? `one by ${publicKey}` : "one that is none"
+    const found = isOther ? `one by ${publicKey}` : "an invalid signature"
     return { stream, revision, expected, found }
   }
 }

@@ -1,4 +1,4 @@
-/** Reading streams by themselves, as they are read when something is decided on them. */
+/** Reads streams one by one, the way commands read them. */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { AccessDenied, CorruptStream } from "../../adapters/eventstore/port.ts"
 import type { AuditedCheckpoint, AdminPorts } from "../frame/operator/operation.ts"
@@ -8,25 +8,25 @@ import type { Discrepancy, ProgressMeter } from "./findings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CheckpointFormat } from "../../domain/kernel/decider.ts"
 
-/** So many streams are opened together: a store can answer for all of them at once. */
+/** How many streams are opened concurrently. */
 const CONCURRENT_STREAMS = 64
 
 type Page = IteratorResult<readonly StoredEvent[], unknown>
 
-/** A stream whose first page is here. */
+/** A stream whose first page was read. */
 export interface OpenedStream {
   readonly stream: string
   readonly checkpoint: AuditedCheckpoint | null
-  /** Gives the first page. @throws CorruptStream, AccessDenied where the store does not show the stream */
+  /** Returns the first page. @throws CorruptStream, AccessDenied if the store denies the stream */
   readonly first: () => Page
   readonly rest: AsyncIterator<readonly StoredEvent[]>
 }
 
 /**
- * Opens streams in this order, with what is kept of each. While some are worked on, the next ones come.
- * The read of each stream ends before the next one is given, and all of them when the caller stops.
+ * Opens streams in this order, each with its checkpoint; the next ones are opened while the caller
+ * works. A stream's read ends before the next one is yielded, and all end when the caller stops.
  *
- * @throws Unavailable, AccessDenied where no stream can be read, and the signal's reason
+ * @throws Unavailable, AccessDenied if no stream can be read, and the signal's reason
  */
 export async function* openStreams(
   ports: Pick<AuditPorts, "store" | "checkpointOf">,
@@ -48,7 +48,7 @@ export async function* openStreams(
       opening.push(openStream(ports, value, rest))
     }
     const all = Promise.all(opening)
-    // It is awaited once the streams before it are done with, or never where one of those fails.
+    // It is awaited after the streams before it, or never if one of them fails.
     all.catch(() => undefined)
     return all
   }
@@ -58,7 +58,7 @@ export async function* openStreams(
       const opened = await next
       if (opened.length === 0) return
       next = openNext()
-      // Work without a pause would keep the next question from being sent.
+      // Work without a pause would keep the next request from being sent.
       await new Promise(setImmediate)
       for (const one of opened) {
         signal.throwIfAborted()
@@ -67,7 +67,7 @@ export async function* openStreams(
       }
     }
   } finally {
-    // A read that is left open keeps its call to the server open.
+    // An unfinished read keeps its call to the server open.
     await Promise.all([...reads].map(end))
   }
 }
@@ -81,7 +81,7 @@ async function openStream(
   return { stream, checkpoint, first, rest }
 }
 
-/** Reads the first page. What the store says of a stream that it does not show is kept for its reader. */
+/** Reads the first page. An error about this stream is kept for its reader. */
 async function readFirstPage(
   store: AuditPorts["store"],
   pages: AsyncIterator<readonly StoredEvent[]>,
@@ -90,7 +90,7 @@ async function readFirstPage(
     const page = await pages.next()
     return () => page
   } catch (error) {
-    // Where the store denies everything, its head is denied as well.
+    // If the store denies everything, it denies its head too.
     if (error instanceof AccessDenied) await store.head()
     else if (!(error instanceof CorruptStream)) throw error
     return () => {
@@ -100,20 +100,20 @@ async function readFirstPage(
 }
 
 /**
- * Hands over a stream's events up to where it was found to go among all, and answers the first place at
- * which it is not whole, or not the same; null where it is. More may have come since: `last` is the last
- * revision that is there.
+ * Passes on a stream's events up to the end found in global order, and returns the first
+ * discrepancy; null if there is none. Newer events may exist: `last` is the last revision that was
+ * read.
  *
- * @param end how far it was found to go
- * @param isBroken whether its chain is known to be broken: then it is only handed over
- * @throws Unavailable where it cannot be read
+ * @param end the end of the stream in global order
+ * @param isBroken whether its chain is known to be broken: then it is passed on unchecked
+ * @throws Unavailable if it cannot be read
  */
 export async function readSingleStream(
   { stream, first, rest }: OpenedStream,
   end: ChainEnd,
   isBroken: boolean,
   take: (stored: StoredEvent) => void,
-): Promise<{ readonly place: Discrepancy | null; readonly last: number }> {
+): Promise<{ readonly discrepancy: Discrepancy | null; readonly last: number }> {
   let reached = CHAIN_START
   try {
     for (let page = first(); page.done !== true; page = await rest.next()) {
@@ -123,39 +123,43 @@ export async function readSingleStream(
         if (revision <= end.revision) take(stored)
         if (revision !== end.revision || reached.hash === end.hash) continue
         const found = `the hash ${reached.hash}`
-        const place = { stream, revision, expected: `the hash ${end.hash}`, found }
-        return { place, last: revision }
+        const discrepancy = { stream, revision, expected: `the hash ${end.hash}`, found }
+        return { discrepancy, last: revision }
       }
     }
   } catch (error) {
-    if (error instanceof CorruptStream) return { place: error.corruption, last: reached.revision }
+    if (error instanceof CorruptStream)
+      return { discrepancy: error.corruption, last: reached.revision }
     if (!(error instanceof AccessDenied)) throw error
     const found = "that the event store denies reading it"
-    const place = { stream, revision: reached.revision + 1, expected: "its facts", found }
-    return { place, last: reached.revision }
+    const discrepancy = { stream, revision: reached.revision + 1, expected: "its facts", found }
+    return { discrepancy, last: reached.revision }
   }
-  if (isBroken || reached.revision >= end.revision) return { place: null, last: reached.revision }
-  const expected = `the fact that it has among all streams, which go on to ${end.revision}`
-  const place = { stream, revision: reached.revision + 1, expected, found: "nothing" }
-  return { place, last: reached.revision }
+  if (isBroken || reached.revision >= end.revision)
+    return { discrepancy: null, last: reached.revision }
+  const expected = `the fact that the global order has; it ends at revision ${end.revision}`
+  const discrepancy = { stream, revision: reached.revision + 1, expected, found: "nothing" }
+  return { discrepancy, last: reached.revision }
 }
 
-/** What is audited, and how its operator hears of it. */
+/** The scope of an audit, and its progress meters. */
 export interface AuditScope {
   /** Null for everything. */
   readonly companyId: CompanyId | null
-  /** A hash that an auditor noted: of an event, or the root of a signed head; null for none. */
+  /**
+   * A hash that an auditor wrote down: of an event, or the root of a signed head; null for none.
+   */
   readonly head: string | null
   readonly meters: {
-    /** Of reading all streams, by the place in the global order. */
+    /** Progress of reading all streams, by position in the global order. */
     readonly all: ProgressMeter
-    /** Of reading each stream by itself, by the share that is done, from 0 to 1. */
+    /** Progress of reading each stream, by the share that is done, from 0 to 1. */
     readonly each: (share: () => number) => ProgressMeter
   }
   readonly signal: AbortSignal
 }
 
-/** What an audit reads beside the events. */
+/** Ports that an audit reads. */
 export interface AuditPorts extends Pick<
   AdminPorts,
   "store" | "streams" | "streamOfIntent" | "readAllStreams" | "checkpointOf" | "signing"
@@ -164,49 +168,53 @@ export interface AuditPorts extends Pick<
   readonly jobs: Pick<AdminPorts["jobs"], "listNames">
 }
 
-/** What a checkpoint should say, and what it says. */
+/** An expected and a found value of a checkpoint. */
 interface CheckpointFault {
   readonly expected: string
   readonly found: string
 }
 
 /**
- * The first thing that a checkpoint says wrongly; null where it says nothing wrong, or is of another
- * shape and never read.
+ * Finds the first wrong value of a checkpoint; null if there is none, or its format is not the
+ * current one, because then it is never loaded.
  *
- * @param hash of the event that it is of
+ * @param hash of the event at the checkpoint
  */
 export function checkpointFault<S>(
-  { format: savedFormat, hash: kept, text }: AuditedCheckpoint,
-  form: CheckpointFormat<S>,
+  { format: savedFormat, hash: savedHash, text }: AuditedCheckpoint,
+  format: CheckpointFormat<S>,
   state: S,
   hash: string,
 ): CheckpointFault | null {
-  if (savedFormat !== form.version) return null
-  if (kept !== hash) return { expected: `the hash ${hash}`, found: `the hash ${kept}` }
+  if (savedFormat !== format.version) return null
+  if (savedHash !== hash) return { expected: `the hash ${hash}`, found: `the hash ${savedHash}` }
   try {
-    const saved = form.save(form.load(JSON.parse(text)))
-    return firstDifference(canonicalize(asJson(form.save(state))), canonicalize(asJson(saved)), "")
+    const saved = format.save(format.load(JSON.parse(text)))
+    return firstDifference(
+      canonicalize(asJson(format.save(state))),
+      canonicalize(asJson(saved)),
+      "",
+    )
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return { expected: "what folding gives", found: `it cannot be loaded: ${why}` }
+    return { expected: "the folded state", found: `it cannot be loaded: ${why}` }
   }
 }
 
-/** As it is kept: what JSON leaves out is not there. */
+/** The value as JSON stores it. */
 const asJson = (saved: unknown): unknown => JSON.parse(JSON.stringify(saved) ?? "null")
 
-/** The first place, by name, where two values differ, with both. */
+/** Finds the first differing value, by name. */
 function firstDifference(expected: unknown, found: unknown, path: string): CheckpointFault | null {
   const [a, b] = [JSON.stringify(expected), JSON.stringify(found)]
   if (a === b) return null
   if (!isObject(expected) || !isObject(found)) {
-    const say = (text: string | undefined) => `${path || "the state"} ${text ?? "nowhere"}`
-    return { expected: say(a), found: say(b) }
+    const describe = (text: string | undefined) => `${path || "the state"} ${text ?? "missing"}`
+    return { expected: describe(a), found: describe(b) }
   }
   for (const name of new Set([...Object.keys(expected), ...Object.keys(found)])) {
-    const place = path === "" ? name : `${path}.${name}`
-    const difference = firstDifference(expected[name], found[name], place)
+    const childPath = path === "" ? name : `${path}.${name}`
+    const difference = firstDifference(expected[name], found[name], childPath)
     if (difference !== null) return difference
   }
   return { expected: `${path} ${a}`, found: `${path} ${b}` }
@@ -216,7 +224,9 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null
 }
 
-/** A value that is equal for equal states, whatever order their maps and objects were filled in. */
+/**
+ * A value that is equal for equal states, whatever the insertion order of their maps and objects.
+ */
 function canonicalize(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items: unknown[] = value.map(canonicalize)
@@ -229,7 +239,7 @@ function canonicalize(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, canonicalize(item)]))
 }
 
-/** Pairs by their keys, so that a place in them has a name; null where they are none. */
+/** Turns pairs into an object, so that each value has a name; null if they are not pairs. */
 function byKey(rows: readonly unknown[]): Readonly<Record<string, unknown>> | null {
   const pairs = rows.filter(
     (row): row is [string, unknown] => Array.isArray(row) && row.length === 2,
@@ -238,7 +248,10 @@ function byKey(rows: readonly unknown[]): Readonly<Record<string, unknown>> | nu
   return Object.keys(table).length === rows.length ? table : null
 }
 
-/** A row of a table that is kept as a list: an object, or a pair that begins with its key. */
+/**
+ * Whether an item is a row of a table stored as a list: an object, or a pair that begins with its
+ * key.
+ */
 function isRow(item: unknown): boolean {
   if (Array.isArray(item)) return typeof item[0] === "string"
   return typeof item === "object" && item !== null

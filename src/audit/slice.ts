@@ -1,4 +1,4 @@
-/** What a key may see of its company's ledger, beyond the specification. */
+/** The audit slice: what a key can read of its company's ledger beyond the specification. */
 import { auditOperations } from "./operate/audit.ts"
 import { historyOperations } from "./operate/audit-history.ts"
 import { historyCommands } from "./operate/history-commands.ts"
@@ -9,12 +9,12 @@ import { auditsMetric } from "./cross-checks.ts"
 import { askLedger, listRefusalsRoute, readLimitsRoute } from "./routes.ts"
 import { listEvents } from "./routes/list-events.ts"
 
-/** What a key may see of its ledger. */
+/** Routes and operations for auditors. */
 export const auditSlice: Slice = {
   name: "audit",
   groups: {
-    ledger: `What the ledger decided and what it would decide: the limits of a key, refused charges with what stopped each, whether a
-charge would fit, and the stored facts, so that anybody can recompute every hash. Neither counted nor charged.`,
+    ledger: `The ledger's decisions: the limits of a key, refused charges and the limit that stopped each, whether a
+charge would fit, and the stored facts, so that every hash can be recomputed. These calls are not counted or charged.`,
   },
   routes: [listRefusalsRoute, readLimitsRoute, listEvents, askLedger],
   metrics: [auditsMetric],
@@ -25,5 +25,5 @@ charge would fit, and the stored facts, so that anybody can recompute every hash
     ...historyCommands,
     ...companyDataOperations,
   ],
-  topics: { refusals: "refused charges", audit: "the facts, and proof that they hold" },
+  topics: { refusals: "refused charges", audit: "stored facts, and their verification" },
 }

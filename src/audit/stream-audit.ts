@@ -1,9 +1,8 @@
 /**
- * The audit of what is stored, in two passes. The first reads all streams in global order: every hash is
- * recomputed over the stored text, revisions have no gap, and signed heads are of this history. It keeps
- * the end of each chain and no state. The second reads each stream by itself, as it is read when
- * something is decided on it, and decides it again: one state at a time. Trusts nothing but the stored
- * text.
+ * Audits the stored streams in two passes and trusts nothing but the stored text. The first pass
+ * reads all streams in global order and checks hashes, revisions and signed heads; it keeps only
+ * the end of each chain. The second pass reads each stream by itself, as commands do, and replays
+ * it; it keeps one state at a time.
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { isDeletionMark, formatRevision, NO_STREAM } from "../../adapters/eventstore/port.ts"
@@ -22,27 +21,27 @@ import { SignedHeadCheck } from "./signed-head-check.ts"
 import type { SkippedCheck, StreamAuditCounts } from "./expected-streams.ts"
 import { ExpectedStreams, hasRevision, coverageTexts, skippedChecks } from "./expected-streams.ts"
 
-/** What the audit of the streams found. */
+/** The result of auditing the streams. */
 interface StreamAuditResult {
   readonly checks: readonly AuditCheck[]
-  /** The first place that is not as it should be, in the order of reading. */
+  /** The first discrepancy, in reading order. */
   readonly firstBroken: (Discrepancy & { readonly check: string }) | null
   readonly streams: number
   readonly events: number
-  /** What other programs keep in the same store: it was left alone. */
-  readonly others: ForeignStreams
+  /** Streams of other programs in the same store; they are not checked. */
+  readonly foreignStreams: ForeignStreams
   readonly skipped: readonly SkippedCheck[]
   /** The last hash of each company's ledger. */
   readonly heads: Readonly<Record<string, string>>
   readonly pendingCharges: readonly PendingChargeRef[]
 }
 
-const CHECKPOINT_RULE = "checkpoints are what folding gives"
+const CHECKPOINT_RULE = "checkpoints match the folded state"
 
 /**
- * Checks all streams, or those of one company. Streams of other programs are left alone, and counted.
+ * Checks all streams, or those of one company. Streams of other programs are only counted.
  *
- * @throws what says that a store cannot be reached, and the signal's reason
+ * @throws an error of a store that cannot be reached, and the signal's reason
  */
 export async function auditStreams(
   ports: AuditPorts,
@@ -56,14 +55,14 @@ export async function auditStreams(
 }
 
 class StreamAudit {
-  readonly #others = new ForeignStreamCounter()
+  readonly #foreignStreams = new ForeignStreamCounter()
   readonly #ports: AuditPorts
   readonly #scope: AuditScope
   readonly #chains = new StreamChains()
   readonly #findings = new AuditFindings()
   readonly #heads: SignedHeadCheck
-  readonly #missing: ExpectedStreams
-  readonly #openCharges: PendingChargeRef[] = []
+  readonly #expectedStreams: ExpectedStreams
+  readonly #pendingCharges: PendingChargeRef[] = []
   readonly #counts: StreamAuditCounts = {
     broken: 0,
     olderFormats: 0,
@@ -78,7 +77,7 @@ class StreamAudit {
     this.#ports = ports
     this.#scope = scope
     this.#heads = heads
-    this.#missing = new ExpectedStreams(ports.streamOfIntent, scope.companyId, (stream) => {
+    this.#expectedStreams = new ExpectedStreams(ports.streamOfIntent, scope.companyId, (stream) => {
       const number = this.#chains.numberOf(stream)
       return number === undefined ? null : this.#chains.revisionOf(number)
     })
@@ -94,31 +93,31 @@ class StreamAudit {
         : store.readAll({ prefixes: streams.prefixesOf(companyId), isSelective: true })
     for await (const page of withProgress(pages, meters.all, signal)) {
       for (const stored of page) {
-        if (!streams.isOwn(stored.stream)) this.#others.count(stored)
+        if (!streams.isOwn(stored.stream)) this.#foreignStreams.count(stored)
         else if (companyId === null || companyOfStream(stored.stream) === companyId)
           this.#take(stored)
       }
     }
   }
 
-  /** The second pass: each stream by itself, in the order in which they were met. */
+  /** The second pass: each stream by itself. */
   async readStreamByStream(): Promise<void> {
     const { meters, signal } = this.#scope
     let read = 0
-    const pace = meters.each(() => read / this.#events)
+    const meter = meters.each(() => read / this.#events)
     for await (const opened of openStreams(this.#ports, this.#chains.names(), signal)) {
       const events = await this.#readOne(opened)
       read += events
-      pace.advance(null, events)
+      meter.advance(null, events)
     }
   }
 
   async finish(): Promise<StreamAuditResult> {
-    await this.#missing.reportMissing(this.#ports, (place) => {
-      this.#findings.add("no stream is missing", place)
+    await this.#expectedStreams.reportMissing(this.#ports, (discrepancy) => {
+      this.#findings.add("no stream is missing", discrepancy)
     })
-    this.#heads.reportDiscrepancies((place) =>
-      this.#findings.add("signed heads are of this history", place),
+    this.#heads.reportDiscrepancies((discrepancy) =>
+      this.#findings.add("signed heads belong to this history", discrepancy),
     )
     const chains = this.#chains
     const ledgers = [...chains.names()].filter(
@@ -128,17 +127,17 @@ class StreamAudit {
       checks: this.#findings.checks(`${this.#events} events`, coverageTexts(this.#counts)),
       firstBroken: this.#findings.first(),
       streams: chains.size,
-      others: this.#others.totals,
+      foreignStreams: this.#foreignStreams.totals,
       skipped: skippedChecks(this.#counts, this.#scope.companyId),
       events: this.#events,
       heads: Object.fromEntries(
         ledgers.map((stream) => [stream, chains.hashOf(chains.numberOf(stream) as number)]),
       ),
-      pendingCharges: this.#openCharges,
+      pendingCharges: this.#pendingCharges,
     }
   }
 
-  /** Holds an event against the chain of its stream. */
+  /** Checks an event against the chain of its stream. */
   #take(stored: StoredEvent): void {
     this.#events += 1
     const chains = this.#chains
@@ -146,22 +145,27 @@ class StreamAudit {
     const number = chains.numberOf(stream) ?? this.#firstSeen(stream)
     const next = chains.revisionOf(number) + 1
     if (isDeletionMark(stored)) {
-      const place = { stream, revision: next, expected: `${next}`, found: formatRevision(revision) }
-      this.#breaks(number, "revisions have no gap", place)
+      const found = formatRevision(revision)
+      this.#breaks(number, "revisions have no gap", {
+        stream,
+        revision: next,
+        expected: `${next}`,
+        found,
+      })
       return
     }
     if (revision !== next) {
-      const place = { stream, revision, expected: `${next}`, found: `${revision}` }
-      this.#breaks(number, "revisions have no gap", place)
+      const discrepancy = { stream, revision, expected: `${next}`, found: `${revision}` }
+      this.#breaks(number, "revisions have no gap", discrepancy)
     }
     const expected = expectedHash(stored, chains.hashOf(number))
     const found = hashOfMetadata(stored.metadata)
     if (found !== expected) {
-      const place = { stream, revision, expected, found: found ?? "none" }
-      this.#breaks(number, "hashes chain", place)
+      const discrepancy = { stream, revision, expected, found: found ?? "none" }
+      this.#breaks(number, "hashes chain", discrepancy)
     }
     chains.setRevision(number, revision)
-    // Where no hash can be read, the next event is measured by what this one should carry.
+    // Without a readable hash, the next event is checked against the hash this one should have.
     chains.setHash(number, found ?? expected)
     this.#heads.add(stream, revision, found ?? expected)
   }
@@ -172,16 +176,16 @@ class StreamAudit {
     return this.#chains.add(stream)
   }
 
-  #breaks(number: number, rule: AuditRule, place: Discrepancy): void {
+  #breaks(number: number, rule: AuditRule, discrepancy: Discrepancy): void {
     if (!this.#chains.isBroken(number)) this.#counts.broken += 1
     this.#chains.markBroken(number)
-    this.#findings.add(rule, place)
+    this.#findings.add(rule, discrepancy)
   }
 
   /**
-   * Decides a stream again as it is read alone, and answers how many events it has. Where it differs
-   * from what it is among all, it is decided again as it is there: a server may hide from one what it
-   * shows of the other.
+   * Replays a stream as it is read by itself, and returns its number of events. If it differs from
+   * the global order, it is replayed in that order too: a store may hide events from one of the
+   * reads.
    */
   async #readOne(opened: OpenedStream): Promise<number> {
     const { stream, checkpoint } = opened
@@ -195,26 +199,26 @@ class StreamAudit {
     const isBroken = chains.isBroken(number)
     const end = { revision, hash: chains.hashOf(number) }
     const replay = this.#replayOf(stream, checkpoint)
-    const { place, last } = await readSingleStream(opened, end, isBroken, (stored) =>
+    const { discrepancy, last } = await readSingleStream(opened, end, isBroken, (stored) =>
       replay.apply(stored),
     )
-    if (place === null) replay.finish(revision)
+    if (discrepancy === null) replay.finish(revision)
     else {
-      this.#findings.add("each stream is the same read alone", place)
+      this.#findings.add("each stream reads the same alone", discrepancy)
       await this.#replayAmongAll(stream, checkpoint, revision)
     }
     await this.#checkLater(opened, Math.max(revision, last))
     return revision + 1
   }
 
-  /** A checkpoint of later than what was read: it remembers what was cut off. */
+  /** A checkpoint after the last event proves that events were cut off. */
   async #checkLater({ stream, checkpoint }: OpenedStream, revision: number): Promise<void> {
     if (checkpoint === null || checkpoint.revision <= revision) return
-    // What came while this was reading may be in a checkpoint already.
+    // Events stored since the read may be in a checkpoint already.
     if (await hasRevision(this.#ports, stream, checkpoint.revision)) return
-    const says = `its checkpoint is of revision ${checkpoint.revision}: what came after is gone`
-    const gone = { expected: `revision ${checkpoint.revision}`, found: "nothing" }
-    this.#findings.add(CHECKPOINT_RULE, { stream, revision, ...gone }, says)
+    const detail = `its checkpoint is at revision ${checkpoint.revision}: later events are missing`
+    const difference = { expected: `revision ${checkpoint.revision}`, found: "nothing" }
+    this.#findings.add(CHECKPOINT_RULE, { stream, revision, ...difference }, detail)
   }
 
   async #replayAmongAll(
@@ -238,8 +242,8 @@ class StreamAudit {
       {
         streams: this.#ports.streams,
         findings: this.#findings,
-        expectedStreams: this.#missing,
-        pendingCharges: this.#openCharges,
+        expectedStreams: this.#expectedStreams,
+        pendingCharges: this.#pendingCharges,
         counts: this.#counts,
       },
       stream,
@@ -248,35 +252,35 @@ class StreamAudit {
   }
 }
 
-// The end of each stream's chain, in about 200 bytes a stream: an audit of a million streams holds the
-// names, revisions and hashes of all of them, and no state of a decider.
+// The end of each stream's chain, in about 200 bytes per stream. An audit of a million streams
+// keeps the names, revisions and hashes of all of them, and no state.
 
 const INITIAL_STREAMS = 256
 const HASH_BYTES = 32
 
-/** The ends of chains, by the number that each stream has here. */
+/** The ends of chains. Each stream has a number. */
 export class StreamChains {
   readonly #numbers = new Map<string, number>()
   #revisions = new Int32Array(INITIAL_STREAMS)
   #hashes = Buffer.alloc(INITIAL_STREAMS * HASH_BYTES)
   #broken = new Uint8Array(INITIAL_STREAMS)
 
-  /** How many streams were met. */
+  /** Number of streams. */
   get size(): number {
     return this.#numbers.size
   }
 
-  /** The streams in the order in which they were met: the place of each is its number. */
+  /** The streams in the order they were added; the index of each is its number. */
   names(): IterableIterator<string> {
     return this.#numbers.keys()
   }
 
-  /** The number of a stream; undefined where no event of it was met. */
+  /** The number of a stream; undefined if none of its events was read. */
   numberOf(stream: string): number | undefined {
     return this.#numbers.get(stream)
   }
 
-  /** Gives a stream its number, at the beginning of its chain. */
+  /** Adds a stream at the beginning of its chain, and returns its number. */
   add(stream: string): number {
     const number = this.#numbers.size
     if (number === this.#revisions.length) this.#grow()
@@ -294,7 +298,7 @@ export class StreamChains {
     this.#revisions[number] = revision
   }
 
-  /** The hash of the last event, in hexadecimal. */
+  /** Hash of the last event, in hexadecimal. */
   hashOf(number: number): string {
     const start = number * HASH_BYTES
     return this.#hashes.toString("hex", start, start + HASH_BYTES)
@@ -304,7 +308,7 @@ export class StreamChains {
     this.#hashes.write(hash, number * HASH_BYTES, HASH_BYTES, "hex")
   }
 
-  /** Whether the chain of a stream was found broken. */
+  /** Whether the chain of a stream is broken. */
   isBroken(number: number): boolean {
     return this.#broken[number] === 1
   }

@@ -1,7 +1,6 @@
 /**
- * One stream, decided again from its first fact on: its text, each fact of a ledger by the command that
- * it came from, postings, the checkpoint, and the streams that its facts promise. Its state lives only
- * while it is read.
+ * Replays one stream from its first fact: checks its text, decides ledger facts again, and checks
+ * postings, the checkpoint and expected streams. State is kept only while the stream is read.
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { pendingChargeIds } from "../../domain/charging/ledger-views.ts"
@@ -22,11 +21,11 @@ import type { AuditFindings, Discrepancy, AuditRule } from "./findings.ts"
 import { describeDifference } from "./findings.ts"
 import type { ExpectedStreams, StreamAuditCounts } from "./expected-streams.ts"
 
-const ENCODING_RULE = "stored text is the form of its type"
+const ENCODING_RULE = "stored text has the form of its type"
 const DECISION_RULE = "every fact is what its command decides"
-const ENCODING_DIFFERS = "written again it differs"
+const ENCODING_DIFFERS = "encoding it again gives another text"
 
-/** What the replays of streams are noted in. */
+/** Where replays of streams record their results. */
 export interface StreamAuditState {
   readonly streams: Streams
   readonly findings: AuditFindings
@@ -35,29 +34,29 @@ export interface StreamAuditState {
   readonly counts: Pick<StreamAuditCounts, "olderFormats">
 }
 
-/** What stored text says. */
+/** A decoded event. */
 interface DecodedEvent {
   readonly fact: Fact
   readonly command: string
-  /** Where it is of the form that is written now. */
+  /** The text if its format is current; null if it is older. */
   readonly text: string | null
 }
 
-/** Decides one stream again. */
+/** Replays one stream. */
 export class StreamReplay {
   readonly #notes: StreamAuditState
   readonly #stream: string
   readonly #codec: Pick<Codec<AnyFact>, "decode" | "encode" | "version">
   readonly #checkpoint: AuditedCheckpoint | null
   readonly #folded: CheckpointedDecider | null
-  /** Null for streams that are no ledgers. */
+  /** Null for streams that are not ledgers. */
   readonly #ledger: LedgerReplay | null
   #state: unknown
   #hash = NO_HASH
-  /** The hash of the event that the checkpoint is of; null until that was read. */
+  /** Hash of the event at the checkpoint; null until that event was read. */
   #hashOfCheckpoint: string | null = null
   #formerForms = 0
-  /** Whether a fact could not be taken: no state is made beyond it. */
+  /** Whether a fact could not be applied: the state is not folded further. */
   #isStuck = false
 
   constructor(notes: StreamAuditState, stream: string, checkpoint: AuditedCheckpoint | null) {
@@ -68,11 +67,11 @@ export class StreamReplay {
     this.#checkpoint = checkpoint
     this.#folded = notes.streams.checkpointedDecider(category)
     this.#ledger = category === "ledger" ? this.#newLedger() : null
-    // A state is only made where there is something to compare it with.
+    // State is folded only if there is a checkpoint to compare it with.
     this.#state = checkpoint === null ? null : (this.#folded?.decider.initial() ?? null)
   }
 
-  /** Takes the next event. */
+  /** Applies the next event. */
   apply(stored: StoredEvent): void {
     const { revision } = stored
     const previousHash = this.#hash
@@ -87,18 +86,18 @@ export class StreamReplay {
       this.#notes.expectedStreams.apply(this.#stream, revision, fact, before)
       if (this.#ledger !== null) {
         const sum = postingSum(fact as LedgerEvent)
-        const place = { expected: "0 micros", found: `${sum} micros` }
-        if (sum !== 0) this.#note(revision, "postings sum to zero", place)
+        const difference = { expected: "0 micros", found: `${sum} micros` }
+        if (sum !== 0) this.#note(revision, "postings sum to zero", difference)
         this.#ledger.apply(fact as LedgerEvent, { revision, command, previousHash, text })
       } else if (this.#folded !== null && this.#state !== null) {
         this.#state = this.#folded.decider.evolve(this.#state, fact)
       }
-      // A ledger says itself when it has folded the fact: closings of months wait for what they lead.
+      // A ledger reports itself when it has folded the fact, because month closings wait.
       if (isCheckpoint && this.#ledger === null) this.#checkCheckpoint()
     })
   }
 
-  /** Takes the end of the stream. @param revision its last */
+  /** Ends the replay. @param revision the stream's last */
   finish(revision: number): void {
     this.#notes.counts.olderFormats += this.#formerForms
     const ledger = this.#ledger
@@ -121,7 +120,7 @@ export class StreamReplay {
     })
   }
 
-  /** A state that cannot take a fact is a finding, and ends no other check. */
+  /** A fact that cannot be applied is a finding; the other checks continue. */
   #unlessStuck(revision: number, work: () => void): void {
     if (this.#isStuck) return
     try {
@@ -129,57 +128,62 @@ export class StreamReplay {
     } catch (error) {
       this.#isStuck = true
       const found = `one that it cannot: ${errorText(error)}`
-      this.#note(revision, DECISION_RULE, { expected: "a fact that its state can take", found })
+      this.#note(revision, DECISION_RULE, { expected: "a fact that its state can apply", found })
     }
   }
 
-  /** Checks metadata and data as they are stored; null where they cannot be read. */
+  /** Decodes metadata and data; null if they cannot be read. */
   #read({ revision, type, data, metadata }: StoredEvent): DecodedEvent | null {
     try {
       const { version, command } = readMetadata(metadata)
       const fact = this.#codec.decode(type, version, data)
       const isCurrent = this.#codec.version(fact.type) === version
       if (!isCurrent) this.#formerForms += 1
-      // What a ledger decides again is written again there.
+      // A ledger's replay compares the encoding itself.
       if (isCurrent && this.#ledger === null) {
         const again = this.#codec.encode(fact)
-        const place = { expected: again, found: data }
-        if (again !== data) this.#note(revision, ENCODING_RULE, place, ENCODING_DIFFERS)
+        const difference = { expected: again, found: data }
+        if (again !== data) this.#note(revision, ENCODING_RULE, difference, ENCODING_DIFFERS)
       }
       return { fact, command, text: isCurrent ? data : null }
     } catch (error) {
       const why = errorText(error)
-      this.#note(revision, ENCODING_RULE, { expected: "text of its form", found: why }, why)
+      this.#note(
+        revision,
+        ENCODING_RULE,
+        { expected: "text in the format of its type", found: why },
+        why,
+      )
       return null
     }
   }
 
   /** Compares the checkpoint with the state at its revision. */
   #checkCheckpoint(): void {
-    const [kept, hash] = [this.#checkpoint, this.#hashOfCheckpoint]
-    if (this.#folded === null || kept === null || hash === null) return
-    const form = this.#folded.checkpoint
-    const fault = checkpointFault(kept, form, this.#ledger?.state ?? this.#state, hash)
-    if (fault !== null) this.#note(kept.revision, "checkpoints are what folding gives", fault)
+    const [saved, hash] = [this.#checkpoint, this.#hashOfCheckpoint]
+    if (this.#folded === null || saved === null || hash === null) return
+    const format = this.#folded.checkpoint
+    const fault = checkpointFault(saved, format, this.#ledger?.state ?? this.#state, hash)
+    if (fault !== null) this.#note(saved.revision, "checkpoints match the folded state", fault)
   }
 
   #differs(difference: DecisionDifference): void {
     const texts = describeDifference(difference)
-    const says = texts.expected.startsWith("refused: ") ? texts.expected : undefined
-    this.#note(difference.revision, ruleOf(difference), texts, says)
+    const detail = texts.expected.startsWith("refused: ") ? texts.expected : undefined
+    this.#note(difference.revision, ruleOf(difference), texts, detail)
   }
 
   #note(
     revision: number,
     rule: AuditRule,
     { expected, found }: Pick<Discrepancy, "expected" | "found">,
-    says?: string,
+    detail?: string,
   ): void {
-    this.#notes.findings.add(rule, { stream: this.#stream, revision, expected, found }, says)
+    this.#notes.findings.add(rule, { stream: this.#stream, revision, expected, found }, detail)
   }
 }
 
-/** The codec of a stream; where no decider has such streams, reading by it says so. */
+/** The codec of a stream. If no decider has such streams, its functions throw the error. */
 function codecFor(
   streams: Streams,
   stream: string,
@@ -194,7 +198,7 @@ function codecFor(
   }
 }
 
-/** What a fact's postings come to, micros: nothing. */
+/** Sums a fact's postings, in micros. */
 function postingSum(fact: LedgerEvent): number {
   return postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)
 }
@@ -203,7 +207,7 @@ function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The rule that a decision breaks which comes out otherwise. */
+/** Names the rule that a differing decision breaks. */
 function ruleOf({ expected, found }: DecisionDifference): AuditRule {
   const isOf = (type: string) => expected?.type === type || found?.type === type
   if (isOf("MonthClosed")) return "months close as their facts add up"

@@ -1,6 +1,6 @@
 /**
- * The trees over all events: one for each company over all its streams in global order, and one for
- * the streams of no company. Each grows with the events, and its head is signed each UTC day.
+ * Hash trees over all events: one for each company, over all its streams in global order, and one
+ * for the streams of no company. Tree heads are signed each UTC day.
  */
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
@@ -16,74 +16,81 @@ import { hashOfMetadata } from "../frame/kernel/envelope.ts"
 import { formatPositionToken } from "../frame/routes/checks/6-position.ts"
 import { TreeEdge } from "./merkle.ts"
 
-/** The tree of the streams that belong to no company. */
+/** Name of the tree for streams that belong to no company. */
 const INSTALLATION_TREE = "installation"
 
-/** What signing takes. */
+/** Ports needed for signing. */
 export type TreePorts = Pick<
   AdminPorts,
   "provenStore" | "storeGeneration" | "treeHeads" | "signing" | "clock"
 > & { readonly corruptList: Pick<AdminPorts["corruptList"], "all"> }
 
-/** An event carries no hash, so no tree can be grown over it: `audit verify` names the place. */
+/** An event has no hash, so no tree can include it. `audit verify` names the event. */
 class MissingHash extends Error {
   override readonly name = "MissingHash"
 }
 
-/** The tree that a stream's events are in. */
+/** Names the tree of a stream's events. */
 export function treeNameOf(stream: string): string {
   return companyOfStream(stream) ?? INSTALLATION_TREE
 }
 
-/** The hash that stored metadata carries, which is its leaf of the tree. @throws MissingHash */
+/**
+ * Extracts the hash from stored metadata; it is the event's leaf.
+ *
+ * @throws MissingHash
+ */
 export function requireHashIn(metadata: string): string {
   const hash = hashOfMetadata(metadata)
-  if (hash === null) throw new MissingHash(`metadata without a hash: ${metadata.slice(0, 200)}`)
+  if (hash === null) throw new MissingHash(`Metadata without a hash: ${metadata.slice(0, 200)}`)
   return hash
 }
 
-/** The text that is signed of a head: seven lines (docs/verify.md). */
+/** Builds the text of a head that is signed: seven lines (docs/verify.md). */
 export function headSigningText({ tree, size, root, position, at }: TreeHead): string {
   return `company-ledger tree head\n1\n${tree}\n${size}\n${root}\n${position}\n${at}\n`
 }
 
-/** A head with the installation's signature. */
+/** Signs a head with the installation's key. */
 export async function signHead(signing: Signing, head: TreeHead): Promise<SignedTreeHead> {
   return { ...head, ...(await signing.sign(headSigningText(head))) }
 }
 
-/** A tree while it grows. */
+/** A hash tree while events are added. */
 export class GrowingTree {
   readonly tree: string
   readonly edge: TreeEdge
   #position: Position
-  /** The time of the last event, and its text where that was not read yet. */
+  /** Time of the last event; `#data` holds the event's text while the time is not parsed yet. */
   #at: string
   #data: string | null = null
 
-  /** @param kept where it is gone on from */
-  constructor(tree: string, kept: StoredTree | null = null) {
+  /** @param stored the state to continue from */
+  constructor(tree: string, stored: StoredTree | null = null) {
     this.tree = tree
-    this.edge = kept === null ? new TreeEdge() : new TreeEdge(kept.size, kept.edge)
-    this.#position = kept?.position ?? START
-    this.#at = kept?.at ?? ""
+    this.edge = stored === null ? new TreeEdge() : new TreeEdge(stored.size, stored.edge)
+    this.#position = stored?.position ?? START
+    this.#at = stored?.at ?? ""
   }
 
-  /** Adds an event by its hash. @param data its text, for its time */
+  /** Adds an event by its hash. @param data its text, which contains its time */
   add(hash: string, position: Position, data: string): void {
     this.edge.add(hash)
     this.#position = position
     this.#data = data
   }
 
-  /** How it stands; of a tree of nothing, at no place and time. @param generation of the store */
+  /**
+   * Returns the current head; an empty tree has no position and time. @param generation of the
+   * store
+   */
   head(generation: number): TreeHead {
     const { size } = this.edge
     const position = formatPositionToken(this.#position, generation)
     return { tree: this.tree, size, root: this.edge.root(), position, at: this.#time() }
   }
 
-  /** What is kept of it, to go on from. */
+  /** Returns the state to store, for continuing later. */
   snapshot(): StoredTree {
     const { size, serialized: edge } = this.edge
     return { tree: this.tree, size, edge, position: this.#position, at: this.#time() }
@@ -96,7 +103,7 @@ export class GrowingTree {
   }
 }
 
-/** The time of an event, as its data has it; empty where it has none. */
+/** Extracts the time of an event from its data; empty if it has none. */
 function timeIn(data: string): string {
   try {
     const { at } = JSON.parse(data) as { readonly at?: unknown }
@@ -108,34 +115,35 @@ function timeIn(data: string): string {
 }
 
 /**
- * Reads every tree on to the newest event and signs the heads of those that grew. The next time reads on
- * from the position that is kept.
+ * Adds the newest events to every tree and signs the heads of the trees that grew. The next call
+ * continues from the stored position.
  *
- * A tree with a corrupt stream stays as it is and gets no head, because an event that is held back now
- * comes in its place of the global order once its stream is released. The kept position waits for it.
+ * A tree with a corrupt stream is left unchanged and gets no head, because its held-back events
+ * take their place in the global order once the stream is released. The stored position waits for
+ * it.
  *
- * @throws Unavailable where the events cannot be read; MissingHash where one carries none; the signal's
- * reason
+ * @throws Unavailable if the events cannot be read; MissingHash for an event without a hash; the
+ * signal's reason
  */
 export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<void> {
-  const read = await ports.treeHeads.load(ports.storeGeneration)
-  const kept = new Map(read?.trees.map((tree) => [tree.tree, tree]))
+  const saved = await ports.treeHeads.load(ports.storeGeneration)
+  const stored = new Map(saved?.trees.map((tree) => [tree.tree, tree]))
   const grown = new Map<string, GrowingTree>()
   const waiting = new Set<string>()
-  // A stream that is released meanwhile does not end the wait: its events were left out of former pages.
+  // A stream released during the read still waits: earlier pages left its events out.
   const noteCorrupt = (): void => {
     for (const { stream } of ports.corruptList.all()) waiting.add(treeNameOf(stream))
   }
   noteCorrupt()
-  let position = read?.position ?? START
+  let position = saved?.position ?? START
   for await (const page of ports.provenStore.readAll({ after: position })) {
     signal.throwIfAborted()
     noteCorrupt()
     for (const { stream, metadata, position: at, data } of page) {
       const name = treeNameOf(stream)
-      const before = kept.get(name)
-      const isIn = before !== undefined && comparePositions(at, before.position) <= 0
-      if (waiting.has(name) || isIn) continue
+      const before = stored.get(name)
+      const isIncluded = before !== undefined && comparePositions(at, before.position) <= 0
+      if (waiting.has(name) || isIncluded) continue
       const tree = grown.get(name) ?? new GrowingTree(name, before)
       grown.set(name, tree)
       tree.add(requireHashIn(metadata), at, data)
@@ -149,7 +157,11 @@ export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<
   await ports.treeHeads.save(generation, { position, trees }, heads, dayOf(ports))
 }
 
-/** Signs the heads of the UTC day, unless that was done. @throws as `signTrees` does */
+/**
+ * Signs the day's heads unless it was done already.
+ *
+ * @throws the errors of `signTrees`
+ */
 export async function signDailyHeads(ports: TreePorts, signal: AbortSignal): Promise<void> {
   if ((await ports.treeHeads.lastSignedOn()) !== dayOf(ports)) await signTrees(ports, signal)
 }

@@ -1,4 +1,7 @@
-/** What-if: whether a charge would fit, now or at a former place of the ledger. Stores nothing. */
+/**
+ * Answers what-if questions: whether a charge would fit, now or at an earlier position. Stores
+ * nothing.
+ */
 import { PRICES_STREAM, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
@@ -15,25 +18,25 @@ import { foldEvents, initialState } from "../frame/writer/runner/load.ts"
 import type { Ports } from "../frame/ports.ts"
 import { parsePositionToken } from "../frame/routes/checks/6-position.ts"
 
-/** What is asked. */
+/** A what-if question. */
 export interface WhatIfQuestion {
   readonly companyId: CompanyId
   readonly spender: Spender
   readonly item: PricedItem
   readonly quantity: number
-  /** A former place: `Ledger-Position`, or `revision:<n>` of the ledger; null for now. */
+  /** An earlier `Ledger-Position`, or `revision:<n>` of the ledger; null for now. */
   readonly at: string | null
 }
 
-/** There is no such place in the ledger. The message says why. */
+/** The ledger has no such position. The message says why. */
 export class NoSuchPosition extends Error {
   override readonly name = "NoSuchPosition"
 }
 
 /**
- * Answers a question by the rules of now.
+ * Answers a question by the current rules.
  *
- * @throws NoSuchPosition, Unavailable, and what `Runner.read` throws
+ * @throws NoSuchPosition, Unavailable, and the errors of `Runner.read`
  */
 export async function answerWhatIf(
   ports: Pick<Ports, "runner" | "store" | "storeGeneration">,
@@ -92,9 +95,9 @@ function formatWindow({ windowStart, resetsAt }: { windowStart: number; resetsAt
 }
 
 /**
- * The ledger as it was right behind a place: folded from its first fact on.
+ * Folds the ledger up to a position.
  *
- * @throws NoSuchPosition, also for a place that is not there yet: it is nothing that was
+ * @throws NoSuchPosition, also for a position that does not exist yet
  */
 async function stateAt(
   { store, storeGeneration }: Pick<Ports, "store" | "storeGeneration">,
@@ -107,15 +110,16 @@ async function stateAt(
     ledgerStreamOf(companyId),
     isWithin,
   )
-  if (position === null) throw new NoSuchPosition(`The ledger had no fact by ${named}.`)
+  if (position === null) throw new NoSuchPosition(`The ledger had no facts at ${named}.`)
   if (!isReached(revision, await store.head())) {
-    const known = `revision:${revision}`
-    throw new NoSuchPosition(`There is no ${named} yet: the ledger ends at ${known}.`)
+    throw new NoSuchPosition(
+      `The position ${named} does not exist yet: the ledger ends at revision:${revision}.`,
+    )
   }
   return { state, position, at }
 }
 
-/** A stream folded from its first fact to the last that is within. */
+/** Folds a stream from its first fact to the last that is within the bound. */
 async function foldWithin<S, E extends Fact>(
   store: Ports["store"],
   { aggregate, stream }: AggregateStream<Foldable<S, E>>,
@@ -131,28 +135,29 @@ async function foldWithin<S, E extends Fact>(
 }
 
 interface PositionBound {
-  /** Whether an event is of this place or before it. */
+  /** Whether an event is at this position or before it. */
   readonly isWithin: (one: { readonly revision: number; readonly position: Position }) => boolean
-  /** Whether a ledger of this last revision, in a store of this head, reaches it. */
+  /** Whether a ledger with this last revision, in a store with this head, reaches the position. */
   readonly isReached: (last: number, head: Position) => boolean
 }
 
-/** @throws NoSuchPosition where it names none */
+/** @throws NoSuchPosition if the text is not a position */
 function parsePositionBound(named: string, generation: number): PositionBound {
   const revision = /^revision:(\d{1,15})$/.exec(named)?.[1]
   if (revision !== undefined) {
     const most = Number(revision)
     return { isWithin: (one) => one.revision <= most, isReached: (last) => last === most }
   }
-  const place = parsePositionToken(named)
-  if (place === null)
-    throw new NoSuchPosition(`A place is a Ledger-Position, or revision:N; "${named}" is neither.`)
-  if (place.generation !== generation) {
-    throw new NoSuchPosition("This Ledger-Position is of before the events were moved.")
+  const token = parsePositionToken(named)
+  if (token === null) {
+    throw new NoSuchPosition(`"${named}" is not a position. Use a Ledger-Position, or revision:N.`)
+  }
+  if (token.generation !== generation) {
+    throw new NoSuchPosition("This Ledger-Position is from before the events were migrated.")
   }
   return {
-    isWithin: ({ position }) => comparePositions(position, place.position) <= 0,
-    isReached: (_last, head) => comparePositions(place.position, head) <= 0,
+    isWithin: ({ position }) => comparePositions(position, token.position) <= 0,
+    isReached: (_last, head) => comparePositions(token.position, head) <= 0,
   }
 }
 

@@ -1,7 +1,4 @@
-/**
- * Closes a month of a company in which nothing else does: whatever an active company's ledger records
- * first in a new month closes the old one by itself. Closed already, nothing is recorded.
- */
+/** The ledger's reactions: closing months, charging API calls, low-funds alerts and reminders. */
 import { z } from "zod"
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -21,10 +18,13 @@ import type { KeyRow } from "../../projections/access/keys.ts"
 import { listKeys } from "../../projections/access/keys.ts"
 import { idSchema } from "../frame/kernel/schema.ts"
 
-/** Closes every month that is over. */
+/**
+ * Closes a month that is over, for companies without activity: the first command of a new month
+ * closes the old one by itself. Closing it again records nothing.
+ */
 export const closeMonth = reaction({
   kind: "close-month",
-  // The month that is over when it is due, `YYYY-MM`.
+  // The month to close, `YYYY-MM`.
   payload: z.object({ month: z.string() }),
   on: {
     LedgerOpened: ({ at }, { companyId }) => [closeMonthJob(companyId, at)],
@@ -33,41 +33,40 @@ export const closeMonth = reaction({
   discard: "owed",
   perform: async ({ runner, clock }, { companyId, payload: { month } }) => {
     const dueAt = monthEnd(Date.parse(`${month}-01T00:00:00Z`))
-    // An operator may have called it early; it must not be done and gone before its time.
+    // An operator may run the job early; it must not end before the month does.
     if (clock.now() < dueAt) return { result: "later", dueAt }
     const cause = causedBy(`close-month ${month}`)
     const outcome = await runner.execute(ledgerStreamOf(companyId), { type: "CloseMonth" }, cause)
     if (!outcome.accepted) {
-      throw new Error(`the month could not be closed: ${outcome.refusal.type}`)
+      throw new Error(`The month could not be closed: ${outcome.refusal.type}`)
     }
     return { result: "done" }
   },
 })
 
-/**
- * The month of `at` is closed when it is over, for companies in which nothing happens by then; where
- * something does, its closing is recorded with it and this finds nothing to do.
- */
 function closeMonthJob(companyId: CompanyId, at: number) {
   const month = formatMonth(at)
   return { name: `${companyId}:${month}`, payload: { month }, dueAt: monthEnd(at) }
 }
 
-// Charges the API calls of the days that are over, once per key, person and day: the tallies that
-// are not charged yet are carried by the ledger itself, so doing it again charges nothing.
-
 const DAY_MS = 86_400_000
-/** The last calls of a day are recorded some seconds after it; nothing waits for their charge. */
+/**
+ * Calls of a day are stored some seconds after midnight at the latest; nothing waits for their
+ * charge.
+ */
 const CHARGE_CALLS_AFTER_MS = 10 * 60_000
-/** More charges than this are not stored in one append. */
+/** The maximum number of charges in one append. */
 const MAX_CHARGES_PER_COMMAND = 500
 
 const dayText = (day: number): string => new Date(day).toISOString().slice(0, 10)
 
-/** Charges what is due, a part at a time. */
+/**
+ * Charges the API calls of a day, once per key, person and day. The ledger carries the counters
+ * that are not charged yet, so repeating the job charges nothing.
+ */
 export const chargeApiCalls = reaction({
   kind: "charge-calls",
-  // The first millisecond of the UTC day that is over when it is due.
+  // The first millisecond of the UTC day.
   payload: z.object({ day: z.number() }),
   on: {
     ApiCallsCounted: ({ day }, { companyId }) => {
@@ -78,31 +77,30 @@ export const chargeApiCalls = reaction({
   discard: "owed",
   perform: async ({ runner, clock }, { companyId, payload: { day } }) => {
     const dueAt = day + DAY_MS
-    // An operator may have called it early; it must not be done and gone before its time.
+    // An operator may run the job early; it must not end before the day does.
     if (clock.now() < dueAt) return { result: "later", dueAt }
     const cause = causedBy(`charge-calls ${dayText(day)}`)
     const command = { type: "ChargeApiCalls" as const, maxCharges: MAX_CHARGES_PER_COMMAND }
     for (;;) {
       const outcome = await runner.execute(ledgerStreamOf(companyId), command, cause)
       if (!outcome.accepted) {
-        throw new Error(`calls could not be charged: ${outcome.refusal.type}`)
+        throw new Error(`The calls could not be charged: ${outcome.refusal.type}`)
       }
       if (outcome.facts.length === 0) return { result: "done" }
     }
   },
 })
 
-/** Funds that ran low, as their fact says it. */
+/** The payload of a low-funds alert, as in the fact `LowFundsReached`. */
 const LowFunds = z.object({
   at: z.number(),
   belowMicros: z.number(),
   fundsMicros: z.number(),
 })
 
-/** Funds that ran low. */
 type LowFunds = z.infer<typeof LowFunds>
 
-/** Sends the email of funds that ran low. */
+/** Emails the owners that funds ran low. */
 export const sendLowFundsAlert = reaction({
   kind: "send-low-funds-alert",
   payload: LowFunds,
@@ -126,31 +124,28 @@ async function mailLowFundsAlert(ports: Ports, work: Job<LowFunds>): Promise<Job
   return mailPeople(ports, work, owners, { ...mail, about: null })
 }
 
-/** Subject and text of the notice. */
+/** Writes the email of a low-funds alert. */
 export function lowFundsText(
   { at, belowMicros, fundsMicros }: LowFunds,
   company: string,
 ): { readonly subject: string; readonly text: string } {
-  const [funds, sum] = [formatMoney(fundsMicros), formatMoney(belowMicros)]
+  const [funds, threshold] = [formatMoney(fundsMicros), formatMoney(belowMicros)]
   const lines = [
-    "The funds are below the sum at which you wanted to hear of it.",
+    "The funds are below your alert threshold.",
     "",
     `Company: ${company}`,
     `Funds: ${funds}`,
-    `Notice below: ${sum}`,
+    `Alert below: ${threshold}`,
     `Since: ${formatUtc(at)}`,
     "",
-    "This is only a notice and stops nothing.",
-    `The next one comes when the funds were at ${sum} or above and fall below it again.`,
+    "This is only an alert and stops nothing.",
+    `You get the next alert after the funds have reached ${threshold} and fallen below it again.`,
   ]
-  const subject = `${company}: funds are ${funds}, below ${sum}`
+  const subject = `${company}: funds are ${funds}, below ${threshold}`
   return { subject: toSingleLine(subject), text: lines.map(toSingleLine).join("\n") }
 }
 
-// Tells people by one email that spending reached an amount at which they want to hear of it: the
-// owners and, for a person's limit, that person.
-
-/** A reminder that was reached, as its fact says it. */
+/** A reached reminder, as in the fact `ReminderReached`. */
 export const Reminder = z.object({
   at: z.number(),
   holder: z.enum(["company", "person", "key"]),
@@ -164,13 +159,13 @@ export const Reminder = z.object({
   resetsAt: z.number(),
 })
 
-/** A reminder that was reached. */
+/** A reached reminder. */
 export type Reminder = z.infer<typeof Reminder>
 
-/** Names that a reminder needs. */
+/** Names for the text of a reminder. */
 interface ReminderNames {
   readonly company: string
-  /** Whose limit it is, such as `Ada` or `the key "laptop"`; null for the company's own. */
+  /** Holder of the limit, such as `Ada` or `the key "laptop"`; null for the company's own. */
   readonly holder: string | null
 }
 
@@ -182,7 +177,7 @@ const CLASS_LABELS = {
   all: "all spending",
 } as const
 
-/** Sends the email of a reminder that was reached. */
+/** Emails the owners, and for a person's limit that person, that spending reached a reminder. */
 export const sendReminder = reaction({
   kind: "send-reminder",
   payload: Reminder,
@@ -205,15 +200,14 @@ async function mailReminder(ports: Ports, work: Job<Reminder>): Promise<JobResul
     keys: reminder.holder === "key" ? await listKeys(db, companyId) : [],
   }))
   const { holder, holderId } = reminder
-  // Owners and the person whose limit it is, each once.
-  const told = read.people.filter(({ role, person_id: id }) => {
+  const recipients = read.people.filter(({ role, person_id: id }) => {
     return role === "owner" || (holder === "person" && id === holderId)
   })
   const { subject, text } = reminderText(reminder, {
     company: await companyName(ports, companyId),
     holder: holderName(read, reminder),
   })
-  return mailPeople(ports, work, told, { subject, text, about: holderId })
+  return mailPeople(ports, work, recipients, { subject, text, about: holderId })
 }
 
 function holderName(
@@ -228,7 +222,7 @@ function holderName(
   return label === null ? `the key ${holderId}` : `the key "${label}" (${holderId})`
 }
 
-/** Subject and text of a reminder. */
+/** Writes the email of a reminder. */
 export function reminderText(
   reminder: Reminder,
   names: ReminderNames,
@@ -239,20 +233,20 @@ export function reminderText(
   const used = formatMoney(usedMicros)
   const who = holder === null ? `${company} used` : `${company}: ${holder} used`
   const lines = [
-    "Spending has reached an amount at which you wanted to hear of it.",
+    "Spending has reached one of your reminders.",
     "",
     `Company: ${company}`,
     `Limit: ${limit} of ${holder ?? "the company"}`,
     `Reminder at: ${formatMoney(reminderMicros)}`,
     `Reached: ${formatUtc(at)}`,
-    `Used by then: ${used}`,
-    `Allowed: ${formatMoney(limitMicros)}`,
+    `Used at that time: ${used}`,
+    `Limit: ${formatMoney(limitMicros)}`,
     `Left: ${formatMoney(Math.max(0, limitMicros - usedMicros))}`,
-    `Starts anew: ${formatUtc(reminder.resetsAt)}`,
+    `Resets: ${formatUtc(reminder.resetsAt)}`,
     "",
     usedMicros < limitMicros
       ? "This is only a reminder and stops nothing: spending goes on until the limit is used up."
-      : "A reminder stops nothing, but the limit is used up: it lets nothing pass until it starts anew.",
+      : "The limit is used up: no more spending passes it until it resets.",
   ]
   const subject = `${who} ${used} of the ${formatMoney(limitMicros)} ${limit}`
   return { subject: toSingleLine(subject), text: lines.map(toSingleLine).join("\n") }

@@ -1,4 +1,4 @@
-/** The ledger's own: what it shows, the nights and months, reminders and notices. */
+/** The charging slice. */
 import { apiCallOperations, chargeDayOperations } from "./operate/charge-days.ts"
 import { chargeOperations } from "./operate/charges.ts"
 import { limitAndFundsOperations } from "./operate/limits.ts"
@@ -20,7 +20,7 @@ import { remindersReadModel } from "../../projections/charging/reminders.ts"
 import type { Slice } from "../frame/slice.ts"
 import { chargeApiCalls, closeMonth, sendLowFundsAlert, sendReminder } from "./reactions.ts"
 
-/** What the ledger shows and does by itself. */
+/** The ledger's read models, reactions and operations. */
 export const chargingSlice: Slice = {
   name: "charging",
   streams: { perCompany: [LEDGER_AGGREGATE, REFUSALS_AGGREGATE], perInstallation: [PRICES_STREAM] },

@@ -1,4 +1,4 @@
-/** The ledger's time, and waiting for everything under way. */
+/** Operations on the ledger's clock, and `wait`. */
 import { z } from "zod"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { formatPositionToken } from "../frame/routes/checks/6-position.ts"
@@ -10,9 +10,10 @@ const WAIT_MS = 60_000
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 /**
- * Returns when every read model and reaction has done everything stored before the call, and what
- * followed from it.
+ * Waits until every read model and reaction has processed everything stored before the call, and
+ * the jobs that followed from it.
  *
+ * @returns the position token of the store's head
  * @throws OperatorRefused where a read model is stopped or takes longer than a minute
  */
 async function waitUntilIdle(
@@ -21,11 +22,14 @@ async function waitUntilIdle(
   for (;;) {
     const head = await ports.store.head()
     if (!(await ports.projector.waitUntilWritten(head, WAIT_MS))) {
-      const standing = await ports.projector.status()
-      const stopped = standing.filter((one) => one.state === "stopped")
+      const statuses = await ports.projector.status()
+      const stopped = statuses.filter((one) => one.state === "stopped")
       const names = stopped.map((one) => one.name).join(", ")
-      const why = names === "" ? "took longer than a minute" : `stopped: ${names}`
-      throw new OperatorRefused("unavailable", `A read model ${why}; see "projections status".`)
+      const reason =
+        names === ""
+          ? "A read model took longer than a minute"
+          : `Read models are stopped: ${names}`
+      throw new OperatorRefused("unavailable", `${reason}. See "projections status".`)
     }
     await ports.jobWorkers.waitUntilIdle()
     await ports.flush()
@@ -36,7 +40,7 @@ async function waitUntilIdle(
 
 const wait = operation({
   name: "wait",
-  summary: "return when everything stored before has been projected and reacted to",
+  summary: "wait until everything stored so far has been projected and reacted to",
   example: "wait",
   input: z.object({}),
   run: async ({ ports }) => ({ position: await waitUntilIdle(ports) }),
@@ -54,17 +58,17 @@ const showClock = operation({
   }),
 })
 
-/** What a moved clock does not bring about: a provider that is away is not there sooner by it. */
+/** Moving the test clock does not shorten a back-off: workers wait by the machine's clock. */
 const BACK_OFF_NOTE = [
-  "What failed for a passing reason, such as a provider that cannot be reached, is not waited for: it is " +
-    "tried again by the machine's clock, at most five minutes later. See job list.",
+  "Jobs that failed temporarily, for example because a provider cannot be reached, are not waited for. " +
+    "They are retried by the machine's clock, at most five minutes later; see job list.",
 ]
 
 const setClock = operation({
   name: "clock set",
-  summary: "move the test clock forward to a time; returns when everything due has been done",
+  summary: "move the test clock forward to a time and run everything due until then",
   notes: [
-    "Only where the program was started with LEDGER_CLOCK=test. Times are UTC.",
+    "Works only if the program was started with LEDGER_CLOCK=test. Times are UTC.",
     ...BACK_OFF_NOTE,
   ],
   example: "clock set 2026-12-01T00:00:00Z",
@@ -75,10 +79,10 @@ const setClock = operation({
 
 const advanceClock = operation({
   name: "clock advance",
-  summary: "move the test clock forward by a duration; returns when everything due has been done",
+  summary: "move the test clock forward by a duration and run everything due until then",
   notes: [
-    "Only where the program was started with LEDGER_CLOCK=test.",
-    "Durations are 90s, 15m, 3h, 2d: seconds, minutes, hours, days.",
+    "Works only if the program was started with LEDGER_CLOCK=test.",
+    "A duration is a number and a unit: 90s, 15m, 3h or 2d.",
     ...BACK_OFF_NOTE,
   ],
   example: "clock advance 15m",
@@ -89,7 +93,7 @@ const advanceClock = operation({
   run: (context, { duration }) => {
     const match = /^(\d{1,9})([smhd])$/.exec(duration)
     if (match === null) {
-      const message = `"${duration}" is no duration; write for example 90s, 15m, 3h or 2d.`
+      const message = `"${duration}" is not a duration. Use a number and s, m, h or d, for example 15m.`
       throw new OperatorRefused("validation", message)
     }
     const unit = UNITS_MS[match[2] as keyof typeof UNITS_MS]
@@ -97,22 +101,24 @@ const advanceClock = operation({
   },
 })
 
-/** The ledger's times are ISO 8601 with four digits for the year. */
+/** The ledger writes times as ISO 8601 with a four-digit year. */
 const END_OF_TIME = Date.UTC(10_000, 0)
 
-/** Moves the test clock from due time to due time, so that everything happens at its own time. */
+/** Moves the test clock from due time to due time, so that each job runs at its own time. */
 async function advanceTo({ ports, progress, signal }: AdminContext, to: number) {
   const { setClock: set } = ports
   if (set === null) {
-    const message =
-      "The clock can be moved only where the program was started with LEDGER_CLOCK=test."
+    const message = "The clock can only be moved if the program was started with LEDGER_CLOCK=test."
     throw new OperatorRefused("conflict", message)
   }
   if (to < ports.clock.now()) {
-    throw new OperatorRefused("validation", "The clock only moves forward.")
+    throw new OperatorRefused(
+      "validation",
+      `The clock only moves forward; it is ${new Date(ports.clock.now()).toISOString()}.`,
+    )
   }
   if (!(to < END_OF_TIME)) {
-    throw new OperatorRefused("validation", "The clock ends with the year 9999.")
+    throw new OperatorRefused("validation", "The clock can be set to the year 9999 at the latest.")
   }
   await waitUntilIdle(ports)
   while (!signal.aborted) {

@@ -1,4 +1,4 @@
-/** The queue of work: listing it, trying a row again, giving one up. */
+/** Operations on jobs and on the simulators of providers. */
 import { z } from "zod"
 import type { StoredJob } from "../../adapters/postgres/jobs/port.ts"
 import { escapeForTerminalOutput } from "../frame/operator/cli/terminal.ts"
@@ -9,37 +9,37 @@ import { COMMON_OUTCOMES } from "../../adapters/providers/simulators/port.ts"
 import { withCrossFieldCheck } from "../frame/operator/inputs.ts"
 
 const MAX_LISTED = 1_000
-/** An operator is kept so long for the try's outcome; what takes longer is shown by `job list`. */
+/** How long `job retry` waits for the outcome; `job list` shows it later. */
 const RESULT_WITHIN_MS = 3_000
 const POLL_MS = 25
 
-/** A row after its try. */
+/** The state of a job after `job retry`. */
 interface RetryResult {
   /**
-   * `done`; `put_off` until `dueAt`; `failed`, so that it is tried again by itself; `parked`, with the
-   * reason; `running` or `due` where it takes longer than somebody should wait for it.
+   * `done`; `put_off` until `dueAt`; `failed`, which is retried automatically; `stuck`, with the
+   * reason; `running` or `due` if there is no outcome within three seconds.
    */
-  readonly state: "done" | "put_off" | "failed" | "parked" | "running" | "due"
-  /** By the ledger's clock, ISO 8601; null where the row is gone. */
+  readonly state: "done" | "put_off" | "failed" | "stuck" | "running" | "due"
+  /** By the ledger's clock, ISO 8601; null if the job is gone. */
   readonly dueAt: string | null
-  readonly parked: string | null
+  readonly stuck: string | null
 }
 
-/** Looks at a row that was made due until it was tried, for three seconds at most. */
+/** Polls a job that was made due until it was attempted, for three seconds at most. */
 async function waitForAttempt(
   { jobs, clock, pacer }: Pick<AdminPorts, "jobs" | "clock" | "pacer">,
-  workId: number,
+  jobId: number,
   signal: AbortSignal,
 ): Promise<RetryResult> {
   const until = pacer.elapsedMs() + RESULT_WITHIN_MS
   for (;;) {
-    const row = await jobs.find(workId)
-    if (row === null) return { state: "done", dueAt: null, parked: null }
+    const row = await jobs.find(jobId)
+    if (row === null) return { state: "done", dueAt: null, stuck: null }
     const { dueAt, stuck, attempts, running } = row
-    const found = (state: RetryResult["state"]): RetryResult => ({ state, dueAt, parked: stuck })
-    if (stuck !== null) return found("parked")
+    const found = (state: RetryResult["state"]): RetryResult => ({ state, dueAt, stuck })
+    if (stuck !== null) return found("stuck")
     if (!running && Date.parse(dueAt) > clock.now()) return found("put_off")
-    // Being tried once more counts from none: it was taken, failed and waits out a back-off.
+    // `job retry` resets the attempts, so a count above zero is the new attempt's failure.
     if (!running && attempts > 0) return found("failed")
     if (pacer.elapsedMs() >= until || signal.aborted) return found(running ? "running" : "due")
     await pacer.pause(POLL_MS, signal)
@@ -49,112 +49,116 @@ async function waitForAttempt(
 const jobIdArgument = z
   .int()
   .positive()
-  .meta({ description: "the row's number", argument: "WORK_ID" })
+  .meta({ description: "the job's number", argument: "JOB_ID" })
 
 const listJobs = operation({
   name: "job list",
-  summary: "list the work that waits, runs or is parked",
+  summary: "list the jobs that wait, run or are stuck",
   notes: [
-    "Times are UTC, by the ledger's clock. What failed for a passing reason is tried again at nextTryAt, " +
-      "by the machine's clock; job retry tries it at once.",
+    "Times are UTC, by the ledger's clock. Jobs that failed temporarily are retried at nextTryAt, " +
+      "by the machine's clock; job retry retries them immediately.",
   ],
   example: "job list",
   input: z.object({}),
-  run: async ({ ports }) => ({ work: await ports.jobs.list(MAX_LISTED) }),
+  run: async ({ ports }) => ({ jobs: await ports.jobs.list(MAX_LISTED) }),
 })
 
 async function requireJob({ jobs }: Pick<AdminPorts, "jobs">, id: number): Promise<StoredJob> {
   const found = await jobs.find(id)
-  if (found === null) throw new OperatorRefused("not_found", `There is no work ${id}.`)
+  if (found === null) throw new OperatorRefused("not_found", `There is no job ${id}.`)
   return found
 }
 
-/** The row, where an operator may have it tried or given up by now. @throws OperatorRefused */
+/**
+ * Finds a job that an operator may retry or discard now.
+ *
+ * @throws OperatorRefused if there is no such job, or it is not due
+ */
 async function findRetryable(
   ports: Pick<AdminPorts, "earliestRetryAt" | "clock" | "jobs">,
   id: number,
 ): Promise<StoredJob> {
   const found = await requireJob(ports, id)
-  // What is parked was due before: it was tried.
+  // A stuck job has been attempted, so it was due.
   if (found.stuck === null && ports.earliestRetryAt(found) > ports.clock.now())
     throw notDueError(found)
   return found
 }
 
 function notDueError({ jobId: id, kind, dueAt }: StoredJob): OperatorRefused {
-  const message = `Work ${id} (${kind}) is due at ${dueAt} and goes on by itself then.`
+  const message = `Job ${id} (${kind}) runs by itself when it is due, at ${dueAt}.`
   return new OperatorRefused("conflict", message, { dueAt })
 }
 
 const retryJob = operation({
   name: "job retry",
-  summary: "try a row of work that is due at once, parked or not",
+  summary: "retry a job that is due or stuck",
   notes: [
-    "Rejected before the work is due, unless it only checks something and may do so at any time.",
-    "Says what became of it: done, put_off until dueAt, failed (it is tried again by itself) or parked;",
-    "running or due where that is not known within three seconds.",
+    "Rejected before the job is due, unless it only checks a status and may do so at any time.",
+    "Prints the outcome: done, put_off until dueAt, failed (it is retried automatically) or stuck;",
+    "running or due if there is no outcome within three seconds.",
   ],
   example: "job retry 42",
   changes: true,
-  input: z.object({ workId: jobIdArgument }),
-  run: async ({ ports, signal }, { workId: id }) => {
-    const work = await findRetryable(ports, id)
-    const isEarly = Date.parse(work.dueAt) > ports.clock.now()
+  input: z.object({ jobId: jobIdArgument }),
+  run: async ({ ports, signal }, { jobId: id }) => {
+    const job = await findRetryable(ports, id)
+    const isEarly = Date.parse(job.dueAt) > ports.clock.now()
     if (!(await ports.jobs.retry(id, ports.clock.now(), isEarly))) {
-      // It was tried or given up just now: it is gone, or put itself off.
+      // A worker attempted or ended it just now: it is gone, or put off.
       throw notDueError(await requireJob(ports, id))
     }
     ports.jobWorkers.wake()
-    return { workId: id, retried: true, ...(await waitForAttempt(ports, id, signal)) }
+    return { jobId: id, retried: true, ...(await waitForAttempt(ports, id, signal)) }
   },
   render: renderRetryResult,
 })
 
 function renderRetryResult({
-  workId: id,
+  jobId: id,
   state,
   dueAt,
-  parked,
-}: RetryResult & { readonly workId: number }) {
+  stuck,
+}: RetryResult & { readonly jobId: number }) {
   const words: Record<RetryResult["state"], string> = {
-    done: "was tried and is done",
-    put_off: `was tried and put itself off until ${dueAt}`,
-    failed: "was tried and failed; it is tried again by itself",
-    parked: `is parked: ${escapeForTerminalOutput(parked ?? "")}`,
-    running: "is being tried",
-    due: "is due and not begun yet",
+    done: "is done",
+    put_off: `was attempted and is put off until ${dueAt}`,
+    failed: "was attempted and failed; it is retried automatically",
+    stuck: `is stuck: ${escapeForTerminalOutput(stuck ?? "")}`,
+    running: "is running",
+    due: "is due and has not started yet",
   }
-  return `Work ${id} ${words[state]}.\n`
+  return `Job ${id} ${words[state]}.\n`
 }
 
 const discardJob = operation({
   name: "job discard",
-  summary: "give a parked row of work up",
+  summary: "discard a stuck job",
   notes: [
-    "A text counts as failed from then on (given_up) and its charge is given back;",
-    "a reminder is not sent. Work that is owed to a company or its bill cannot be given up.",
+    "A text then counts as failed (given_up) and its charge is refunded;",
+    "a reminder is not sent. Jobs that a company or its bill depends on cannot be discarded.",
   ],
   example: 'job discard 42 --reason "the carrier lost it"',
   changes: true,
-  input: z.object({ workId: jobIdArgument }),
-  run: async ({ ports, cause }, { workId: id }) => {
-    const work = await findRetryable(ports, id)
-    if (work.stuck === null) {
-      const message = `Work ${id} is not parked: it goes on by itself.`
+  input: z.object({ jobId: jobIdArgument }),
+  run: async ({ ports, cause }, { jobId: id }) => {
+    const job = await findRetryable(ports, id)
+    if (job.stuck === null) {
+      const message = `Job ${id} is not stuck; it runs by itself.`
       throw new OperatorRefused("conflict", message)
     }
-    const refused = await ports.discardJob(work, cause)
+    const refused = await ports.discardJob(job, cause)
     if (refused !== null) throw new OperatorRefused("conflict", refused.refusal)
-    // It may be gone already: what ended the work took its row away, or somebody tries it once more.
+    // The job may be gone already: its end deleted the row, or another operator retried it.
     await ports.jobs.discard(id)
-    return { workId: id, skipped: true }
+    return { jobId: id, discarded: true }
   },
 })
 
-/** Operations on the queue of work. */
+/** Operations on jobs. */
 export const jobOperations: readonly AdminOperation[] = [listJobs, retryJob, discardJob]
 
-/** The operations on these simulators. */
+/** Builds the operations on these simulators. */
 export function simulatorOperations(simulators: readonly Simulator[]): readonly AdminOperation[] {
   return [simulatorListOperation(simulators), simulatorSetOperation(simulators)]
 }
@@ -169,17 +173,19 @@ function simulatorSetOperation(simulators: readonly Simulator[]): AdminOperation
       .int()
       .positive()
       .optional()
-      .meta({ description: "how many times, then ok again; default for ever", takes: "times" }),
+      .meta({ description: "how many times, then ok again; default always", takes: "times" }),
   })
   const fault = ({ name, outcome }: z.infer<typeof Setting>): string | null => {
     const known = simulators.filter((one) => one.name === name).flatMap(outcomesOf)
-    return known.includes(outcome) ? null : `${name} knows ${known.join(", ")}`
+    return known.includes(outcome)
+      ? null
+      : `${name} has no outcome "${outcome}"; use ${known.join(", ")}`
   }
   return operation({
     name: "simulator set",
     summary: "set what a simulator does next",
     notes: [
-      `Every one knows ${COMMON_OUTCOMES.join(", ")}.`,
+      `Every simulator has the outcomes ${COMMON_OUTCOMES.join(", ")}.`,
       ...simulators.flatMap(({ name, outcomes }) =>
         outcomes.length === 0 ? [] : `${name}: ${outcomes.join(", ")}.`,
       ),
@@ -198,7 +204,7 @@ function simulatorSetOperation(simulators: readonly Simulator[]): AdminOperation
 function simulatorListOperation(simulators: readonly Simulator[]): AdminOperation {
   return operation({
     name: "simulator list",
-    summary: "list the simulators of outside things and what they do next",
+    summary: "list the simulators of providers and what they do next",
     example: "simulator list",
     input: z.object({}),
     run: async ({ ports }) => {
@@ -209,7 +215,7 @@ function simulatorListOperation(simulators: readonly Simulator[]): AdminOperatio
           outcome: "ok",
           times: null,
         }
-        return { name, outcome, times, knows: outcomesOf(simulator) }
+        return { name, outcome, times, outcomes: outcomesOf(simulator) }
       })
       return { simulators: found }
     },

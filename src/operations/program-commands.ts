@@ -1,4 +1,4 @@
-/** Commands of the program itself. */
+/** Commands of the program itself: `start`, `doctor`, `config`, `bench` and `completion`. */
 import { z } from "zod"
 import { COMPLETION_SHELLS } from "../frame/operator/cli/completion.ts"
 import type { ProgramCommand } from "../frame/operator/commands.ts"
@@ -9,26 +9,26 @@ const start: ProgramCommand = {
   summary: "run the server until it is stopped",
   notes: [
     "HOST, PORT, DATABASE_URL and the other settings come from the environment; see config.",
-    "In a new data folder the demo's company has lived for a week, which takes some seconds to play; not with " +
-      "DATABASE_URL, LEDGER_EVENTSTORE_URL, or a provider that is real.",
-    "With --processes the calls of a company go to one process, which has its ledger in memory; the others may take them as well.",
+    "In a new data folder the demo company gets a week of history, which takes some seconds; not with " +
+      "DATABASE_URL, LEDGER_EVENTSTORE_URL or a real provider.",
+    "With --processes, one process serves a company's calls from its memory; the others can serve them too.",
   ],
   example: "start --demo",
   input: z.object({
     demo: z
       .boolean()
       .default(false)
-      .meta({ description: 'make the company "acme" where the store is empty' }),
+      .meta({ description: 'create the company "acme" if the store is empty' }),
     week: z
       .boolean()
       .default(true)
-      .meta({ description: "the demo's company has spent nothing yet", flag: "week" }),
+      .meta({ description: "start the demo company without a week of history", flag: "week" }),
     processes: z
       .union([z.literal("auto"), z.int()])
       .default(1)
       .meta({
         description:
-          'how many processes serve; "auto": one for each core that its PostgreSQL leaves',
+          'number of processes that serve; "auto": one for each core that PostgreSQL leaves free',
         takes: "number or auto",
         form: "processes",
       }),
@@ -38,9 +38,9 @@ const start: ProgramCommand = {
 const doctor: ProgramCommand = {
   does: "doctor",
   name: "doctor",
-  summary: "look at everything that the program stands on, and say how to mend what is wrong",
+  summary: "check everything the program depends on, and say how to fix what is wrong",
   notes: [
-    "A line each: settings, Node, programs, port, disk, stores, read models. What is missing is for some of the work only; exit code 1 where something is wrong.",
+    "Prints a line for each check: settings, Node, programs, port, disk, stores, read models. A missing program affects only the features that need it; exit code 1 if something is wrong.",
   ],
   example: "doctor",
   input: z.object({}),
@@ -51,7 +51,7 @@ const config: ProgramCommand = {
   name: "config",
   summary: "show the effective settings, secrets masked",
   notes: [
-    "Beside a running server also those that it was started with: it does not read them again.",
+    "Next to a running server it also shows the settings that the server was started with: a server reads them once.",
   ],
   example: "config --json",
   input: z.object({}),
@@ -59,14 +59,15 @@ const config: ProgramCommand = {
 
 const text = z.string().optional().meta({ form: "text" })
 
-/** What its words may be is known to the benchmarks alone, which refuse what they do not know. */
+/** The benchmarks validate their own options, so that the program need not know them. */
 const bench: ProgramCommand = {
   does: "bench",
   name: "bench",
-  summary: "measure how fast the ledger is on this machine, as ratios taken side by side",
+  summary:
+    "measure how fast the ledger is on this machine, as ratios of measurements taken side by side",
   notes: [
-    "The same as npm run bench: it needs a checkout with what its developers install, and no server. A name that there is not is answered with those that there are.",
-    "A JSON document and a page are written; exit code 1 where a measurement was not honest, never because a target was missed.",
+    "The same as npm run bench: it needs a checkout with the development dependencies, and no server. For an unknown name it prints the known ones.",
+    "Writes a JSON document and a page; exit code 1 if a measurement is invalid, never because a target was missed.",
   ],
   example: "bench decide --json decide.json",
   input: z.object({
@@ -76,7 +77,7 @@ const bench: ProgramCommand = {
       form: "text",
     }),
     json: text.meta({
-      description: "write what was measured to this file, and the page beside it",
+      description: "write the results to this file, and the page next to it",
       takes: "file",
     }),
     folder: text.meta({
@@ -85,22 +86,25 @@ const bench: ProgramCommand = {
       takes: "folder",
     }),
     data: text.meta({
-      description: "where data sets are kept from run to run; default bench-data",
+      description: "folder of the data sets, reused by later runs; default bench-data",
       takes: "folder",
     }),
     most: text.meta({
-      description: "leave out points of curves beyond it, such as 1e6",
+      description: "leave out points of curves beyond this size, such as 1e6",
       takes: "size",
     }),
-    store: text.meta({ description: "where the events live; default postgres", takes: "name" }),
+    store: text.meta({
+      description: "the event store to measure; default postgres",
+      takes: "name",
+    }),
   }),
 }
 
 const completion: ProgramCommand = {
   does: "completion",
   name: "completion",
-  summary: "print what makes a shell complete the words of commands",
-  notes: ["Let the shell read it: source <(company-ledger completion bash)."],
+  summary: "print a script that completes commands in a shell",
+  notes: ["Load it in the shell: source <(company-ledger completion bash)."],
   example: "completion bash",
   input: z.object({
     shell: z.enum(COMPLETION_SHELLS).meta({ description: "the shell", argument: "SHELL" }),

@@ -1,4 +1,4 @@
-/** Read models: how they stand, folding one anew, and comparing it with a rebuild. */
+/** Operations on read models: status, rebuild and verification. */
 import { z } from "zod"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type {
@@ -19,11 +19,11 @@ const REPORT_EVERY = 10_000
 
 const status = operation({
   name: "projections status",
-  summary: "show how the read models stand",
+  summary: "show the status of the read models",
   notes: [
-    "behind: events handed over and not yet written; - where another process keeps the read model up.",
-    "rebuildable: whether it is a read model. What is not, such as work, is written once and never folded anew.",
-    "corruptStreams: the streams that are held back, from which revision on, and why. No read model shows what is held back.",
+    "behind: events the projector has read and not yet written; - where another process updates the read model.",
+    "rebuildable: whether it is a read model. Jobs, for example, are written once and never rebuilt.",
+    "corruptStreams: the corrupt streams, the first revision that is held back, and why. No read model shows events that are held back.",
   ],
   example: "projections status",
   input: z.object({}),
@@ -40,8 +40,10 @@ const status = operation({
 
 const rebuild = operation({
   name: "projections rebuild",
-  summary: "fold a read model anew beside the live one, then swap them",
-  notes: ["leftOut: the corrupt streams, and from which revision on no read model shows them."],
+  summary: "rebuild a read model next to the live one, then swap them",
+  notes: [
+    "corruptStreams: the corrupt streams, and from which revision on no read model shows them.",
+  ],
   example: "projections rebuild charges",
   changes: true,
   isLongRunning: true,
@@ -56,15 +58,15 @@ const rebuild = operation({
       .rebuild(name, progressReporter(context, name))
       .catch((error: unknown) => {
         if (!(error instanceof FoldFault)) throw error
-        throw new OperatorRefused("conflict", `${name} cannot be built: ${error.message}`)
+        throw new OperatorRefused("conflict", `${name} cannot be rebuilt: ${error.message}`)
       })
-    return { name, rebuilt: true, leftOut: context.ports.corruptList.all() }
+    return { name, rebuilt: true, corruptStreams: context.ports.corruptList.all() }
   },
 })
 
 const verify = operation({
   name: "projections verify",
-  summary: "compare read models with a rebuild of each; exit code 1 where one differs",
+  summary: "compare read models with a rebuild; exit code 1 if one differs",
   example: "projections verify charges",
   isLongRunning: true,
   isVerdict: true,
@@ -84,31 +86,31 @@ const verify = operation({
   },
   render: ({ ok, projections }, page) => {
     const rows = projections.flatMap(({ tables, ...whole }) =>
-      // Where a rebuild stops at a fault, there are no tables to compare.
+      // A rebuild that stops at a fault has no tables to compare.
       tables.length === 0 ? [whole] : tables.map((table) => ({ ...whole, ...table })),
     )
     return renderFields([["ok", ok]]) + renderTable(rows, page, "read models")
   },
 })
 
-/** @throws OperatorRefused for what stands in the list and is none, with the reason */
+/** @throws OperatorRefused for a projection that is listed and is not a read model */
 async function requireReadModel({ ports }: AdminContext, name: string): Promise<void> {
   const { projector } = ports
   if (projector.rebuildable.includes(name)) return
   const listed = (await projector.status()).some((one) => one.name === name)
   if (!listed) return
   const message =
-    `${name} is no read model: its rows follow from facts once, and go when they are done. ` +
-    "It is never folded anew."
+    `${name} is not a read model: its rows are written once and deleted when they are done. ` +
+    "It cannot be rebuilt."
   throw new OperatorRefused("validation", message)
 }
 
 /**
  * Compares read models with a rebuild of each.
  *
- * @param names default all that are folds
+ * @param names default all read models
  * @param companyId the only company whose rows are compared; null for all
- * @param progress notes how many events were folded, and the place of the last
+ * @param onProgress receives the number of events read and the position of the last
  */
 export async function verifyProjections(
   { ports, signal }: Pick<AdminContext, "ports" | "signal">,
@@ -124,7 +126,10 @@ export async function verifyProjections(
 
 const ALL_EVENTS: Pick<ComparisonScope, "range" | "isWanted"> = { range: {}, isWanted: () => true }
 
-/** The events that a company's rows are made of: its own, and the installation's that do not name another. */
+/**
+ * Selects the events behind a company's rows: its own, and those of the installation that do not
+ * name another company.
+ */
 function eventsOf(
   companyId: CompanyId,
   streams: Streams,
@@ -139,7 +144,10 @@ function eventsOf(
   }
 }
 
-/** Whether an event of the installation is about another company. One that is no JSON is for its reader to name. */
+/**
+ * Whether an event of the installation is about another company. Invalid JSON is left to the
+ * event's reader, which reports it.
+ */
 function isAboutOtherCompany({ data }: StoredEvent, companyId: CompanyId): boolean {
   const named = /"companyId":"([^"]*)"/.exec(data)?.[1]
   return named !== undefined && named !== companyId

@@ -25,7 +25,7 @@ interface Tally {
 }
 
 async function tallies(): Promise<readonly Tally[]> {
-  return (await world.operate("calls list", { company: company.companyId })).tallies
+  return (await world.operate("calls list", { company: company.companyId })).counts
 }
 
 async function limit(micros: number, holder: object = { class: "general" }): Promise<void> {

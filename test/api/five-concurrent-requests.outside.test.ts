@@ -196,7 +196,7 @@ interface Listed {
 async function charged({ companyId }: Company): Promise<readonly Listed[]> {
   await world.operate("wait")
   const { charges } = await world.operate("charge list", { company: companyId })
-  return (charges as readonly Listed[]).filter(({ state }) => state !== "given_back")
+  return (charges as readonly Listed[]).filter(({ state }) => state !== "refunded")
 }
 
 /** Sends a request five times at once, with funds for one; what was answered, and charged for it. */

@@ -54,7 +54,7 @@ async function pay(key: string, calls: number): Promise<readonly ApiAnswer[]> {
 const limited = (answers: readonly ApiAnswer[]) => answers.filter(({ status }) => status === 429)
 
 async function tally(): Promise<readonly number[]> {
-  const { tallies } = await world.operate("calls list", { company: company.companyId })
+  const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
   return tallies.map(({ calls }: { calls: number }) => calls)
 }
 

@@ -46,7 +46,7 @@ const AGGREGATES = {
   refusals: REFUSALS_AGGREGATE,
 }
 
-const OPEN_CHARGES = "every open charge has somebody who ends it"
+const OPEN_CHARGES = "every pending charge has a job that settles it"
 
 let world = await openWorld("time")
 await makeCallsFree(world)

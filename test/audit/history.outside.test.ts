@@ -69,7 +69,7 @@ describe("a replay", () => {
       expect.arrayContaining(["MonthClosed", "ReminderReached", "LowFundsReached"]),
     )
     const own = await run("audit", "replay", "--company", company.companyId)
-    expect(own.out).toContain("Every decision comes out the same.")
+    expect(own.out).toContain("Every decision is the same.")
   })
 
   it("shows the first decision that comes out otherwise as a diff, a yes or a no", async () => {
@@ -90,7 +90,7 @@ describe("a replay", () => {
     }))
     const no = await withTamperedRows(world, changed, () => run("audit", "replay"))
     expect(no.code).toBe(1)
-    expect(no.out).toMatch(/1 decision comes out otherwise. .* the refusal of chg_/)
+    expect(no.out).toMatch(/1 decision differs. .* the refusal of chg_/)
     expect(no.out).toMatch(/\n- +"usedMicros": 35.*\n\+ +"usedMicros": 36/)
   })
 
@@ -110,11 +110,11 @@ describe("a replay", () => {
     expect(code).toBe(0)
     expect(json.others).toEqual(
       [
-        expect.objectContaining({ was: "spend_limit_reached", would: "accepted" }),
-        expect.objectContaining({ item: "chat", was: "accepted", would: "no_ai" }),
-      ].slice(json.notJudged),
+        expect.objectContaining({ stored: "spend_limit_reached", decided: "accepted" }),
+        expect.objectContaining({ item: "chat", stored: "accepted", decided: "no_ai" }),
+      ].slice(json.undecidable),
     )
-    expect(json.differences + json.notJudged).toBe(2)
+    expect(json.differences + json.undecidable).toBe(2)
     const broken =
       "export const ledgerDecider = { initial: () => 0, evolve: () => 0, decide: () => { throw new Error('x') } }"
     await mkdir(at("broken"))
@@ -129,7 +129,7 @@ describe("a replay", () => {
 
   it("takes the rules of a commit, which are those of the program", async () => {
     const { code, json } = await run("audit", "replay", "--rules", "HEAD", "--json")
-    expect(json).toMatchObject({ differences: 0, notJudged: 0, facts: expect.any(Number) })
+    expect(json).toMatchObject({ differences: 0, undecidable: 0, facts: expect.any(Number) })
     expect(code).toBe(0)
   })
 })
@@ -203,7 +203,7 @@ describe("signed heads", () => {
     const found = await withTamperedRows(world, anew, () => verify())
     const bad = found.json.checks.filter((one: { ok: boolean }) => !one.ok)
     const names = bad.map((one: { name: string }) => one.name)
-    expect(names).toContain("signed heads are of this history")
+    expect(names).toContain("signed heads belong to this history")
     expect(names).not.toContain("hashes chain")
 
     // Even where the heads that were kept are gone, the one that an auditor noted is not found.
@@ -218,7 +218,7 @@ describe("signed heads", () => {
     for (const noted of [head.root, hash]) {
       const short = await withTamperedRows(world, cut, () => verify("--head", noted))
       const lost = short.json.checks.find(
-        (one: { name: string }) => one.name === "signed heads are of this history",
+        (one: { name: string }) => one.name === "signed heads belong to this history",
       )
       expect(lost).toMatchObject({ ok: false })
     }

@@ -30,7 +30,7 @@ import type { StreamAuditCounts } from "../../src/audit/expected-streams.ts"
 import { skippedChecks, formatSkipped } from "../../src/audit/expected-streams.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-const ALONE = "each stream is the same read alone"
+const ALONE = "each stream reads the same alone"
 const GAP = "revisions have no gap"
 const DECISION = "every fact is what its command decides"
 
@@ -71,11 +71,11 @@ describe("an audit", () => {
     const named = new Map(checks.map((check) => [check.name, check]))
     expect(named.get(ALONE)).toMatchObject({
       ok: false,
-      place: { stream: TEST_LEDGER_STREAM, revision: 2 },
+      discrepancy: { stream: TEST_LEDGER_STREAM, revision: 2 },
     })
     expect(named.get(DECISION)).toMatchObject({
       ok: false,
-      place: { stream: TEST_LEDGER_STREAM, revision },
+      discrepancy: { stream: TEST_LEDGER_STREAM, revision },
     })
     expect(named.get("hashes chain")).toMatchObject({ ok: true })
   })
@@ -148,8 +148,8 @@ describe("an audit", () => {
     const { checks } = await auditStreams(ports, auditScopeOf(null))
     const found = "9223372036854775807"
     expect(checks.filter(({ ok }) => !ok)).toMatchObject([
-      { name: GAP, place: { stream: TEST_LEDGER_STREAM, revision: 3, expected: "3", found } },
-      { name: ALONE, place: gone },
+      { name: GAP, discrepancy: { stream: TEST_LEDGER_STREAM, revision: 3, expected: "3", found } },
+      { name: ALONE, discrepancy: gone },
     ])
   })
 
@@ -172,7 +172,7 @@ describe("an audit", () => {
       revision: 4,
       found: "one that it cannot: no such field",
     }
-    expect(faulty).toMatchObject([{ name: DECISION, place }])
+    expect(faulty).toMatchObject([{ name: DECISION, discrepancy: place }])
   })
 
   it("of one company reads no stream of another", async () => {
@@ -303,7 +303,7 @@ const WHOLE: StreamAuditCounts = {
 }
 
 const whatsOf = (counts: Partial<StreamAuditCounts>) =>
-  skippedChecks({ ...WHOLE, ...counts }, null).map(({ what, count }) => `${count} ${what}`)
+  skippedChecks({ ...WHOLE, ...counts }, null).map(({ check, count }) => `${count} ${check}`)
 
 describe("what was not looked at", () => {
   it("is nothing where all was", () => {
@@ -313,17 +313,17 @@ describe("what was not looked at", () => {
 
   it("is counted by its reason", () => {
     expect(whatsOf({ broken: 2 })).toEqual(["2 streams read alone"])
-    expect(whatsOf({ olderFormats: 6 })).toEqual(["6 facts written again"])
-    expect(whatsOf({ withoutHead: 1 })).toEqual(["1 stream held against a signed head"])
+    expect(whatsOf({ olderFormats: 6 })).toEqual(["6 facts encoded again"])
+    expect(whatsOf({ withoutHead: 1 })).toEqual(["1 stream checked against a signed head"])
     expect(whatsOf({ withoutCheckpoint: 2 })).toEqual(["2 streams compared with a checkpoint"])
   })
 
   it("is told in lines, with a number where there is one", () => {
     const skipped = skippedChecks({ ...WHOLE, olderFormats: 1 }, "co_Ab3dE6")
     expect(formatSkipped(skipped)).toBe(
-      "Not looked at:\n" +
-        "  1 fact written again: they are of an earlier form, and only read\n" +
-        "  streams of other companies and of the installation: one company was asked for\n",
+      "Not checked:\n" +
+        "  1 fact encoded again: they have an earlier format and are only decoded\n" +
+        "  streams of other companies and of the installation: the audit is of one company\n",
     )
   })
 })
@@ -374,8 +374,8 @@ it("ends the read of a stream that is not the same before the next one is read",
   for await (const one of opened([TEST_LEDGER_STREAM, "other"])) {
     left.push(counts.open)
     const end = { revision: 0, hash: CHAIN_START.hash }
-    const { place } = await readSingleStream(one, end, false, () => undefined)
-    expect(place).not.toBeNull()
+    const { discrepancy } = await readSingleStream(one, end, false, () => undefined)
+    expect(discrepancy).not.toBeNull()
   }
   expect(left).toEqual([2, 1])
 })

@@ -29,12 +29,12 @@ const tampered = (statements: readonly string[], input: object = {}) =>
 const faults = ({ checks }: AuditReport) => checks.filter(({ ok }) => !ok)
 
 describe("a head that was signed", () => {
-  const name = "signed heads are of this history"
+  const name = "signed heads belong to this history"
   const foreign = `${"A".repeat(43)}=`
 
   it.each([
-    ["a signature of nothing", "signature", `${"A".repeat(86)}==`, "one that is none"],
-    ["no signature at all", "signature", "garbage", "one that is none"],
+    ["a signature of nothing", "signature", `${"A".repeat(86)}==`, "an invalid signature"],
+    ["no signature at all", "signature", "garbage", "an invalid signature"],
     ["another's key", "public_key", foreign, `one by ${foreign}`],
   ])("is named where it has %s now", async (_what, column, value, said) => {
     // The day's own signing may have come in between: the last head is the one that the command made.
@@ -52,7 +52,7 @@ describe("a head that was signed", () => {
     const [check] = faults(found)
     expect(check?.name).toBe(name)
     expect(check?.detail).toMatch(
-      /^expected the head a{64} that was given, .*none that has this hash/,
+      /^expected the given head a{64}, .*no event or head with this hash/,
     )
   })
 })
@@ -60,7 +60,7 @@ describe("a head that was signed", () => {
 describe("a checkpoint that somebody edited", () => {
   const edited = (change: string) =>
     tampered([`update ledger.checkpoints set ${change} where stream = '${stream}'`])
-  const name = "checkpoints are what folding gives"
+  const name = "checkpoints match the folded state"
 
   it("is named though it is no JSON any more, and every other check is made", async () => {
     const found = await edited("state = '{'")
@@ -72,7 +72,9 @@ describe("a checkpoint that somebody edited", () => {
   it("is named where it says another hash, with both", async () => {
     const other = "0".repeat(64)
     const found = await edited(`hash = '${other}'`)
-    expect(faults(found)).toMatchObject([{ name, place: { stream, found: `the hash ${other}` } }])
+    expect(faults(found)).toMatchObject([
+      { name, discrepancy: { stream, found: `the hash ${other}` } },
+    ])
     expect(found.firstBroken?.expected).toMatch(/^the hash [0-9a-f]{64}$/)
   })
 

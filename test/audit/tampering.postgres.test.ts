@@ -60,11 +60,11 @@ const at = (stream: string, revision: number) =>
   `where stream = '${stream}' and revision = ${revision}`
 const names = (found: readonly Check[]) => found.map(({ name }) => name)
 const CHAIN = "hashes chain"
-const FORM = "stored text is the form of its type"
+const FORM = "stored text has the form of its type"
 const GAP = "revisions have no gap"
 const LAW = "every charge fits when decided again"
 const ACCOUNTS = ["accounts sum to zero", "read model accounts = rebuild"]
-const CHECKPOINT = "checkpoints are what folding gives"
+const CHECKPOINT = "checkpoints match the folded state"
 
 describe("an audit of what nobody touched", () => {
   it("finds nothing, and says of how much and with which heads", async () => {
@@ -172,7 +172,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     const last = (await collectEvents(world.ports.store.read(stream))).at(-1)?.revision ?? 0
     const found = await tampered(`delete from eventstore.events ${at(stream, last)}`)
     expect(found.find(({ name }) => name === CHECKPOINT)?.detail).toContain(
-      `${stream} revision ${last - 1}: its checkpoint is of revision ${last}`,
+      `${stream} revision ${last - 1}: its checkpoint is at revision ${last}`,
     )
   })
 
@@ -229,7 +229,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     const found = await tampered("delete from ledger.jobs where kind = 'reconcile-charge'")
     await edit("alter table read.opt_outs_gone rename to opt_outs")
     expect(names(found)).toEqual([
-      "every open charge has somebody who ends it",
+      "every pending charge has a job that settles it",
       "read model opt-outs = rebuild",
     ])
     expect(found[1]?.detail).toMatch(/^stopped at the comparison: .*opt_outs/)
@@ -237,7 +237,7 @@ describe("an audit finds, and names by stream and revision,", () => {
 
   it("an open charge that nobody would end", async () => {
     const found = await tampered("delete from ledger.jobs where kind = 'reconcile-charge'")
-    expect(names(found)).toEqual(["every open charge has somebody who ends it"])
+    expect(names(found)).toEqual(["every pending charge has a job that settles it"])
     expect(found[0]?.detail).toMatch(
       new RegExp(`^chg_\\w+ of ${ledgerStreamOf(other.companyId).stream}$`),
     )

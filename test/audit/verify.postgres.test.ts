@@ -140,7 +140,7 @@ describe("an audit", () => {
       for (const input of [{}, { company: companyId }]) {
         const verdict = await tampered(removed, input)
         const missing = verdict.checks.find(({ name }) => name === "no stream is missing")
-        expect(missing, stream).toMatchObject({ ok: false, place: { stream, revision: 0 } })
+        expect(missing, stream).toMatchObject({ ok: false, discrepancy: { stream, revision: 0 } })
         expect(missing?.detail).toContain("found no such stream")
       }
     }
@@ -151,13 +151,15 @@ describe("an audit", () => {
       .map(({ revision }) => `delete from eventstore.events ${where(stream, revision)}`)
     const verdict = await tampered(cut)
     const missing = verdict.checks.find(({ name }) => name === "no stream is missing")
-    expect(missing).toMatchObject({ ok: false, place: { stream, revision: ledgerRevision } })
+    expect(missing).toMatchObject({ ok: false, discrepancy: { stream, revision: ledgerRevision } })
   })
 
   it("takes no hash for a head that is none", async () => {
     await expect(world.operate("audit verify", { head: "abc" })).rejects.toThrow(/hexadecimal/)
     const { checks } = await world.operate("audit verify", { head: "ab".repeat(32) })
-    const found = checks.find((one: AuditCheck) => one.name === "signed heads are of this history")
-    expect(found.detail).toContain("found none that has this hash")
+    const found = checks.find(
+      (one: AuditCheck) => one.name === "signed heads belong to this history",
+    )
+    expect(found.detail).toContain("found no event or head with this hash")
   })
 })

@@ -166,7 +166,7 @@ async function expectTraces(box: string): Promise<void> {
   expect(charges).toHaveLength(5)
   for (const charge of charges) {
     expect(charge).toMatchObject({
-      state: "final",
+      state: "settled",
       amountMicros: BOX_MINUTE_PRICES.small,
       keyId,
       personId: ownerId,

@@ -113,7 +113,7 @@ describe("a start", () => {
     expect(seen).toMatchObject({ status: "running", label: "Fix it", branch: "work" })
     const { charges } = await world.operate("charge list", { company: company.companyId })
     expect(charges).toMatchObject([
-      { chargeId: `${started.body.id}:1`, state: "final", amountMicros: BOX_MINUTE_PRICES.small },
+      { chargeId: `${started.body.id}:1`, state: "settled", amountMicros: BOX_MINUTE_PRICES.small },
     ])
   })
 

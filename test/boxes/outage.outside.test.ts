@@ -53,7 +53,7 @@ it("a host that is away for two hours costs nobody a minute, and leaves no work 
   await world.operate("simulator set", { name: "boxhost", outcome: "ok" })
   await advance(world, "10m")
   expect(await spentMicrosOf(world, company)).toBe(3 * BOX_MINUTE_PRICES.small)
-  const { work } = await world.operate("job list", {})
+  const { jobs: work } = await world.operate("job list", {})
   const asks = ({ kind, stuck }: { kind: string; stuck: unknown }) =>
     kind === "charge-box-minute" || stuck !== null
   expect(work.filter(asks)).toEqual([])

@@ -64,7 +64,7 @@ describe("GET /account 200", () => {
     const { key } = await makeKey(world, company, { role: "user" })
     await world.operate("company lock", { company: company.companyId })
     expect((await world.call(key, "GET", ACCOUNT)).status).toBe(200)
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toEqual([])
   })
 })
@@ -96,7 +96,7 @@ describe("GET /affiliate 200", () => {
 
   it("is a counted call", async () => {
     await world.call(company.key, "GET", AFFILIATE)
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toMatchObject([{ keyId: company.keyId, calls: 1 }])
   })
 })

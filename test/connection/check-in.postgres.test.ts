@@ -251,7 +251,7 @@ it("counts none of these calls", async () => {
   await checkIn({ installId: null, version: "2.0.0" })
   await updates("2.0.0")
   await send(report())
-  const { tallies } = await world.operate("calls list", { company: company.companyId })
+  const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
   expect(tallies).toEqual([])
 })
 

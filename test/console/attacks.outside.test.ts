@@ -135,7 +135,7 @@ describe("whoever may change the team", () => {
       input: { personId: user, role: "manager" },
     })
     const says =
-      'You do not hold "Manage phone", which comes with the role manager, and cannot give it.'
+      'You do not have "Manage phone", which comes with the role manager, and cannot grant it.'
     expect(asked.body.message).toBe(says)
   })
 
@@ -185,14 +185,14 @@ describe("whoever may change the team", () => {
       return (await browser.send("POST", at("/operations/key-create"), { input })).body.message
     }
     expect(await asked(["phone.messages.send", "code.push"])).toBe(
-      'Your key cannot do code.push: you do not have the permission "Push and upload code".',
+      'Your key cannot use code.push: you do not have the permission "Push and upload code".',
     )
     expect(await asked(["account.company.delete", "code.push"])).toBe(
-      "Your key cannot do account.company.delete: it is for owners alone (there are 1 more that you may not).",
+      "Your key cannot use account.company.delete: only owners may use it (and 1 more).",
     )
     await world.operate("person app", { personId, deny: ["phone.calls.read"] })
     expect(await asked(["phone.calls.read"])).toBe(
-      "Your key cannot do phone.calls.read: it is denied to you.",
+      "Your key cannot use phone.calls.read: it is denied to you.",
     )
     const buying = { ...own, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
     expect(await act("key-create", buying)).toEqual(NO)

@@ -186,7 +186,7 @@ describe("the API by a session", () => {
     const text = { to: "+14155550123", body: "Hello" }
     const sent = await owner.send("POST", at("/api/v1/phone/messages"), text)
     expect(sent.status).toBe(200)
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toEqual([])
     const { charges } = await world.operate("charge list", { company: company.companyId })
     expect(charges[0]).toMatchObject({ via: "person", keyId: null, personId: company.ownerId })

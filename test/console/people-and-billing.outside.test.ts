@@ -116,7 +116,7 @@ describe("the team", () => {
     await expect.poll(saysOf(mary, "Permissions")).toMatch(/Send email\s.*\sGiven\n/)
     const { people } = await opened.world.operate("person list", { company })
     expect(people).toContainEqual(
-      expect.objectContaining({ personId, permissions: ["Send email"], ofRole: [] }),
+      expect.objectContaining({ personId, permissions: ["Send email"], rolePermissions: [] }),
     )
   })
 

@@ -103,7 +103,7 @@ export async function firstStreamFault(
   const ports = { store, checkpointOf: async () => null }
   const { signal } = new AbortController()
   for await (const opened of openStreams(ports, [stream].values(), signal)) {
-    return (await readSingleStream(opened, end, false, () => undefined)).place
+    return (await readSingleStream(opened, end, false, () => undefined)).discrepancy
   }
   return null
 }

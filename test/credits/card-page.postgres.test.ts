@@ -104,7 +104,7 @@ describe("the page for cards", async () => {
     await page()
     server.customers.set(companyId, "pm_one")
     await look()
-    await world.operate("job retry", { workId: row?.jobId })
+    await world.operate("job retry", { jobId: row?.jobId })
     await world.operate("wait")
     expect(await shown()).toMatchObject({ locked: false, balanceMicros: 0 })
   })

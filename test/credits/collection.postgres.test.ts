@@ -125,7 +125,7 @@ describe("what is owed when a month is over", () => {
     )
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
     await world.operate("simulator set", { name: "cards", outcome: "ok" })
-    await world.operate("job retry", { workId: row?.jobId })
+    await world.operate("job retry", { jobId: row?.jobId })
     await world.operate("wait")
     expect(await payments()).toEqual([["paid", 12_000_000]])
     expect(await fundsMicrosOf(world, company)).toBe(0)
@@ -165,7 +165,7 @@ describe("what is owed when a month is over", () => {
     const row = rows.find(({ kind }) => kind === "collect-credit")
     expect(row?.stuck).toContain("cancel it there")
     isCanceled = true
-    await world.operate("job retry", { workId: row?.jobId })
+    await world.operate("job retry", { jobId: row?.jobId })
     await world.operate("wait")
     expect(await payments()).toEqual([["paid", 12_000_000]])
     expect(await fundsMicrosOf(world, company)).toBe(0)
@@ -190,7 +190,7 @@ describe("what is owed when a month is over", () => {
     const rows = await pendingJobsOf(world, company.companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
     expect(row?.stuck).toContain("72 hours")
-    await expect(world.operate("job discard", { workId: row?.jobId })).rejects.toThrow(
+    await expect(world.operate("job discard", { jobId: row?.jobId })).rejects.toThrow(
       "is owed the result",
     )
   })

@@ -201,7 +201,7 @@ describe("202 unconfirmed", () => {
     expect(row?.stuck).toContain("72 hours")
     expect((await getCredits(world, company.key)).pending).toBe(40)
     vi.restoreAllMocks()
-    await world.operate("job retry", { workId: row?.jobId })
+    await world.operate("job retry", { jobId: row?.jobId })
     expect(await getCredits(world, company.key)).toMatchObject({ balance: 40, pending: 0 })
   })
 
@@ -212,7 +212,7 @@ describe("202 unconfirmed", () => {
     await buyFunds(world, company.key, 40, name)
     await advance("73h")
     const [row] = await asking()
-    await world.operate("job discard", { workId: row?.jobId })
+    await world.operate("job discard", { jobId: row?.jobId })
     expect((await buyFunds(world, company.key, 40, name)).body.error).toBe("payment_failed")
     expect(await getCredits(world, company.key)).toMatchObject({ balance: 0, pending: 0 })
     expect(await asking()).toEqual([])
@@ -235,7 +235,7 @@ describe("a purchase that nobody asks about", () => {
     const found = checks.filter((check: { ok: boolean }) => !check.ok)
     expect(found).toEqual([
       {
-        name: "every pending purchase has somebody who asks about it",
+        name: "every pending purchase has a job that checks it",
         ok: false,
         detail: expect.stringMatching(/^pur_\w+$/),
       },
@@ -247,7 +247,7 @@ describe("a purchase that nobody asks about", () => {
     await cardIs("processing")
     await buyFunds(world, company.key, 40)
     const [row] = await asking()
-    await world.operate("job retry", { workId: row?.jobId })
+    await world.operate("job retry", { jobId: row?.jobId })
     await world.operate("wait")
     expect(times()).toBe(0)
     expect(await asking()).toHaveLength(1)

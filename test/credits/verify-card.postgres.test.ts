@@ -222,7 +222,7 @@ describe("a processor that does not answer", () => {
     )
     expect([await holds(), await facts()]).toEqual([[], ["CardCheckStarted"]])
     await processorIs("ok")
-    await world.operate("job retry", { workId: row?.jobId })
+    await world.operate("job retry", { jobId: row?.jobId })
     expect((await verify()).status).toBe("verified")
   })
 
@@ -286,7 +286,7 @@ describe("giving a check up", () => {
     const [row] = await checks()
     if (row?.stuck === null || row === undefined) throw new Error("the row is not parked")
     vi.restoreAllMocks()
-    await world.operate("job discard", { workId: row.jobId }, "it lapses")
+    await world.operate("job discard", { jobId: row.jobId }, "it lapses")
     expect(await facts()).toEqual(["CardCheckStarted", "CardCheckFailed"])
     expect((await verify()).status).toBe("verified")
   })

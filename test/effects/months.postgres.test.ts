@@ -19,7 +19,7 @@ async function closedMonths(companyId: CompanyId) {
 
 /** The month whose closing waits, and when it is due. */
 async function waiting(companyId: CompanyId) {
-  const { work } = await world.operate("job list")
+  const { jobs: work } = await world.operate("job list")
   return work
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
     .map(({ kind, name, dueAt, stuck }: Record<string, string>) => [kind, name, dueAt, stuck])
@@ -101,7 +101,7 @@ describe("the closing of a month, called before its time", () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock advance", { duration: "1d" })
     const { jobId } = await jobOf(world, "close-month", `${companyId}:2040-08`)
-    await expect(world.operate("job retry", { workId: jobId })).rejects.toMatchObject({
+    await expect(world.operate("job retry", { jobId: jobId })).rejects.toMatchObject({
       code: "conflict",
       details: { dueAt: "2040-09-01T00:00:00.000Z" },
     })

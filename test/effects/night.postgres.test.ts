@@ -27,7 +27,7 @@ async function nights(companyId: CompanyId) {
 
 /** The kinds of work of a company that are not done. */
 async function workLeft(companyId: CompanyId): Promise<readonly string[]> {
-  const { work } = await world.operate("job list")
+  const { jobs: work } = await world.operate("job list")
   return work
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
     .map((row: { kind: string }) => row.kind)
@@ -142,8 +142,8 @@ describe("the charging of calls, called before its time", () => {
     await world.operate("wait")
     const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
     const { jobId } = await jobOf(world, "charge-calls", `${companyId}:${day}`)
-    await expect(world.operate("job retry", { workId: jobId })).rejects.toThrow(
-      "goes on by itself then",
+    await expect(world.operate("job retry", { jobId: jobId })).rejects.toThrow(
+      "runs by itself when it is due",
     )
     await world.operate("wait")
     expect(await nights(companyId)).toEqual([])

@@ -142,8 +142,8 @@ describe("a charge whose text was never queued", () => {
       { kind: "reconcile-charge", stuck: "no slice can reconcile a charge for thing_1234" },
     ])
     const audit = await world.operate("audit verify", { company: company.companyId })
-    const owned = "every open charge has somebody who ends it"
-    expect(audit.checks).toContainEqual({ name: owned, ok: true, detail: "1 open" })
+    const owned = "every pending charge has a job that settles it"
+    expect(audit.checks).toContainEqual({ name: owned, ok: true, detail: "1 pending" })
   })
 })
 
@@ -227,8 +227,8 @@ describe("work that fails", () => {
       stuck: "the carrier speaks another language",
     })
     expect(world.warnings.join()).toContain("the carrier speaks another language")
-    const again = () => world.operate("job retry", { workId: parked?.jobId })
-    expect(await again()).toMatchObject({ retried: true, state: "failed", parked: null })
+    const again = () => world.operate("job retry", { jobId: parked?.jobId })
+    expect(await again()).toMatchObject({ retried: true, state: "failed", stuck: null })
     const answer = Promise.withResolvers<never>()
     sending.mockReturnValue(answer.promise)
     expect(await again()).toMatchObject({ state: "running" })
@@ -238,7 +238,7 @@ describe("work that fails", () => {
     expect(await again()).toMatchObject({ state: "done", dueAt: null })
     expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
     expect(await pendingJobsOf(world, company.companyId)).toEqual([])
-    await expect(world.operate("job retry", { workId: 999_999 })).rejects.toThrow("no work 999999")
+    await expect(world.operate("job retry", { jobId: 999_999 })).rejects.toThrow("no job 999999")
   })
 
   it("of a kind that nobody does is parked at once", async () => {
@@ -250,8 +250,8 @@ describe("work that fails", () => {
     const rows = await pendingJobsOf(world, company.companyId)
     const parked = "no reaction runs wash-car jobs"
     expect(rows).toMatchObject([{ kind: "wash-car", stuck: parked }])
-    const again = await world.operate("job retry", { workId: rows[0]?.jobId })
-    expect(again).toMatchObject({ state: "parked", parked })
+    const again = await world.operate("job retry", { jobId: rows[0]?.jobId })
+    expect(again).toMatchObject({ state: "stuck", stuck: parked })
   })
 
   it("because a recipient does not know its text, is parked", async () => {

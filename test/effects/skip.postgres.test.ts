@@ -45,7 +45,7 @@ async function addParked(kind: string, payload: object): Promise<number> {
   return Number(rows[0]?.job_id)
 }
 
-const skip = (workId: number) => world.operate("job discard", { workId })
+const skip = (workId: number) => world.operate("job discard", { jobId: workId })
 
 it("a text that is given up counts as failed, costs nothing, and nothing stays open", async () => {
   silenceStatusChecks(world)
@@ -53,7 +53,7 @@ it("a text that is given up counts as failed, costs nothing, and nothing stays o
   const id = await sendTextForId(world, company)
   await world.operate("wait")
   const workId = await park("ask-text")
-  expect(await skip(workId)).toEqual({ workId, skipped: true })
+  expect(await skip(workId)).toEqual({ jobId: workId, discarded: true })
   expect(await messageRowOf(world, id)).toMatchObject({ status: "failed", error_code: "given_up" })
   const { companyId } = company
   expect(
@@ -68,12 +68,12 @@ it("a text that is given up counts as failed, costs nothing, and nothing stays o
     (await callChargesMicros(world, companyId))
   expect(spent).toBe(0)
   expect(await pendingJobsOf(world, companyId)).toEqual([])
-  await expect(skip(workId)).rejects.toThrow(`no work ${workId}`)
+  await expect(skip(workId)).rejects.toThrow(`no job ${workId}`)
 })
 
 it("a reminder that is given up is not sent", async () => {
   const workId = await addParked("send-reminder", {})
-  expect(await skip(workId)).toEqual({ workId, skipped: true })
+  expect(await skip(workId)).toEqual({ jobId: workId, discarded: true })
   expect(await pendingJobsOf(world, company.companyId)).toEqual([])
 })
 
@@ -86,7 +86,7 @@ it("what is not parked goes on by itself", async () => {
   await sql`update ledger.jobs set stuck = null where job_id = ${workId}`.execute(
     world.ports.readAll,
   )
-  await expect(skip(workId)).rejects.toThrow("goes on by itself")
+  await expect(skip(workId)).rejects.toThrow("runs by itself")
 })
 
 const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, countedAt: 0 }
@@ -99,7 +99,7 @@ it.each([
 ])("%s cannot be given up", async (kind, payload, said) => {
   const workId = await addParked(kind, payload)
   await expect(skip(workId)).rejects.toThrow(said)
-  const { work } = await world.operate("job list")
+  const { jobs: work } = await world.operate("job list")
   expect(work).toContainEqual(expect.objectContaining({ jobId: workId, stuck: "a test" }))
 })
 
@@ -148,9 +148,9 @@ describe("work that is not due", () => {
     const workId = await waiting(kind)
     const before = (await world.ports.jobs.find(workId)) as StoredJob
     for (const operation of ["job retry", "job discard"]) {
-      await expect(world.operate(operation, { workId })).rejects.toMatchObject({
+      await expect(world.operate(operation, { jobId: workId })).rejects.toMatchObject({
         code: "conflict",
-        message: `Work ${workId} (${kind}) is due at ${before.dueAt} and goes on by itself then.`,
+        message: `Job ${workId} (${kind}) runs by itself when it is due, at ${before.dueAt}.`,
         details: { dueAt: before.dueAt },
       })
     }

@@ -202,7 +202,7 @@ describe("a carrier that is silent", () => {
       { kind: "ask-text", stuck: "the carrier has given no outcome for this text in 72 hours" },
     ])
     vi.restoreAllMocks()
-    await world.operate("job retry", { workId: parked[0]?.jobId })
+    await world.operate("job retry", { jobId: parked[0]?.jobId })
     expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
     expect((await standing()).charges).toEqual(FINAL.charges)
   })

@@ -83,7 +83,7 @@ const CALENDAR_JOB_KINDS = new Set(["close-month", "charge-calls"])
 /** The work that is not done, of one company, beside what waits for the calendar. */
 export async function pendingJobsOf(world: World, companyId: CompanyId) {
   await world.operate("wait")
-  const { work } = await world.operate("job list")
+  const { jobs: work } = await world.operate("job list")
   return (work as ListedJob[]).filter(
     (row) => row.companyId === companyId && !CALENDAR_JOB_KINDS.has(row.kind),
   )
@@ -98,7 +98,7 @@ export async function retryJobsOf(
   companyId: CompanyId,
   ...kinds: readonly string[]
 ): Promise<void> {
-  const { work } = await world.operate("job list")
+  const { jobs: work } = await world.operate("job list")
   const rows = (work as ListedJob[]).filter(
     (row) => row.companyId === companyId && kinds.includes(row.kind),
   )

@@ -209,7 +209,7 @@ describe("a report that comes early", () => {
     expect(stand.arrived).toHaveLength(length)
     const { emails } = await world.operate("email list", { company: company.companyId })
     expect(emails).toMatchObject([{ to: ADA, status: "returned", code: "5.1.1" }])
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     expect(work.filter((row: { kind: string }) => row.kind === "hand-mail")).toEqual([])
   })
 })

@@ -153,16 +153,16 @@ describe("a reminder", () => {
     expect(reminderText(REMINDER, COMPANY)).toEqual({
       subject: "acme used $40.009 of the $50.00 monthly limit for AI spending",
       text: [
-        "Spending has reached an amount at which you wanted to hear of it.",
+        "Spending has reached one of your reminders.",
         "",
         "Company: acme",
         "Limit: monthly limit for AI spending of the company",
         "Reminder at: $40.00",
         "Reached: 2026-11-21 12:30 UTC",
-        "Used by then: $40.009",
-        "Allowed: $50.00",
+        "Used at that time: $40.009",
+        "Limit: $50.00",
         "Left: $9.991",
-        "Starts anew: 2026-12-01 00:00 UTC",
+        "Resets: 2026-12-01 00:00 UTC",
         "",
         "This is only a reminder and stops nothing: spending goes on until the limit is used up.",
       ].join("\n"),
@@ -184,7 +184,7 @@ describe("a reminder", () => {
   it.each([50_000_000, 50_000_001])("of a limit that is used up (%i) says so", (usedMicros) => {
     const { text } = reminderText({ ...REMINDER, usedMicros }, COMPANY)
     expect(text).toContain("\nLeft: $0.00\n")
-    expect(text).toMatch(/stops nothing, but the limit is used up: it lets nothing pass until/)
+    expect(text).toMatch(/The limit is used up: no more spending passes it until it resets/)
   })
 
   it("lets no name begin a line of its own, in the subject or in the text", () => {
@@ -207,15 +207,15 @@ it("a notice of low funds says whose they are, how much, below what, and since w
   expect(lowFundsText(LOW, "acme")).toEqual({
     subject: "acme: funds are $19.991, below $20.00",
     text: [
-      "The funds are below the sum at which you wanted to hear of it.",
+      "The funds are below your alert threshold.",
       "",
       "Company: acme",
       "Funds: $19.991",
-      "Notice below: $20.00",
+      "Alert below: $20.00",
       "Since: 2026-11-21 12:30 UTC",
       "",
-      "This is only a notice and stops nothing.",
-      "The next one comes when the funds were at $20.00 or above and fall below it again.",
+      "This is only an alert and stops nothing.",
+      "You get the next alert after the funds have reached $20.00 and fallen below it again.",
     ].join("\n"),
   })
 })

@@ -147,7 +147,7 @@ describe("a relay", () => {
       expect(new Set(got.map(({ bytes }) => bytes.toString())).size).toBeLessThanOrEqual(1)
     }
     await charged(8)
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     expect(work.filter((row: { stuck: string | null }) => row.stuck !== null)).toMatchObject([
       { kind: "hand-mail", companyId: company.companyId },
     ])

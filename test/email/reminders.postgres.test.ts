@@ -43,7 +43,7 @@ async function mails(): Promise<readonly Record<string, string>[]> {
 
 /** The reminders and notices that are not sent, with why they are parked. */
 async function unsent() {
-  const { work } = await world.operate("job list")
+  const { jobs: work } = await world.operate("job list")
   const kinds: unknown[] = ["send-reminder", "send-low-funds-alert"]
   return work.filter((row: Record<string, unknown>) => {
     return kinds.includes(row["kind"]) && row["companyId"] === company.companyId
@@ -70,7 +70,7 @@ describe("a reminder that was reached", () => {
       subject: expect.stringMatching(
         /^company \d+ used \$11\.49 of the \$20\.00 monthly limit for general spending$/,
       ),
-      text: expect.stringContaining("Starts anew: 2040-04-01 00:00 UTC"),
+      text: expect.stringContaining("Resets: 2040-04-01 00:00 UTC"),
       at: "2040-03-14T12:00:00.000Z",
       companyId: company.companyId,
       status: "sent",
@@ -222,7 +222,7 @@ describe("a mailer that does not take the mail", () => {
     const reason = "the mailer is not available, for 72 hours"
     expect(await unsent()).toMatchObject([{ stuck: reason }])
     await mailIs("ok")
-    await world.operate("job retry", { workId: jobId })
+    await world.operate("job retry", { jobId: jobId })
     expect(await mails()).toMatchObject([{ to: OWNER, at: "2040-04-17T12:00:00.000Z" }])
     expect(await unsent()).toEqual([])
   })
@@ -233,7 +233,7 @@ describe("a mailer that does not take the mail", () => {
     expect(await mails()).toEqual([])
     const [parked] = await unsent()
     expect(parked).toMatchObject({ stuck: "the mailer rejected the mail: 550" })
-    await world.operate("job retry", { workId: parked.jobId })
+    await world.operate("job retry", { jobId: parked.jobId })
     expect(await mails()).toMatchObject([{ to: OWNER }])
     expect(await unsent()).toEqual([])
   })
@@ -245,7 +245,7 @@ describe("a mailer that does not take the mail", () => {
     expect(await mails()).toMatchObject([{ status: "bounced" }])
     const [parked] = await unsent()
     expect(parked).toMatchObject({ stuck: "the mail bounced from 2 of 2 recipients" })
-    await world.operate("job retry", { workId: parked.jobId })
+    await world.operate("job retry", { jobId: parked.jobId })
     expect(await mails()).toMatchObject([{ status: "sent" }])
     expect(await unsent()).toEqual([])
   })

@@ -144,7 +144,7 @@ describe("what is not delivered at once", () => {
     expect((await postMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
     await advance("14m")
     const parked = async () => {
-      const { work } = await world.operate("job list")
+      const { jobs: work } = await world.operate("job list")
       return work.filter(
         ({ companyId, kind }: Record<string, string>) =>
           companyId === own.companyId && kind === "hand-mail",

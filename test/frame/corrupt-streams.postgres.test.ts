@@ -106,12 +106,12 @@ it("names the corrupt streams in /readyz, in /metrics and for operators", async 
 })
 
 it("rebuilds read models without what is held back, and says so", async () => {
-  const { corruptStreams: leftOut } = await world.operate("projections status")
+  const { corruptStreams } = await world.operate("projections status")
   const name = "charges"
   expect(await world.operate("projections rebuild", { name })).toEqual({
     name,
     rebuilt: true,
-    leftOut,
+    corruptStreams,
   })
   expect(await world.operate("projections verify")).toMatchObject({ ok: true })
 })
@@ -128,17 +128,17 @@ it("writes a backup without what is held back, and says so", async () => {
 
 it("signs no head of a company with a corrupt stream, exports what is proven, and names what it left out", async () => {
   const { corruptStreams } = await world.operate("projections status")
-  const { heads, leftOut } = await world.operate("audit head")
-  expect(leftOut).toEqual(corruptStreams)
+  const { heads, corruptStreams: listed } = await world.operate("audit head")
+  expect(listed).toEqual(corruptStreams)
   const trees = heads.map(({ tree }: { tree: string }) => tree)
   expect(trees).toContain(healthy.companyId)
   for (const { companyId } of corrupt.values()) expect(trees).not.toContain(companyId)
-  expect(await world.operate("audit export")).toMatchObject({ leftOut: corruptStreams })
+  expect(await world.operate("audit export")).toMatchObject({ corruptStreams })
   const [first] = corrupt.values()
   const { companyId: company } = first as Company
   const { stream } = ledgerStreamOf(company)
   for (const name of ["audit export", "company export"]) {
-    expect(await world.operate(name, { company })).toMatchObject({ leftOut: [{ stream }] })
+    expect(await world.operate(name, { company })).toMatchObject({ corruptStreams: [{ stream }] })
   }
 })
 

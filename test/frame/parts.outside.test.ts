@@ -128,7 +128,7 @@ describe("a provider", () => {
       expect.objectContaining({
         name: "echo",
         outcome: "ok",
-        knows: expect.arrayContaining(["loud"]),
+        outcomes: expect.arrayContaining(["loud"]),
       }),
     )
     const wrong = world.operate("simulator set", { name: "echo", outcome: "explode" })

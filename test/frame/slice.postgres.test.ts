@@ -69,14 +69,14 @@ describe("a call that waits", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 1])
     await world.operate("clock advance", { duration: "2m" })
     expect(provider.dispatched).toHaveLength(2)
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     const parked = work.find(({ kind }: { kind: string }) => kind === "relay-thing")
     expect(parked.stuck).toBe(
       "the relay may have done this thing, gave no answer, and has no status query",
     )
     await world.operate("clock advance", { duration: "2h" })
     expect(provider.dispatched).toHaveLength(2)
-    await world.operate("job discard", { workId: parked.jobId }, "the relay lost it")
+    await world.operate("job discard", { jobId: parked.jobId }, "the relay lost it")
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
   })
 

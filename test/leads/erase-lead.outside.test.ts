@@ -132,7 +132,7 @@ describe("one lead", () => {
     expect((await listAllLeads(world, company))[1]).toMatchObject(BLANK)
     world = await world.restart()
     await retryJobsOf(world, company.companyId, "erase-lead")
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "erase-lead")).toEqual([])
     expect([await found(), await onDisk()]).toEqual([[], []])
   })

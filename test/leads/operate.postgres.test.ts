@@ -257,7 +257,7 @@ describe("collecting", () => {
       headers: { "ledger-position": position },
     })
     expect(listed.body.leads).toMatchObject([{ id, collectedAt: expect.any(String) }])
-    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toEqual([])
   })
 })

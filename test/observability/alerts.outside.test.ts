@@ -257,7 +257,7 @@ describe("the run-book", () => {
     expect(failed).toEqual([])
     expect(said.get("company-ledger doctor")).toContain("event store")
     const restored = "LEDGER_DATA_DIR=./restored company-ledger audit verify"
-    expect(said.get(restored)).toContain("Everything holds")
+    expect(said.get(restored)).toContain("Everything is valid")
     // Each of them is a process.
   }, 900_000)
 })

@@ -62,7 +62,7 @@ describe("charge list", () => {
       keyId: company.keyId,
       personId: company.ownerId,
       class: "general",
-      state: "final",
+      state: "settled",
       resource: expect.stringMatching(/^msg_\w+$/),
     })
   })
@@ -109,10 +109,10 @@ describe("charge list", () => {
 
   it("says that there is no such item, and which was meant", async () => {
     for (const [item, nearest] of [
-      ["text_segmnt", "Was text_segment meant?"],
-      ["Text message segments", "Was Text message segment meant?"],
-      ["chat completions", "Was chat completion meant?"],
-      ["what nobody ever bought", '"price list" has those with a price.'],
+      ["text_segmnt", "Did you mean text_segment?"],
+      ["Text message segments", "Did you mean Text message segment?"],
+      ["chat completions", "Did you mean chat completion?"],
+      ["what nobody ever bought", '"price list" shows the priced items.'],
     ] as const) {
       const { code, message } = await operatorRefusalOf(list({ item }))
       expect([code, message]).toEqual(["not_found", `There is no item "${item}". ${nearest}`])
@@ -163,23 +163,23 @@ describe("charge show", () => {
       keyId: null,
       personId: null,
       resource: null,
-      state: "final",
-      givenBackMicros: 200_000,
+      state: "settled",
+      refundedMicros: 200_000,
       at: "2031-01-15T12:00:00.000Z",
-      giveBacks: [{ at: FEBRUARY, amountMicros: 200_000, reason: "half of it failed" }],
+      refunds: [{ at: FEBRUARY, amountMicros: 200_000, reason: "half of it failed" }],
     })
   })
 
   it("shows nothing that came back of another charge", async () => {
     const shown = await world.operate("charge show", { chargeId: "run-2" })
-    expect(shown).toMatchObject({ givenBackMicros: 0, giveBacks: [] })
+    expect(shown).toMatchObject({ refundedMicros: 0, refunds: [] })
   })
 
   it("asks whose it is where several have it", async () => {
     const { message } = await operatorRefusalOf(
       world.operate("charge show", { chargeId: "shared" }),
     )
-    expect(message).toContain("name one with --company")
+    expect(message).toContain("Choose one with --company")
     const named = { chargeId: "shared", company: other.companyId }
     expect(await world.operate("charge show", named)).toMatchObject({ companyId: other.companyId })
   })
@@ -190,7 +190,7 @@ describe("charge show", () => {
     await operatorRefusalOf(spend("too-much", { dollars: "500" }))
     await world.operate("refusals list", { company: company.companyId })
     const refused = await operatorRefusalOf(world.operate("charge show", { chargeId: "too-much" }))
-    expect(refused.message).toContain(`look among the refusals of ${company.companyId}`)
+    expect(refused.message).toContain(`refusals list --company ${company.companyId}`)
     const ofOther = { chargeId: "run-1", company: other.companyId }
     expect((await operatorRefusalOf(world.operate("charge show", ofOther))).code).toBe("not_found")
   })
@@ -235,15 +235,15 @@ describe("for people", () => {
   it("a charge is a line, and says how to see more", async () => {
     const shown = await shownFor(`charge list --company ${company.companyId} --limit 1`)
     expect(shown).toMatch(/^revision +at +charge id +item +quantity +amount +state/)
-    expect(shown).toMatch(/early +tokens +1 +\$0\.10 +final/)
+    expect(shown).toMatch(/early +tokens +1 +\$0\.10 +settled/)
     expect(shown).toMatch(/\nThere are more: --before \d+\n$/)
   })
 
   it("what came back of a charge stands below it", async () => {
     const shown = await shownFor("charge show run-1")
     expect(shown).toMatch(/amount: \$0\.50\n/)
-    expect(shown).toMatch(/\nGiven back:\n.*\n.*\$0\.20 +half of it failed\n$/)
-    expect(await shownFor("charge show run-2")).not.toContain("Given back:")
+    expect(shown).toMatch(/\nRefunds:\n.*\n.*\$0\.20 +half of it failed\n$/)
+    expect(await shownFor("charge show run-2")).not.toContain("Refunds:")
   })
 
   it("a text is a line without its body", async () => {

@@ -101,7 +101,7 @@ describe("charge", () => {
 
   it("charges the same id once, however often and long after", async () => {
     const first = await spend({ id: "run-1" })
-    const state = { item: "chat completion", state: "final", givenBackMicros: 0 }
+    const state = { item: "chat completion", state: "settled", refundedMicros: 0 }
     expect(await spend({ id: "run-1" })).toEqual({ ...first, charged: false, ...state })
     // More than the ledger keeps in mind: only the look-up knows the id now.
     for (let i = 0; i < 300; i += 50) {
@@ -198,7 +198,7 @@ describe("charge refund", () => {
     await limit({ class: "ai" })
     await spend({ id: "c-1" })
     const done = await giveBack("c-1")
-    expect(done).toMatchObject({ givenBackMicros: 500_000, balanceMicros: 50_000_000 })
+    expect(done).toMatchObject({ refundedMicros: 500_000, balanceMicros: 50_000_000 })
     expect(await usedOf("company", "ai")).toBe(0)
     expect(await facts("ChargeReduced")).toEqual([
       expect.objectContaining({ chargeId: "c-1", amountMicros: "500000", reason: "a mistake" }),
@@ -209,14 +209,14 @@ describe("charge refund", () => {
     await spend({ id: "c-9" })
     await giveBack("c-9")
     const again = await spend({ id: "c-9" })
-    expect(again).toMatchObject({ charged: false, state: "given_back", givenBackMicros: 500_000 })
+    expect(again).toMatchObject({ charged: false, state: "refunded", refundedMicros: 500_000 })
   })
 
   it("gives a part back, and never a second time", async () => {
     await spend({ id: "c-2" })
-    expect(await giveBack("c-2", { dollars: "0.2" })).toMatchObject({ givenBackMicros: 200_000 })
+    expect(await giveBack("c-2", { dollars: "0.2" })).toMatchObject({ refundedMicros: 200_000 })
     const { code, details } = await operatorRefusalOf(giveBack("c-2"))
-    expect([code, details]).toEqual(["conflict", { givenBackMicros: 200_000 }])
+    expect([code, details]).toEqual(["conflict", { refundedMicros: 200_000 }])
     expect(await balance()).toBe(49_700_000)
   })
 
@@ -242,7 +242,7 @@ describe("charge refund", () => {
     await world.operate("clock advance", { duration: "1d" })
     const id = `${company.keyId}:${company.ownerId}:2031-01-15`
     expect(await usedOf("company", "general")).toBe(250_000)
-    expect(await giveBack(id)).toMatchObject({ givenBackMicros: 250_000 })
+    expect(await giveBack(id)).toMatchObject({ refundedMicros: 250_000 })
     expect(await usedOf("company", "general")).toBe(0)
     await makeCallsFree(world)
   })
@@ -265,7 +265,7 @@ describe("charge pending", () => {
     const { code, message } = await operatorRefusalOf(
       giveBack(charges[0].chargeId, { dollars: "0.006" }),
     )
-    expect([code, message]).toEqual(["conflict", expect.stringContaining("is open")])
-    expect(await giveBack(charges[0].chargeId)).toMatchObject({ givenBackMicros: 9_000 })
+    expect([code, message]).toEqual(["conflict", expect.stringContaining("is pending")])
+    expect(await giveBack(charges[0].chargeId)).toMatchObject({ refundedMicros: 9_000 })
   })
 })

@@ -83,7 +83,7 @@ describe("a command that is done", () => {
     const { stdout } = await runTestCommand(words, fakeHost([creating]))
     expect(stdout.split("\n")).toContain("sk_secret")
     expect(stdout.split("\n")).toContain("as_secret")
-    expect(stdout).toContain("shown this once")
+    expect(stdout).toContain("shown only now")
     const json = await runTestCommand([...words, "--json"], fakeHost([creating]))
     expect(JSON.parse(json.stdout)).toEqual(made)
   })
@@ -95,7 +95,7 @@ describe("a command that is done", () => {
         ok,
         checks: [{ name: "chain", ok, detail: "here" }],
         firstBroken: null,
-        others: { streams: 0, events: 0, byName: {} },
+        foreignStreams: { streams: 0, events: 0, byName: {} },
         skipped: [],
         projections: [{ name: "charges", same: ok, tables: [] }],
         streams: 2,
@@ -107,7 +107,9 @@ describe("a command that is done", () => {
         expect(json.code).toBe(answer.ok ? 0 : 1)
         expect(JSON.parse(json.stdout)).toEqual(answer)
         const text = await runTestCommand(splitWords(name), host)
-        expect(text.stdout).toMatch(answer.ok ? /Everything holds|ok: yes/ : /does not hold|ok: no/)
+        expect(text.stdout).toMatch(
+          answer.ok ? /Everything is valid|ok: yes/ : /A check failed|ok: no/,
+        )
       }
     },
   )
@@ -354,15 +356,15 @@ const DUE_AT = "2040-08-01T00:00:00.000Z"
 
 describe("job retry", () => {
   it.each([
-    ["done", null, null, "Work 7 was tried and is done.\n"],
-    ["put_off", DUE_AT, null, `Work 7 was tried and put itself off until ${DUE_AT}.\n`],
-    ["failed", DUE_AT, null, "Work 7 was tried and failed; it is tried again by itself.\n"],
-    ["parked", DUE_AT, "no\u001b[2J", "Work 7 is parked: no\\u{1b}[2J.\n"],
-    ["running", DUE_AT, null, "Work 7 is being tried.\n"],
-    ["due", DUE_AT, null, "Work 7 is due and not begun yet.\n"],
-  ])("says that a row is %s", (state, dueAt, parked, words) => {
+    ["done", null, null, "Job 7 is done.\n"],
+    ["put_off", DUE_AT, null, `Job 7 was attempted and is put off until ${DUE_AT}.\n`],
+    ["failed", DUE_AT, null, "Job 7 was attempted and failed; it is retried automatically.\n"],
+    ["stuck", DUE_AT, "no\u001b[2J", "Job 7 is stuck: no\\u{1b}[2J.\n"],
+    ["running", DUE_AT, null, "Job 7 is running.\n"],
+    ["due", DUE_AT, null, "Job 7 is due and has not started yet.\n"],
+  ])("says that a job is %s", (state, dueAt, stuck, words) => {
     const render = PROGRAM.operations.find(({ name }) => name === "job retry")?.render
-    const answer = { workId: 7, retried: true, state, dueAt, parked }
+    const answer = { jobId: 7, retried: true, state, dueAt, stuck }
     expect(render?.(answer, { isTTY: false, columns: 80 })).toBe(words)
   })
 })

@@ -93,36 +93,40 @@ describe("audit verify", () => {
   const skippedOf = async (input: object = {}) => {
     const found = await world.operate("audit verify", input)
     expect(found.ok).toBe(true)
-    const whats = found.skipped.map(({ what }: { what: string }) => what)
+    const whats = found.skipped.map(({ check }: { check: string }) => check)
     return { whats, text: textOf("audit verify", found), skipped: found.skipped }
   }
 
   it("says what it did not look at, and why", async () => {
     await world.operate("audit head")
     const { whats, text } = await skippedOf()
-    expect(whats).toContain("rows of work")
-    expect(whats.join("; ")).not.toContain("held against a signed head")
-    expect(text).toMatch(/signed heads are of this history +yes +\d+ streams with a signed head\n/)
+    expect(whats).toContain("jobs")
+    expect(whats.join("; ")).not.toContain("checked against a signed head")
+    expect(text).toMatch(
+      /signed heads belong to this history +yes +\d+ streams with a signed head\n/,
+    )
     expect(text).toMatch(/read model companies = rebuild +yes +companies 1 row\n/)
     expect(text).not.toContain("checksum")
     expect(whats).not.toContain("streams of other companies and of the installation")
-    expect(text).toMatch(/\nNot looked at:\n(.*\n)*  rows of work: they go once they are done/)
+    expect(text).toMatch(/\nNot checked:\n(.*\n)*  jobs: they are deleted when they are done/)
   })
 
   it("says so of streams of which no head is signed, and counts them", async () => {
     const other = await makeCompany(world)
     const { skipped, text } = await skippedOf({ company: other.companyId })
-    expect(text).toMatch(/signed heads are of this history +yes +no head is signed yet\n/)
+    expect(text).toMatch(/signed heads belong to this history +yes +no head is signed yet\n/)
     expect(skipped).toContainEqual({
-      what: expect.stringMatching(/^streams? held against a signed head$/),
+      check: expect.stringMatching(/^streams? checked against a signed head$/),
       count: expect.toSatisfy((count: number) => count > 0),
-      why: expect.stringContaining("audit head"),
+      reason: expect.stringContaining("audit head"),
     })
   })
 
   it("says that of one company alone the others were left out", async () => {
     const { whats, text } = await skippedOf({ company: company.companyId })
     expect(whats).toContain("streams of other companies and of the installation")
-    expect(text).toContain("  streams of other companies and of the installation: one company")
+    expect(text).toContain(
+      "  streams of other companies and of the installation: the audit is of one company",
+    )
   })
 })

@@ -141,9 +141,9 @@ describe("key change", () => {
     const granting = (name: string) =>
       world.operate("key change", { keyId, operations: [name, "phone.messages.send"] })
     await expect(granting("phone.message.send")).rejects.toThrow(
-      /phone\.message\.send is no operation; was phone\.messages\.send meant\?/,
+      /phone\.message\.send is not an operation; did you mean phone\.messages\.send\?/,
     )
-    await expect(granting("nonsense")).rejects.toThrow(/is no operation; .{1,2}operation list/)
+    await expect(granting("nonsense")).rejects.toThrow(/is not an operation; .{1,2}operation list/)
     await expect(granting("ai.models.use")).rejects.toThrow(/has no route yet/)
     expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
   })
@@ -211,8 +211,8 @@ describe("funds add", () => {
     await expect(add("5", "invoice #77")).rejects.toMatchObject({
       code: "idempotency_conflict",
       message:
-        'Funds were added as "invoice #77" with another sum, $12345.67; nothing was added now. ' +
-        "Use a new reference for it.",
+        'Funds were added as "invoice #77" with another amount, $12345.67. Nothing was added. ' +
+        "Use a new reference.",
       details: { reference: "invoice #77", recorded: { amountMicros: 12_345_670_000 } },
     })
     expect(await balance()).toBe(12_345_670_000)

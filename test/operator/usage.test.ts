@@ -38,26 +38,26 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ['key pause key_1 --as ""', /must not be empty/],
   [`${KEY} --all-operations`, /exactly one/],
   [`${KEY} --person per_1 --app --all-operations`, /exactly one/],
-  [`${KEY} --app`, /--operation, or give --all-operations/],
-  [`${KEY} --app --all-operations --operation phone.messages.send`, /or give --all-operations/],
+  [`${KEY} --app`, /--operation, or pass --all-operations/],
+  [`${KEY} --app --all-operations --operation phone.messages.send`, /or pass --all-operations/],
   [`${KEY} --app --all-operations --add-funds-per-month 5`, /go together/],
   [`${LIMIT} --class ai`, /required option '--period <period>'/],
   [`${LIMIT} --period week`, /needs --class/],
-  [`${LIMIT} --class ai --period day`, /only a key's is for a day/],
-  [`${LIMIT} --class ai --period day --person per_1`, /only a key's is for a day/],
-  [`${LIMIT} --class ai --period week --key key_1`, /leave --class out/],
+  [`${LIMIT} --class ai --period day`, /only a key's limit can be for a day/],
+  [`${LIMIT} --class ai --period day --person per_1`, /only a key's limit can be for a day/],
+  [`${LIMIT} --class ai --period week --key key_1`, /leave out --class/],
   [`${LIMIT} --class ai --period week --key key_1 --person per_1`, /not for both/],
-  [`${LIMIT} --class ai --period week --leave-keys-out`, /--leave-keys-out is for/],
-  [`${LIMIT} --period day --key key_1 --leave-keys-out`, /--leave-keys-out is for/],
+  [`${LIMIT} --class ai --period week --leave-keys-out`, /--leave-keys-out is only for/],
+  [`${LIMIT} --period day --key key_1 --leave-keys-out`, /--leave-keys-out is only for/],
   [`${LIMIT} --class ai --period week --remind 1 x`, /Write dollars/],
   ["limit remove --company acme", /needs --class/],
-  ["limit remove --company acme --key key_1 --class ai", /leave --class out/],
+  ["limit remove --company acme --key key_1 --class ai", /leave out --class/],
   ["funds add --company acme", /required option '--dollars <dollars>'/],
   ["charge --company acme", /a charge needs --class, --dollars, --item/],
   ["charge refund chg_1", /say why, with --reason/],
   ["funds correct --company acme --dollars 5", /say why, with --reason/],
-  ["funds notice --company acme", /say the sum with --below, or --off/],
-  ["funds notice --company acme --below 5 --off", /--below and --off exclude one another/],
+  ["funds notice --company acme", /pass the threshold with --below, or --off/],
+  ["funds notice --company acme --below 5 --off", /--below and --off exclude each other/],
   ["funds correct --company acme --dollars 0 --reason x", /not 0/],
   ["price set nothing --dollars 1", /Allowed choices are box_minute_small/],
   ["calls list --company acme --day 2026-02-30", /Write a day/],
@@ -83,7 +83,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["carrier deliver msg_1 --status delivered --code 1", /--code is only valid with --status failed/],
   ["carrier deliver msg_1 --status failed --code x", /number in digits/],
   ["simulator set nobody ok", /Allowed choices are carrier/],
-  ["simulator set carrier explode", /carrier knows ok/],
+  ["simulator set carrier explode", /carrier has no outcome "explode"; use ok/],
   ["simulator set carrier ok --times 0", /whole number from 1/],
   ["clock set tomorrow", /Write a time/],
   ["clock set 2026-02-30", /Write a time/],
@@ -202,8 +202,8 @@ describe("an operation's input", () => {
     expect(toldOf("company show", {})).toBe("This is not valid: COMPANY: is required")
     const named = { company: "acme", app: true, operations: ["phone.message.send"] }
     expect(toldOf("key create", named)).toBe(
-      "This is not valid: --operation: phone.message.send is no operation; " +
-        "was phone.messages.send meant?",
+      "This is not valid: --operation: phone.message.send is not an operation; " +
+        "did you mean phone.messages.send?",
     )
   })
 })

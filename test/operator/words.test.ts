@@ -287,8 +287,8 @@ const inputs: readonly (readonly [string, object])[] = [
   ["wait", {}],
   ["backup ledger.backup", {}],
   ["job list", {}],
-  ["job retry 42", { workId: 42 }],
-  ["job discard 42", { workId: 42 }],
+  ["job retry 42", { jobId: 42 }],
+  ["job discard 42", { jobId: 42 }],
   ...AUDIT_ROWS,
   [
     "export billing --company acme --month 2026-11 --format csv --out a.csv",

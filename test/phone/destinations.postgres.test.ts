@@ -147,10 +147,10 @@ describe("price destinations", () => {
 
   it.for([
     ["another header", "code,text,call\nGB,1,2\n", "Line 1 must be"],
-    ["no country", `${HEADER}\nZZ,1,2\n`, "Line 2 names ZZ, which is no country"],
+    ["no country", `${HEADER}\nZZ,1,2\n`, "Line 2 names ZZ, which is not a country code"],
     ["a price that is none", `${HEADER}\nGB,1,2\nFR,1.5,2\n`, "Line 3 must be a country"],
-    ["what price set prices", `${HEADER}\nUS,1,2\n`, "Line 2 prices US, which price set does"],
-    ["whom nobody reaches", `${HEADER}\nKP,1,2\n`, "Line 2 prices KP, which nobody reaches"],
+    ["what price set prices", `${HEADER}\nUS,1,2\n`, 'Line 2 prices US, which "price set" prices'],
+    ["whom nobody reaches", `${HEADER}\nKP,1,2\n`, "Line 2 prices KP, which cannot be reached"],
     ["one twice", `${HEADER}\nGB,1,2\nGB,1,2\n`, "Line 3 names GB a second time"],
     ["nothing", `${HEADER}\n`, "Line 2 must be"],
   ] as const)("refuses a list with %s as a whole", async ([, text, message]) => {

@@ -91,7 +91,7 @@ describe("rent", () => {
     company = await makeCompany(world)
     await buyNumberForId(world, company)
     await world.operate("wait")
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     const isOwn = (row: ListedJob) => row.companyId === company.companyId && row.kind === "rent"
     const { jobId, name } = (work as ListedJob[]).find(isOwn) as ListedJob
     const dueAt = month(1)
@@ -118,7 +118,7 @@ describe("rent", () => {
     expect(await rentsOf(world, company)).toHaveLength(1)
     await world.operate("funds add", { company: company.companyId, dollars: "10" })
     const { jobId } = await jobOf(world, "rent", `${id}:${nameOf(month(1))}`)
-    expect(await world.operate("job retry", { workId: jobId })).toMatchObject({ state: "done" })
+    expect(await world.operate("job retry", { jobId: jobId })).toMatchObject({ state: "done" })
     expect(await rentsOf(world, company)).toHaveLength(2)
   })
 
@@ -232,7 +232,7 @@ describe("a deleted company", () => {
     const { numbers } = await world.operate("number list", { company: company.companyId })
     expect(numbers).toEqual([])
     await at(month(2, 7 * DAY_MS))
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     const own = work.filter(
       (row: { companyId: string; kind: string }) =>
         row.companyId === company.companyId && row.kind === "rent",

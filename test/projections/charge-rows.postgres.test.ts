@@ -168,7 +168,7 @@ describe("charge days", () => {
       month,
       days: [],
       chargedMicros: 0,
-      givenBackMicros: 0,
+      refundedMicros: 0,
       netMicros: 0,
       charges: 0,
     })
@@ -186,15 +186,15 @@ describe("charge days", () => {
     // A refund on the next day counts on the day of its charge.
     await world.operate("charge refund", { chargeId: "first", dollars: "0.3" }, "a test")
     const next = nameOf(world.ports.clock.now())
-    const chat = { item: "chat", givenBackMicros: 0 }
+    const chat = { item: "chat", refundedMicros: 0 }
     const ofDay = { ...chat, day, chargedMicros: 600_000, charges: 2 }
     const wanted = [
-      { ...ofDay, givenBackMicros: 300_000, netMicros: 300_000 },
+      { ...ofDay, refundedMicros: 300_000, netMicros: 300_000 },
       {
         day,
         item: "text_segment",
         chargedMicros: 9_000,
-        givenBackMicros: 0,
+        refundedMicros: 0,
         netMicros: 9_000,
         charges: 1,
       },
@@ -204,7 +204,7 @@ describe("charge days", () => {
       month,
       days: wanted,
       chargedMicros: 809_000,
-      givenBackMicros: 300_000,
+      refundedMicros: 300_000,
       netMicros: 509_000,
       charges: 4,
     })

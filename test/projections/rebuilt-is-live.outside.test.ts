@@ -243,7 +243,7 @@ describe("a fact of a newer version of the program", () => {
     const { checks } = await own.operate("audit verify")
     const faults = checks.filter((check: { ok: boolean }) => !check.ok)
     expect(faults.map((check: { name: string }) => check.name)).toEqual([
-      "stored text is the form of its type",
+      "stored text has the form of its type",
       ...ofLedger.map((name) => `read model ${name} = rebuild`),
     ])
   })

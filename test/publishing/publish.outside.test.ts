@@ -45,7 +45,7 @@ describe("a publish", () => {
     expect(seen.address).toMatch(/^[a-z\d-]+\.preview\.localhost(:\d+)?$/)
     const { charges } = await world.operate("charge list", { company: company.companyId })
     expect(charges).toMatchObject([
-      { item: "deploy", state: "final", amountMicros: PUBLISH_MICROS },
+      { item: "deploy", state: "settled", amountMicros: PUBLISH_MICROS },
     ])
   })
 

@@ -210,8 +210,8 @@ describe("nights that were missed", () => {
     await storeRecording(world, company)
     await world.operate("wait")
     const { jobId } = await jobOf(world, "expire-recordings", `${company.companyId}:${dayOf("01")}`)
-    await expect(world.operate("job retry", { workId: jobId })).rejects.toThrow(
-      "goes on by itself then",
+    await expect(world.operate("job retry", { jobId: jobId })).rejects.toThrow(
+      "runs by itself when it is due",
     )
     await world.operate("wait")
     expect(await charged()).toEqual([])

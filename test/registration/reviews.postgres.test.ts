@@ -325,8 +325,8 @@ describe("what carriers say", () => {
     const { name } = await world.operate("company show", { company: made.companyId })
     await world.operate("company delete", { company: made.companyId, confirm: name })
     await advance("15d")
-    const { work } = await world.operate("job list")
-    expect(work.filter(({ state }: { state: string }) => state === "parked")).toEqual([])
+    const { jobs: work } = await world.operate("job list")
+    expect(work.filter(({ state }: { state: string }) => state === "stuck")).toEqual([])
   })
 })
 

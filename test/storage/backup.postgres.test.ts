@@ -110,7 +110,7 @@ it("knows what was handed over, and hands none of it over again", async () => {
     headers,
   })
   await world.operate("wait")
-  const { work } = await world.operate("job list")
+  const { jobs: work } = await world.operate("job list")
   expect(work).toContainEqual(expect.objectContaining({ kind: "ask-text", attempts: 0 }))
   await backUp(world)
   await world.close()
@@ -118,7 +118,7 @@ it("knows what was handed over, and hands none of it over again", async () => {
   await restore({ url })
   const again = await openWorld("start", { url })
   closing.push(() => again.close())
-  expect((await again.operate("job list")).work).toEqual(work)
+  expect((await again.operate("job list")).jobs).toEqual(work)
   expect(await auditFaultsOf(again)).toEqual([])
 })
 

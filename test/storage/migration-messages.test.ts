@@ -18,7 +18,7 @@ const AUDIT = {
   streams: 2,
   checks: [{ name: "all", ok: true, detail: "7" }],
   firstBroken: null,
-  others: { streams: 0, events: 0, byName: {} },
+  foreignStreams: { streams: 0, events: 0, byName: {} },
   skipped: [],
 }
 const COPIED = {
@@ -62,7 +62,7 @@ describe("store migrate and restore", () => {
       splitWords("store migrate --to esdb://host:2113"),
       copied.host,
     )
-    expect(there.stdout).toMatch(/already there: 3\n[^]*Everything holds: 7 facts/)
+    expect(there.stdout).toMatch(/already there: 3\n[^]*Everything is valid: 7 facts/)
     expect(there.stdout).toMatch(
       /From now on start with LEDGER_EVENTSTORE_URL=esdb:\/\/host:2113\.\n$/,
     )
@@ -142,6 +142,6 @@ describe("backup", () => {
   it("writes to standard output for another program to take, and says the rest beside", async () => {
     const ran = await runTestCommand(["backup", "-"], fakeHost([operation]))
     expect(ran).toMatchObject({ code: 0, stdout: "a\nb\n" })
-    expect(ran.stderr).toMatch(/Everything holds/)
+    expect(ran.stderr).toMatch(/Everything is valid/)
   })
 })

@@ -314,6 +314,6 @@ export async function makeCallsFree({ operate }: OperationRunner): Promise<void>
 
 /** How many calls of a company were counted and are not charged yet. */
 export async function unchargedCallsOf(world: World, { companyId }: Company): Promise<number> {
-  const { tallies } = await world.operate("calls list", { company: companyId })
+  const { counts: tallies } = await world.operate("calls list", { company: companyId })
   return tallies.reduce((sum: number, { calls }: { calls: number }) => sum + calls, 0)
 }

@@ -195,10 +195,10 @@ describe("an installation that a former version left", () => {
   })
 
   it("leaves a stuck job to an operator, who can discard it", async () => {
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     const stuck = work.filter((row: { stuck: string | null }) => row.stuck !== null)
     expect(stuck).toMatchObject([{ kind: "ask-text", name: KNOWN.stuck }])
-    await world.operate("job discard", { workId: stuck[0].jobId })
+    await world.operate("job discard", { jobId: stuck[0].jobId })
     expect(await chargesOf(KNOWN.stuck)).toEqual(["given_back"])
   })
 

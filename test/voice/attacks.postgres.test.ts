@@ -215,7 +215,7 @@ describe("a carrier that does not answer", () => {
       expect([call.phase, call.goneAt !== null]).toEqual(["ended", true])
       const states = new Set((await billedMinutesOf(world, company)).map(({ state }) => state))
       expect(states.has("open")).toBe(false)
-      const { work } = await world.operate("job list")
+      const { jobs: work } = await world.operate("job list")
       expect(work.filter(({ stuck }: { stuck: unknown }) => stuck !== null)).toEqual([])
     },
   )

@@ -206,7 +206,7 @@ describe("a call that Telnyx brings", () => {
     // It is dialled again by the machine's clock: here, and not while another test counts what is asked.
     await expect
       .poll(async () => {
-        const { work } = await world.operate("job list")
+        const { jobs: work } = await world.operate("job list")
         return (work as ListedJob[]).filter(({ retryAt }) => retryAt !== null)
       })
       .toEqual([])

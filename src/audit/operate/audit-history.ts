@@ -1,4 +1,4 @@
-/** What auditors take away: the raw streams, signed heads, proofs; and the history decided again. */
+/** Operations on histories: export, signed heads, proofs and replay. */
 import { z } from "zod"
 import { comparePositions } from "../../../adapters/eventstore/port.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
@@ -26,7 +26,7 @@ import {
   OperatorRefused,
 } from "../../frame/operator/operation.ts"
 
-/** Former heads that a proof leads from: those of about a month. */
+/** How many earlier heads a proof includes: about a month. */
 const MAX_FORMER_HEADS = 31
 
 const Scope = z.object({ company: COMPANY_OPTION })
@@ -38,29 +38,33 @@ async function companyInScope(
   return company === undefined ? null : findCompany(ports, company)
 }
 
-/** The place that was named, which must be one of this store; default its end. @throws OperatorRefused */
+/**
+ * Parses the end position, which must be in this store; default the store's head.
+ *
+ * @throws OperatorRefused for an invalid position
+ */
 async function parseEndPosition(
   ports: Pick<AdminPorts, "store" | "storeGeneration">,
   named: string | undefined,
 ): Promise<Position> {
   const head = await ports.store.head()
   if (named === undefined) return head
-  const place = parsePositionToken(named)
-  if (place === null) throw new OperatorRefused("validation", `"${named}" is no position.`)
-  const isHere = place.generation === ports.storeGeneration
-  if (isHere && comparePositions(place.position, head) <= 0) return place.position
+  const token = parsePositionToken(named)
+  if (token === null) throw new OperatorRefused("validation", `"${named}" is not a position.`)
+  const isHere = token.generation === ports.storeGeneration
+  if (isHere && comparePositions(token.position, head) <= 0) return token.position
   throw new OperatorRefused("validation", `There is no position ${named} in this event store.`)
 }
 
 const exportHistory = operation({
   name: "audit export",
-  summary: "write the raw streams into one file that can be checked anywhere",
+  summary: "write the raw streams into one file that can be checked on any machine",
   notes: [
     "NDJSON: every event with its stored texts, then the range of each stream, the signed head of " +
-      "each tree, and a manifest. docs/verify.md has it byte by byte, with a script to check it.",
-    "leftOut: the corrupt streams, and from which revision on they are not in the file.",
-    "The same range gives the same bytes: --to takes the position of a head, such as that of an " +
-      "earlier export. Personal fields stay sealed. The file appears whole or not at all.",
+      "each tree, and a manifest. docs/verify.md describes every byte, with a script that checks a file.",
+    "corruptStreams: the corrupt streams, and from which revision on they are not in the file.",
+    "The same range gives the same bytes: pass the position of a head, such as that of an earlier export, " +
+      "with --to. Personal fields stay sealed. The file is written completely or not at all.",
   ],
   example: "audit export --company acme --out acme.ndjson",
   hasFile: true,
@@ -69,12 +73,12 @@ const exportHistory = operation({
     to: z
       .string()
       .optional()
-      .meta({ description: "the last place; default all", takes: "position", form: "text" }),
+      .meta({ description: "the last position; default all", takes: "position", form: "text" }),
   }),
   consoleAccess: { permission: "See billing", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async ({ ports, send, progress, signal }, { company, to: named }) => {
     const companyId = await companyInScope(ports, company)
-    // What is gathered is no event yet: it is recorded, so that the export has it.
+    // Buffered calls are stored first, so the export includes them.
     await ports.flush()
     const to = await parseEndPosition(ports, named)
     const { provenStore: store, streams, storeGeneration: generation, signing } = ports
@@ -89,24 +93,24 @@ const exportHistory = operation({
       sign: (head) => signHead(signing, head),
       meter: openProgressMeter(to, progress),
     })
-    const leftOut = corruptStreamsOf(ports, companyId)
-    return { ...written, heads: written.heads.map(orderedHeadFields), leftOut }
+    const corruptStreams = corruptStreamsOf(ports, companyId)
+    return { ...written, heads: written.heads.map(orderedHeadFields), corruptStreams }
   },
-  render: ({ heads, leftOut, ...written }: HistoryExportOutput, page) => {
+  render: ({ heads, corruptStreams, ...written }: HistoryExportOutput, page) => {
     const { file, events, streams, sha256 } = written
     const fields = Object.entries({ file, events, streams, sha256 })
-    return renderFields(fields) + renderHeads(heads, page) + renderCorrupt(leftOut, page)
+    return renderFields(fields) + renderHeads(heads, page) + renderCorrupt(corruptStreams, page)
   },
 })
 
 interface HistoryExportOutput extends HistoryExportResult {
   readonly file?: string
-  /** The corrupt streams, of which the file holds what is proven. */
-  readonly leftOut: readonly CorruptStreamEntry[]
+  /** The corrupt streams; the file holds their proven events only. */
+  readonly corruptStreams: readonly CorruptStreamEntry[]
 }
 
-function renderCorrupt(leftOut: readonly CorruptStreamEntry[], page: OutputPage): string {
-  return leftOut.length === 0 ? "" : `\nLeft out:\n${renderTable(leftOut, page, "streams")}`
+function renderCorrupt(corrupt: readonly CorruptStreamEntry[], page: OutputPage): string {
+  return corrupt.length === 0 ? "" : `\nCorrupt streams:\n${renderTable(corrupt, page, "streams")}`
 }
 
 function renderHeads(heads: readonly SignedTreeHead[], page: OutputPage): string {
@@ -124,9 +128,9 @@ const head = operation({
   name: "audit head",
   summary: "sign and show the head of each company's tree over all its events",
   notes: [
-    "Note the public key and a head, away from here: whatever is changed later, `audit verify --head ROOT` " +
-      "and every later export and proof show it. Heads are signed each UTC day by themselves.",
-    "leftOut: the corrupt streams. Their companies keep their former heads until the streams are released.",
+    "Write down the public key and a head on another machine: `audit verify --head ROOT` and every later " +
+      "export and proof then reveal any change. Heads are also signed automatically each UTC day.",
+    "corruptStreams: the corrupt streams. Their companies keep their previous heads until the streams are released.",
   ],
   example: "audit head --company acme",
   isLongRunning: true,
@@ -137,10 +141,10 @@ const head = operation({
     await ports.flush()
     await signTrees(ports, signal)
     const heads = (await ports.treeHeads.newest(companyId)).map(orderedHeadFields)
-    const leftOut = corruptStreamsOf(ports, companyId)
-    return { publicKey: (await ports.signing.sign("")).publicKey, heads, leftOut }
+    const corruptStreams = corruptStreamsOf(ports, companyId)
+    return { publicKey: (await ports.signing.sign("")).publicKey, heads, corruptStreams }
   },
-  render: ({ publicKey, heads, leftOut }, page) => {
+  render: ({ publicKey, heads, corruptStreams }, page) => {
     const rows = heads.map(({ tree, size, root, position, at, signature }) => ({
       tree,
       size,
@@ -150,7 +154,7 @@ const head = operation({
       signature,
     }))
     const signed = renderFields([["publicKey", publicKey]]) + renderTable(rows, page, "heads")
-    return signed + renderCorrupt(leftOut, page)
+    return signed + renderCorrupt(corruptStreams, page)
   },
 })
 
@@ -158,8 +162,8 @@ const proof = operation({
   name: "audit proof",
   summary: "write the proof of one charge, or of its refusal",
   notes: [
-    "The event, what it was decided from, the way from each event to the signed root of the company's " +
-      "tree, and from former heads to it. The public key alone is needed to check it.",
+    "The file has the event, the inputs of its decision, the path from each event to the signed root of " +
+      "the company's tree, and the paths from earlier heads to it. The public key is enough to check it.",
   ],
   example: "audit proof chg_4gVq9sT1aZkW9pVv0Yy3xJ --out proof.json",
   hasFile: true,
@@ -192,19 +196,22 @@ const proof = operation({
     if (made === null) throw chargeNotFound(chargeId)
     await send(`${JSON.stringify(made)}\n`)
     const { stream, revision, type } = made.event
-    const place = { stream, revision, type }
-    return { company: companyId, chargeId, ...place, head: made.head }
+    return { company: companyId, chargeId, stream, revision, type, head: made.head }
   },
 })
 
 function chargeNotFound(chargeId: string): OperatorRefused {
   const message =
-    `There is no charge ${chargeId}, and no refusal of it that is kept: of those by one key for one ` +
-    "reason in one window, the first is kept and the others are counted."
+    `There is no charge ${chargeId}, and no stored refusal of it: of refusals by one key for one ` +
+    "reason in one period, the first is stored and the others are counted."
   return new OperatorRefused("not_found", message)
 }
 
-/** The only company with this charge or a refusal of it. @throws OperatorRefused */
+/**
+ * Finds the only company with this charge or a refusal of it.
+ *
+ * @throws OperatorRefused if there is none, or several
+ */
 async function findChargeCompany(
   { readAll }: Pick<AdminPorts, "readAll">,
   chargeId: string,
@@ -216,11 +223,11 @@ async function findChargeCompany(
   const [first, second] = new Set(found)
   if (first === undefined) throw chargeNotFound(chargeId)
   if (second === undefined) return first
-  const message = `Several companies have a charge ${chargeId}: name one with --company.`
+  const message = `Several companies have a charge ${chargeId}. Choose one with --company.`
   throw new OperatorRefused("validation", message)
 }
 
-/** The beginnings of the names of one kind of stream. */
+/** The name prefixes of one category of streams. */
 const streamPrefixes = (category: string, companyId: CompanyId | null): readonly string[] => [
   companyId === null ? `${category}-` : `${category}-${companyId}`,
 ]
@@ -235,7 +242,7 @@ const replay = operation({
     await ports.flush()
     const { provenStore: store, streams } = ports
     const to = await store.head()
-    const pace = openProgressMeter(to, progress)
+    const meter = openProgressMeter(to, progress)
     return replayHistory({
       rules: null,
       pages: async function* (category) {
@@ -243,14 +250,14 @@ const replay = operation({
         for await (const page of eventsUpTo(range, streamPrefixes(category, companyId))) {
           signal.throwIfAborted()
           yield page
-          if (category === "ledger") pace.advance(page.at(-1)?.position ?? null, page.length)
+          if (category === "ledger") meter.advance(page.at(-1)?.position ?? null, page.length)
         }
       },
     })
   },
 })
 
-/** What a replay by other rules is made from: it never runs in the server. */
+/** The events for a replay with other rules, which never runs in the server. */
 const rawEvents = operation({
   name: "audit raw",
   isLongRunning: true,
@@ -261,10 +268,10 @@ const rawEvents = operation({
     await ports.flush()
     const { provenStore: store, streams } = ports
     const to = await store.head()
-    const pace = openProgressMeter(to, progress)
+    const meter = openProgressMeter(to, progress)
     const range = { store, streams, companyId, to }
     const pages = eventsUpTo(range, streamPrefixes(category, companyId))
-    for await (const page of withProgress(pages, pace, signal)) {
+    for await (const page of withProgress(pages, meter, signal)) {
       if (page.length > 0) await send(page.map(eventLine).join(""))
     }
     return { company: companyId }

@@ -1,4 +1,4 @@
-/** Reading the streams as people do: which there are, and what stands in one. */
+/** Operations that show streams and their facts. */
 import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { isAdminRole } from "../../../domain/access/permissions.ts"
@@ -12,11 +12,11 @@ import { companyInput, timeInput, findCompany, idInput } from "../../frame/opera
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
-/** So many are shown at a time, unless asked for fewer. */
+/** The most that is shown in one answer. */
 const MAX_EVENTS_SHOWN = 100_000
 const DEFAULT_STREAMS_SHOWN = 1_000
 
-/** Which facts are meant. */
+/** Filters for facts. */
 const Filter = z.object({
   type: z.string().optional().meta({ description: "only facts of this type" }),
   key: z.string().optional().meta({ description: "only facts by or about this key, by id" }),
@@ -32,11 +32,11 @@ const limitOption = z
   .int()
   .positive()
   .max(MAX_EVENTS_SHOWN)
-  .meta({ description: "at most so many" })
+  .meta({ description: "show at most this many" })
 
 type JsonFields = Readonly<Record<string, unknown>>
 
-/** An event as it is read: its texts parsed. */
+/** An event with its texts parsed. */
 interface ParsedEvent {
   readonly at: string
   readonly data: JsonFields
@@ -49,7 +49,7 @@ const show = operation({
   notes: [
     "Times are ISO 8601 in UTC. Personal fields are sealed unless --unseal is given.",
     "Amounts in facts are micros, millionths of a US dollar.",
-    "At most 100,000 are shown at a time; --from goes on where the last page ended.",
+    "At most 100,000 are shown at a time; continue with --from.",
   ],
   example: "audit show ledger-co_x7Kq2M --type Charged --since 2026-11-01T00:00:00Z",
   isLongRunning: true,
@@ -63,44 +63,44 @@ const show = operation({
     unseal: z
       .boolean()
       .default(false)
-      .meta({ description: "show personal fields, as far as their keys are there" }),
+      .meta({ description: "show personal fields that are not erased" }),
   }),
   consoleAccess: {
     permission: "See billing",
     denialReason: ({ input, person }) =>
       input.unseal && !isAdminRole(person.role)
-        ? "Only an owner or admin sees names, numbers and texts in the clear."
+        ? "Only an owner or admin can see names, numbers and texts in clear."
         : null,
   },
   run: async ({ ports, signal }, input) => {
     const { stream, from = 0, limit, unseal } = input
     const events: EventView[] = []
-    let isThere = false
+    let exists = false
     for await (const page of ports.store.read(stream, { from })) {
       signal.throwIfAborted()
-      isThere ||= page.length > 0
+      exists ||= page.length > 0
       for (const stored of page) {
         const parsed = parseEvent(stored)
         if (!matchesFilter(input, stored.type, parsed)) continue
-        // One more than is shown says where to go on.
+        // One more than is shown, to say where to continue.
         if (events.length === limit) return { events, next: stored.revision }
         events.push(await toEventView(ports, stored, parsed, unseal))
       }
     }
-    if (isThere || (await hasRevision(ports, stream, 0))) return { events, next: null }
-    const message = `There is no stream ${stream}: "audit streams" lists those that there are.`
+    if (exists || (await hasRevision(ports, stream, 0))) return { events, next: null }
+    const message = `There is no stream ${stream}. "audit streams" lists the streams.`
     throw new OperatorRefused("not_found", message)
   },
   render: ({ events, next }) => {
     const text = events.length === 0 ? "No facts.\n" : events.map(renderEvent).join("")
-    return next === null ? text : `${text}There are more: go on with --from ${next}.\n`
+    return next === null ? text : `${text}There are more: continue with --from ${next}.\n`
   },
 })
 
 const streams = operation({
   name: "audit streams",
-  summary: "list the streams, or those with such facts, by name",
-  notes: ["The facts of a stream that pass are counted; its end is that of the last of them."],
+  summary: "list streams, optionally only those with matching facts, by name",
+  notes: ["Counts the matching facts of a stream; lastRevision is that of the last match."],
   example: "audit streams --company acme --type ChargeRefused",
   isLongRunning: true,
   input: z.object({
@@ -109,20 +109,20 @@ const streams = operation({
     after: z
       .string()
       .default("")
-      .meta({ description: "only those behind this name", takes: "stream", form: "text" }),
+      .meta({ description: "only streams after this name", takes: "stream", form: "text" }),
     limit: limitOption.default(DEFAULT_STREAMS_SHOWN),
   }),
   consoleAccess: { permission: "See billing" },
   run: async ({ ports, progress, signal }, input) => {
     const { company: named, after, limit } = input
     const companyId = named === undefined ? null : await findCompany(ports, named)
-    const pace = openProgressMeter(await ports.store.head(), progress)
+    const meter = openProgressMeter(await ports.store.head(), progress)
     const found = new Map<string, { events: number; last: StoredEvent }>()
     const range =
       companyId === null
         ? {}
         : { prefixes: ports.streams.prefixesOf(companyId), isSelective: true as const }
-    for await (const page of withProgress(ports.store.readAll(range), pace, signal)) {
+    for await (const page of withProgress(ports.store.readAll(range), meter, signal)) {
       for (const stored of page) {
         const { stream, type } = stored
         if (stream <= after || (companyId !== null && companyOfStream(stream) !== companyId))
@@ -140,11 +140,11 @@ const streams = operation({
   },
   render: ({ streams: rows, next }, page) => {
     const table = renderTable(rows, page, "streams")
-    return next === null ? table : `${table}There are more: --after ${next}\n`
+    return next === null ? table : `${table}There are more: continue with --after ${next}\n`
   },
 })
 
-/** A fact on two lines: where, what and when; then what it says. */
+/** A fact in two lines: stream, revision, type and time; then its data. */
 function renderEvent({ stream, revision, type, at, data }: EventView): string {
   const head = `${stream} ${revision}  ${type}  ${at}`
   return `${escapeForTerminalOutput(head)}\n  ${escapeForTerminalOutput(JSON.stringify(data))}\n`
@@ -154,7 +154,7 @@ function hasFilter({ type, key, person, request, since, until }: z.infer<typeof 
   return [type, key, person, request, since, until].some((one) => one !== undefined)
 }
 
-/** Whether an event is one that was asked for. */
+/** Whether an event matches the filters. */
 function matchesFilter(
   { type, key, person, request, since, until }: z.infer<typeof Filter>,
   found: string,
@@ -169,7 +169,9 @@ function matchesFilter(
   return until === undefined || Date.parse(at) < Date.parse(until)
 }
 
-/** Whether a fact is about a key or a person, wherever in it: a limit's holder, a tally, a list. */
+/**
+ * Whether a fact mentions a key or person anywhere: as a limit's holder, in a counter, in a list.
+ */
 function mentionsId(value: unknown, id: string): boolean {
   if (typeof value !== "object" || value === null) return value === id
   return Object.values(value).some((one) => mentionsId(one, id))

@@ -1,4 +1,4 @@
-/** Proving that everything that is stored holds. */
+/** The operation `audit verify`. */
 import { z } from "zod"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -16,7 +16,7 @@ import type { AdminContext, AdminOperation } from "../../frame/operator/operatio
 import { CONSOLE_FILE_RATE_LIMIT, operation } from "../../frame/operator/operation.ts"
 import { verifyProjections } from "../../operations/projections.ts"
 
-/** A hash as an auditor notes it. */
+/** A hash that an auditor wrote down. */
 const hashOption = z
   .string()
   .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal characters")
@@ -24,13 +24,13 @@ const hashOption = z
 
 const verify = operation({
   name: "audit verify",
-  summary: "prove that everything stored holds; exit code 1 where something does not",
+  summary: "verify everything stored; exit code 1 if a check fails",
   notes: [
     "Recomputes every hash, decides every fact of each ledger again, and compares read models with a rebuild.",
-    "Heads that were signed of this history must be of it still; --head looks for one that you noted.",
-    "Each stream is read among all and by itself; streams of other programs are left alone, and counted.",
-    "What it did not look at is named as well, and why.",
-    "Where something does not hold, the first broken place is named: stream, revision, expected, found.",
+    "Checks that signed heads still belong to this history; --head looks for one that you wrote down.",
+    "Reads each stream in global order and by itself. Streams of other programs are counted and not checked.",
+    "Lists what was not checked, and why.",
+    "If a check fails, shows the first discrepancy: stream, revision, expected, found.",
   ],
   example: "audit verify --company acme",
   isLongRunning: true,
@@ -53,7 +53,10 @@ const verify = operation({
   render: renderAuditReport,
 })
 
-/** Verifies everything, or one company. @param head a hash that an auditor noted, to be found again */
+/**
+ * Verifies everything, or one company. @param head a hash that an auditor wrote down, to be found
+ * again
+ */
 export async function runAudit(
   context: AdminContext,
   companyId: CompanyId | null,
@@ -72,39 +75,48 @@ export async function runAudit(
   const checks = [
     ...streams.checks,
     ...(await crossChecks(ports, companyId, streams.pendingCharges, signal)),
-    // Read models are those of all companies: folding them again is for the installation's operator.
+    // Rebuilding the read models covers all companies, so only the installation's operator does it.
     ...(companyScope === undefined ? await readModelChecks(context, companyId, end) : []),
   ]
   const ok = checks.every((check) => check.ok)
-  const { firstBroken, events, heads, others } = streams
+  const { firstBroken, events, heads, foreignStreams } = streams
   const skipped = [...streams.skipped, JOBS_SKIPPED]
-  return { ok, checks, firstBroken, streams: streams.streams, events, others, skipped, heads }
+  return {
+    ok,
+    checks,
+    firstBroken,
+    streams: streams.streams,
+    events,
+    foreignStreams,
+    skipped,
+    heads,
+  }
 }
 
-/** Each read model is what folding gives, of one company or of all. */
+/** Checks that each read model equals its rebuild, for one company or all. */
 async function readModelChecks(
   context: AdminContext,
   companyId: CompanyId | null,
   end: Position,
 ): Promise<readonly AuditCheck[]> {
   const { projector } = context.ports
-  const pace = openProgressMeter(end, (message) => context.progress(`read models: ${message}`))
+  const meter = openProgressMeter(end, (message) => context.progress(`read models: ${message}`))
   let folded = 0
   const found = await verifyProjections(context, null, companyId, (events, position) => {
-    pace.advance(position, events - folded)
+    meter.advance(position, events - folded)
     folded = events
   })
-  const standing = await projector.status()
+  const statuses = await projector.status()
   return found.map((one) => {
-    const status = standing.find(({ name }) => name === one.name)
+    const status = statuses.find(({ name }) => name === one.name)
     return { name: `read model ${one.name} = rebuild`, ...readModelResult(one, status) }
   })
 }
 
-/** What an audit found. */
+/** The result of an audit. */
 export type AuditReport = Awaited<ReturnType<typeof runAudit>>
 
-/** The checks of an audit as a table, and what they come to. */
+/** Renders an audit: the table of checks, then the verdict. */
 export function renderAuditReport(found: AuditReport, page: OutputPage): string {
   const rows = found.checks.map(({ name, ok, detail }) => ({
     check: name,
@@ -112,24 +124,24 @@ export function renderAuditReport(found: AuditReport, page: OutputPage): string 
     detail,
   }))
   const extent = `${found.events} facts in ${found.streams} streams`
-  const verdict = found.ok ? "Everything holds" : "Something does not hold"
-  const left = renderForeignStreams(found) + formatSkipped(found.skipped)
-  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${left}${renderFirstBroken(found)}`
+  const verdict = found.ok ? "Everything is valid" : "A check failed"
+  const unchecked = renderForeignStreams(found) + formatSkipped(found.skipped)
+  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${unchecked}${renderFirstBroken(found)}`
 }
 
 const MAX_STREAMS_NAMED = 5
 
-/** What other programs keep in the same store, in a line; nothing where there is none of it. */
-function renderForeignStreams({ others }: AuditReport): string {
-  if (others.events === 0) return ""
-  const byName = Object.entries(others.byName)
-  const named = byName.slice(0, MAX_STREAMS_NAMED).map(([name, events]) => `${name} (${events})`)
-  const extent = `${others.events} events in ${others.streams} streams`
+/** One line about streams of other programs in the same store; empty if there are none. */
+function renderForeignStreams({ foreignStreams }: AuditReport): string {
+  const { events, streams } = foreignStreams
+  if (events === 0) return ""
+  const byName = Object.entries(foreignStreams.byName)
+  const named = byName.slice(0, MAX_STREAMS_NAMED).map(([name, count]) => `${name} (${count})`)
   const more = byName.length > MAX_STREAMS_NAMED ? ", …" : ""
-  return `${escapeForTerminalOutput(`Left alone: ${extent} of other programs: ${named.join(", ")}${more}`)}\n`
+  return `${escapeForTerminalOutput(`Not checked: ${events} events in ${streams} streams of other programs: ${named.join(", ")}${more}`)}\n`
 }
 
-/** The first broken place, in lines. */
+/** The first discrepancy, in lines. */
 function renderFirstBroken({ firstBroken: first }: AuditReport): string {
   if (first === null) return ""
   const { stream, revision, check, expected, found } = first
@@ -143,5 +155,5 @@ function renderFirstBroken({ firstBroken: first }: AuditReport): string {
   return lines.map((line) => `${escapeForTerminalOutput(line)}\n`).join("")
 }
 
-/** Operations of auditors. */
+/** Operations for auditors. */
 export const auditOperations: readonly AdminOperation[] = [...streamOperations, verify]

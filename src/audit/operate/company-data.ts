@@ -1,4 +1,4 @@
-/** A company's own data as one file: for the company to keep, before it is erased. */
+/** The operation that exports a company's data into one file, for the company to keep. */
 import { z } from "zod"
 import type { SimulatedMail } from "../../../adapters/providers/mailer/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
@@ -14,14 +14,14 @@ import type { Ports } from "../../frame/ports.ts"
 
 const exportCompany = operation({
   name: "company export",
-  summary: "write everything that is kept of a company into one file that people can read",
+  summary: "write all data of a company into one file that people can read",
   notes: [
-    "NDJSON: a line with the company, then each fact in the order it happened, names, numbers and texts " +
-      "in the clear, then each mail that was sent to its people, then a line with how many there were " +
-      "of both. It holds personal data: nobody else may read the file. What keys are checked by is left out.",
-    'It is no proof; "audit export" is, and keeps personal fields sealed.',
-    "leftOut: the company's corrupt streams, and from which revision on they are not in the file.",
-    "The file appears whole or not at all. --out - writes to standard output instead.",
+    "NDJSON: a line with the company, then each fact in order with names, numbers and texts in clear, " +
+      "then each mail sent to its people, then a line with the counts. It holds personal data, so only " +
+      "its owner can read the file. The hashes of keys are left out.",
+    'It is not a proof; "audit export" is one, and keeps personal fields sealed.',
+    "corruptStreams: the company's corrupt streams, and from which revision on they are not in the file.",
+    "The file is written completely or not at all. --out - writes to standard output instead.",
   ],
   example: "company export acme --out acme-data.ndjson",
   hasFile: true,
@@ -31,7 +31,7 @@ const exportCompany = operation({
   consoleAccess: { roles: ["owner"], rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async ({ ports, send, progress, signal }, input) => {
     const companyId = await findCompany(ports, input.company)
-    // What is gathered is no event yet: it is recorded, so that the file has it.
+    // Buffered calls are stored first, so the file includes them.
     await ports.flush()
     const { provenStore: store, streams, clock } = ports
     const to = await store.head()
@@ -48,7 +48,7 @@ const exportCompany = operation({
     for (const mail of mails) await send(mailLine(mail))
     const counts = { facts, mails: mails.length }
     await send(`${JSON.stringify({ end: counts })}\n`)
-    return { companyId, ...counts, leftOut: corruptStreamsOf(ports, companyId) }
+    return { companyId, ...counts, corruptStreams: corruptStreamsOf(ports, companyId) }
   },
 })
 
@@ -63,15 +63,15 @@ async function factLine(
 ): Promise<string> {
   const sealed = JSON.parse(data) as Readonly<Record<string, unknown>>
   const opened = await sealedFieldOpener(ports, stream, sealed)(sealed)
-  // What a key is checked by is the house's, and no data of the company.
-  const { keyHash: _checkedBy, ...own } = opened as Readonly<Record<string, unknown>>
-  return `${JSON.stringify({ stream, revision, type, data: own })}\n`
+  // The hash of a key belongs to the service, not to the company's data.
+  const { keyHash: _keyHash, ...visible } = opened as Readonly<Record<string, unknown>>
+  return `${JSON.stringify({ stream, revision, type, data: visible })}\n`
 }
 
-/** The operation that hands a company its data. */
+/** The operation that exports a company's data. */
 export const companyDataOperations: readonly AdminOperation[] = [exportCompany]
 
-/** Opens what is sealed in a value, as far as the company's keys are there. */
+/** Builds a function that unseals the sealed texts in a value; erased ones read "(erased)". */
 export function sealedFieldOpener(
   { sealing }: Pick<Ports, "sealing">,
   stream: string,

@@ -1,4 +1,4 @@
-/** Commands for auditors who check a history here, without a server. */
+/** Local commands for auditors, who check a history without a server. */
 import { z } from "zod"
 import type { OperatorCommand, LocalCommandContext } from "../../frame/operator/commands.ts"
 import { localCommand } from "../../frame/operator/commands.ts"
@@ -13,8 +13,8 @@ import { escapeForTerminalOutput } from "../../frame/operator/cli/terminal.ts"
 const checkCommand = localCommand({
   from: import.meta.url,
   name: "audit check",
-  summary: "check an export or a proof; needs nothing but the file",
-  notes: ["Exit code 1 names the first place that does not hold: line, stream, revision."],
+  summary: "check an export or a proof; needs only the file",
+  notes: ["On exit code 1 the first discrepancy is shown: line, stream, revision."],
   example: "audit check acme.ndjson --public-key 11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
   input: z.object({
     file: z.string().meta({ description: "the file", argument: "FILE", form: "text" }),
@@ -26,10 +26,10 @@ const checkCommand = localCommand({
     return { ok: true, isSignerKnown: publicKey !== null, ...found }
   },
   render: (found) => {
-    const shown = found.kind === "export" ? renderExportSummary(found) : renderProofSummary(found)
-    const note = found.isSignerKnown ? "" : ": compare it with the public key that you noted"
+    const summary = found.kind === "export" ? renderExportSummary(found) : renderProofSummary(found)
+    const note = found.isSignerKnown ? "" : ": compare it with the public key that you wrote down"
     const signer = `Signed by ${found.publicKeys.join(", ")}${note}`
-    return `This ${found.kind} holds.\n${shown}${signer}.\n`
+    return `This ${found.kind} is valid.\n${summary}${signer}.\n`
   },
 })
 
@@ -42,34 +42,34 @@ function renderProofSummary({
   chargeId,
   decided,
   events,
-  statedOnly,
+  unproven,
 }: ProofSummary): string {
   const fields = renderFields(Object.entries({ company, chargeId, decided, events }))
-  return `${fields}Stated, not proven: ${statedOnly}; audit replay derives it again.\n`
+  return `${fields}Stated, not proven: ${unproven}; audit replay derives it.\n`
 }
 
-/** Replays where the events are, or here where other rules or a file are named. */
+/** Replays on the server's stores, or in this process if other rules or a file are named. */
 async function runReplayCommand(
-  work: LocalCommandContext<z.infer<typeof ReplayInput>>,
+  context: LocalCommandContext<z.infer<typeof ReplayInput>>,
 ): Promise<ReplayOutput> {
-  const { company, rules, file } = work.input
+  const { company, rules, file } = context.input
   if (rules !== undefined || file !== undefined) {
-    return (await import("./replay.ts")).runLocalReplay(work)
+    return (await import("./replay.ts")).runLocalReplay(context)
   }
-  const asked = company === undefined ? {} : { company }
-  return (await work.callOperation("audit replay", asked, async () => undefined)) as ReplayOutput
+  const input = company === undefined ? {} : { company }
+  return (await context.callOperation("audit replay", input, async () => undefined)) as ReplayOutput
 }
 
 const replayCommand = localCommand({
   from: import.meta.url,
   name: "audit replay",
-  summary: "decide every yes and every no again, and compare",
+  summary: "decide every charge and refusal again, and compare with what is stored",
   notes: [
-    "The rules are run over each ledger's history; each refusal is decided again at the ledger revision " +
-      "that it names. Exit code 1 where one comes out otherwise: the first is shown as a diff.",
-    "--rules takes a folder that exports a ledger decider, or a commit of the checkout you stand in: it " +
-      "lists the charges that those rules would have decided otherwise. They run in this process.",
-    "--file replays an export, which is checked on the way; nothing else is needed.",
+    "Runs the rules over each ledger's history; each refusal is decided again at the ledger revision " +
+      "it names. Exit code 1 if a decision differs: the first one is shown as a diff.",
+    "--rules takes a folder that exports a ledger decider, or a commit of the checkout in the working folder; " +
+      "it lists the charges that those rules would have decided differently. They run in this process.",
+    "--file replays an export, which is checked first; nothing else is needed.",
   ],
   example: "audit replay --company acme",
   isVerdict: true,
@@ -78,21 +78,21 @@ const replayCommand = localCommand({
   render: renderReplay,
 })
 
-/** What a replay found, and the first difference as a diff. */
+/** Renders the result of a replay, with the first difference as a diff. */
 function renderReplay(found: ReplayOutput, page: OutputPage): string {
-  const { companies, facts, refusals, countedRefusals, differences, notJudged, first } = found
+  const { companies, facts, refusals, countedRefusals, differences, undecidable, first } = found
   const extent = renderFields(Object.entries({ companies, facts, refusals, countedRefusals }))
   if (found.rules !== undefined) {
-    const unjudged = renderFields(Object.entries({ differences, notJudged }))
-    return `${extent}${unjudged}${renderTable(found.others, page, "charges decided otherwise")}`
+    const counts = renderFields(Object.entries({ differences, undecidable }))
+    return `${extent}${counts}${renderTable(found.others, page, "charges decided differently")}`
   }
-  if (first === null) return `${extent}Every decision comes out the same.\n`
+  if (first === null) return `${extent}Every decision is the same.\n`
   const { stream, revision, chargeId, diff } = first
-  const what = chargeId === null ? "" : `, the refusal of ${chargeId}`
-  const count = differences === 1 ? "1 decision comes" : `${differences} decisions come`
-  const says = `${count} out otherwise. The first: ${stream} revision ${revision}${what}`
-  return `${extent}${[says, "- stored", "+ decided again", ...diff].map(escapeForTerminalOutput).join("\n")}\n`
+  const subject = chargeId === null ? "" : `, the refusal of ${chargeId}`
+  const count = differences === 1 ? "1 decision differs" : `${differences} decisions differ`
+  const title = `${count}. The first: ${stream} revision ${revision}${subject}`
+  return `${extent}${[title, "- stored", "+ decided again", ...diff].map(escapeForTerminalOutput).join("\n")}\n`
 }
 
-/** Commands on whole histories. */
+/** Commands on histories. */
 export const historyCommands: readonly OperatorCommand[] = [checkCommand, replayCommand]

@@ -1,19 +1,19 @@
-/** What commands on whole histories take. */
+/** Inputs of the commands on histories. */
 import { z } from "zod"
 
-/** The company that is meant alone. */
+/** The option that limits a command to one company. */
 export const COMPANY_OPTION = z
   .string()
   .optional()
-  .meta({ description: "only this company's, by id or name", form: "text" })
+  .meta({ description: "only this company, by id or name", form: "text" })
 
-/** The key that signed a file. */
+/** The option for the key that signed a file. */
 export const PUBLIC_KEY_OPTION = z.string().optional().meta({
-  description: "the key that must have signed it; default any, which is then shown",
+  description: "the key that must have signed it; default: any key, which is then shown",
   form: "public-key",
 })
 
-/** What `audit replay` takes: whose history, by which rules. */
+/** The input of `audit replay`. */
 export const ReplayInput = z.object({
   company: COMPANY_OPTION,
   rules: z

@@ -1,4 +1,4 @@
-/** Refusals: those that were, and whether there would be one. */
+/** Operations on refusals: list them, and ask whether a charge would be refused. */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
@@ -26,15 +26,19 @@ const textOption = z.string().meta({ form: "text" })
 
 const list = operation({
   name: "refusals list",
-  summary: "list the charges that were refused, newest first, and what stopped each",
+  summary: "list refused charges, newest first, with the limit that stopped each",
   notes: [
-    "The first of a key, limit and window is kept in full; those like it are counted in its times.",
+    "The first refusal of a key, limit and period is stored in full; similar ones are counted in its times.",
   ],
   example: "refusals list --company acme --key key_2Wk9aQzT",
   input: z.object({
     company: companyInput,
     key: textOption.optional().meta({ description: "only of this key, by id" }),
-    before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
+    before: z
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: "only refusals before this revision" }),
     limit: listLimitInput,
   }),
   consoleAccess: { permission: "See billing", ownInput: inputForOwnKey },
@@ -43,10 +47,10 @@ const list = operation({
     await ports.flush()
     await waitForOwnWrites(ports)
     const keyId = key === undefined ? null : parseKeyId(key)
-    // What is no key's id was refused nothing.
+    // An unknown id was refused nothing.
     if (key !== undefined && keyId === null) return { refusals: [], next: null }
-    const asked = { companyId, keyId, before: before ?? null, limit: limit + 1 }
-    const rows = await listRefusals(ports.readAll, asked)
+    const query = { companyId, keyId, before: before ?? null, limit: limit + 1 }
+    const rows = await listRefusals(ports.readAll, query)
     const shown = rows.slice(0, limit)
     const next = rows.length > limit ? (shown.at(-1)?.revision ?? null) : null
     return { refusals: shown.map(toRefusalView), next }
@@ -72,21 +76,21 @@ const list = operation({
 
 const whatIfOperation = operation({
   name: "ask",
-  summary: "ask what would be decided of a charge; nothing is charged or stored",
+  summary: "ask whether a charge would be accepted; nothing is charged or stored",
   notes: [
-    "Says whether it would fit, which limit stops it, and when it would fit if nothing else were spent.",
-    "Without a key it is the company that spends. The exit code is 0 for either answer.",
-    "POSITION is a Ledger-Position, or revision:N of the ledger: it is decided right behind it.",
+    "Shows whether it fits, which limit stops it, and when it would fit if nothing else were spent.",
+    "Without a key the company is the spender. The exit code is 0 for either answer.",
+    "POSITION is a Ledger-Position, or revision:N of the ledger: the charge is decided right after it.",
   ],
   example: "ask --company acme --key key_2Wk9aQzT --item text --quantity 3",
   input: z.object({
     company: companyInput,
     key: textOption.optional().meta({ description: "the key that would spend, by id" }),
-    item: textOption.meta({ description: "what is bought, by its name in the price book" }),
-    quantity: z.int().positive().meta({ description: "how many of it" }),
+    item: textOption.meta({ description: "the item, by its name in the price book" }),
+    quantity: z.int().positive().meta({ description: "the quantity" }),
     at: textOption
       .optional()
-      .meta({ description: "a former place; default now", takes: "position" }),
+      .meta({ description: "an earlier position; default now", takes: "position" }),
   }),
   consoleAccess: { permission: "See billing", ownInput: inputForOwnKey },
   run: async ({ ports }, { key, quantity, at = null, ...input }) => {
@@ -112,7 +116,11 @@ const whatIfOperation = operation({
   },
 })
 
-/** Whoever spends by this key; the company where none is named. @throws OperatorRefused */
+/**
+ * Finds the spender of a key; without a key, the company.
+ *
+ * @throws OperatorRefused for an unknown key
+ */
 async function spenderOf(
   { runner }: Pick<AdminPorts, "runner">,
   companyId: CompanyId,

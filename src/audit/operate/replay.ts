@@ -1,4 +1,7 @@
-/** `audit replay`: where the events come from, and by which rules they are decided again. */
+/**
+ * Runs `audit replay` in this process: on the server's events or a file, with the program's rules
+ * or others.
+ */
 import { companyOfStream, categoryOf } from "../../../domain/kernel/aggregate.ts"
 import { readCheckedHistory } from "../check-history.ts"
 import { HistoryFileReader } from "../check-file.ts"
@@ -15,29 +18,29 @@ import type { ReplayInput } from "./history-inputs.ts"
 type ReplayCommandContext = LocalCommandContext<z.infer<typeof ReplayInput>>
 
 const PAGE_EVENTS = 500
-/** So many pieces may wait before the sender waits too. */
+/** How many chunks may be buffered before the sender waits. */
 const MAX_BUFFERED_CHUNKS = 8
 
-/** A file holds nothing of the company that was named. */
+/** The file has no events of the named company. */
 class NoSuchCompany extends Error {
   override readonly name = "NoSuchCompany"
 }
 
-/** What a replay found, and the other rules that it was by. */
+/** The result of a replay, and the other rules if there were any. */
 export interface ReplayOutput extends ReplayResult {
   readonly rules?: string
 }
 
-/** Replays what the words name: other rules than the program's, a file, or both. */
-export async function runLocalReplay(work: ReplayCommandContext): Promise<ReplayOutput> {
-  const { company = null, rules: named = null, file = null } = work.input
+/** Replays a file, or the server's events, with the program's rules or others. */
+export async function runLocalReplay(context: ReplayCommandContext): Promise<ReplayOutput> {
+  const { company = null, rules: named = null, file = null } = context.input
   const pages = (rules: LedgerRules | null) =>
     replayHistory({
       rules,
       pages: (category) =>
         file === null
-          ? pagesFromStores(work, company, category)
-          : pagesFromFile(work, file, company, category),
+          ? pagesFromStores(context, company, category)
+          : pagesFromFile(context, file, company, category),
     })
   if (named === null) return pages(null)
   const { rules, close } = await loadLedgerRules(named)
@@ -48,7 +51,11 @@ export async function runLocalReplay(work: ReplayCommandContext): Promise<Replay
   }
 }
 
-/** The events of a checked export. @throws FileFault where it was changed; NoSuchCompany */
+/**
+ * Reads the events of a checked export.
+ *
+ * @throws FileFault if the file was changed; NoSuchCompany
+ */
 async function* pagesFromFile(
   { input, progress, signal }: ReplayCommandContext,
   path: string,
@@ -56,24 +63,25 @@ async function* pagesFromFile(
   category: string,
 ): EventPages {
   const file = new HistoryFileReader(path, signal)
-  const pace = openProgressMeter(file.fractionRead, progress)
+  const meter = openProgressMeter(file.fractionRead, progress)
   const history = readCheckedHistory(file.lines(), input.publicKey ?? null)
   let page: HistoryEvent[] = []
-  let isThere = company === null
+  let isFound = company === null
   for await (const event of history) {
     const isOf = company === null || companyOfStream(event.stream) === company
-    isThere ||= isOf
+    isFound ||= isOf
     if (isOf && categoryOf(event.stream) === category) page.push(event)
     if (page.length < PAGE_EVENTS) continue
-    pace.advance(null, page.length)
+    meter.advance(null, page.length)
     yield page
     page = []
   }
-  if (!isThere) throw new NoSuchCompany(`This file holds no company ${company}: name it by its id.`)
+  if (!isFound)
+    throw new NoSuchCompany(`This file has no events of company ${company}. Pass the company's id.`)
   yield page
 }
 
-/** The events where the stores are, piece by piece as they are sent. */
+/** Reads the events from the server's stores, as chunks arrive. */
 async function* pagesFromStores(
   { callOperation, signal }: ReplayCommandContext,
   company: string | null,
@@ -84,14 +92,14 @@ async function* pagesFromStores(
     undefined,
     new CountQueuingStrategy({ highWaterMark: MAX_BUFFERED_CHUNKS }),
   )
-  const pieces = writable.getWriter()
+  const chunks = writable.getWriter()
   const input = company === null ? { category } : { category, company }
-  const asked = callOperation("audit raw", input, (chunk) => pieces.write(chunk)).then(
-    () => pieces.close(),
-    (error: unknown) => pieces.abort(error),
+  const sent = callOperation("audit raw", input, (chunk) => chunks.write(chunk)).then(
+    () => chunks.close(),
+    (error: unknown) => chunks.abort(error),
   )
-  // Where the taker has gone, the sender ends: nobody has to hear of it any more.
-  asked.catch(() => undefined)
+  // When the reader stops early, the sender fails; that error has no receiver.
+  sent.catch(() => undefined)
   let rest = ""
   for await (const chunk of readable) {
     signal.throwIfAborted()

@@ -1,4 +1,4 @@
-/** Charges as an operator makes, gives back and lists them. */
+/** Operations that record, refund and list pending charges. */
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
@@ -31,6 +31,7 @@ import {
   companyOfCharge,
   chargeNotFound,
   chargeCompanyOption,
+  chargeStateText,
 } from "./charges.ts"
 
 const callerChargeId = z
@@ -38,7 +39,7 @@ const callerChargeId = z
   .refine(isValidExternalId, EXTERNAL_ID_RULE)
   .meta({ form: "charge-id" })
 
-/** How often an id is looked up again because something happened to it in the same moment. */
+/** How often a charge is looked up again because it changed concurrently. */
 const MAX_LOOKUPS = 20
 
 const ChargeInput = z.object({
@@ -46,22 +47,24 @@ const ChargeInput = z.object({
   person: z
     .string()
     .optional()
-    .meta({ description: "who spent it, by id; else the company alone" }),
-  class: z.enum(["ai", "general"]).meta({ description: "what kind it is" }),
-  dollars: dollarsInput.meta({ description: "how much" }),
+    .meta({ description: "who spent it, by id; default only the company" }),
+  class: z.enum(["ai", "general"]).meta({ description: "the spending class" }),
+  dollars: dollarsInput.meta({ description: "the amount" }),
   item: textInput
     .refine((text) => text.trim() !== "" && text.length <= 500, "has 1 to 500 characters")
     .meta({ description: "what was bought", takes: "text" }),
-  id: callerChargeId.optional().meta({ description: "names it, so that it is charged once" }),
+  id: callerChargeId
+    .optional()
+    .meta({ description: "id of the charge, so that it is charged once" }),
 })
 
 const charge = operation({
   name: "charge",
-  summary: "charge spending made outside the API: dashboard, app, AI models",
+  summary: "record a charge for usage outside the API (dashboard, app, AI models)",
   notes: [
-    "It passes the same limits and funds as a call of the API, or is refused as one.",
-    "With --id, the same again charges nothing.",
-    "The same id with another amount, item, class or person is refused.",
+    "It is checked against the same limits and funds as an API call, and rejected the same way.",
+    "With --id, sending the same charge again charges nothing.",
+    "The same id with another amount, item, class or person is rejected.",
     DOLLARS_NOTE,
   ],
   example: 'charge --company acme --class ai --dollars 0.42 --item "chat completion" --id run-1042',
@@ -75,7 +78,7 @@ const charge = operation({
       person === undefined
         ? { via: "company", keyId: null, personId: null }
         : { via: "person", keyId: null, personId: await findPersonOf(ports, companyId, person) }
-    for (let looks = 0; looks < MAX_LOOKUPS; looks += 1) {
+    for (let lookups = 0; lookups < MAX_LOOKUPS; lookups += 1) {
       context.signal.throwIfAborted()
       const answer = await chargeOnce(context, companyId, spender, input)
       if (answer !== null) return answer
@@ -84,7 +87,7 @@ const charge = operation({
   },
 })
 
-/** Charges, unless the id was ever charged; null where it must be looked for again. */
+/** Charges unless the id was charged before; null if it must be looked up again. */
 async function chargeOnce(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
@@ -97,9 +100,9 @@ async function chargeOnce(
   if (row !== null) {
     rejectOtherCharge(chargeId, row, spender, input)
     const { fundsMicros } = await ports.runner.read(stream, accountOf)
-    const { item, state, given_back_micros: givenBackMicros } = row
+    const { item, given_back_micros: refundedMicros } = row
     const found = chargeResult(companyId, chargeId, false, -row.amount_micros, fundsMicros)
-    return { ...found, item, state, givenBackMicros }
+    return { ...found, item, state: chargeStateText(row.state), refundedMicros }
   }
   const amountMicros = input.dollars
   const outcome = await ports.runner.execute(
@@ -112,7 +115,7 @@ async function chargeOnce(
       item: input.item,
       quantity: 1,
       unitPriceMicros: amountMicros,
-      // The price was named from outside: it is of no version of the price book.
+      // The caller named the price, so it is of no version of the price book.
       priceVersion: 0,
       amountMicros,
       resource: null,
@@ -130,16 +133,16 @@ async function chargeOnce(
     if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
       return null
     }
-    // As of every no, its evidence is kept: an auditor may ask for it.
+    // The evidence is stored as for every refusal: an auditor may ask for it.
     if (outcome.refusal.type === "ChargeRefused") ports.storeRefusal(companyId, outcome.refusal)
     throw toOperatorRefused(outcome.refusal)
   }
-  // Charged in the same moment by somebody else: what it came to is found by looking.
+  // A concurrent command charged this id: look it up again.
   if (outcome.facts.length === 0) return null
   return chargeResult(companyId, chargeId, true, amountMicros, outcome.view.fundsMicros)
 }
 
-/** @throws OperatorRefused where something else was charged under this id */
+/** @throws OperatorRefused if the recorded charge with this id differs */
 function rejectOtherCharge(
   chargeId: ChargeId,
   row: ChargeRow,
@@ -160,8 +163,8 @@ function rejectOtherCharge(
   ].flat()
   if (others.length === 0) return
   const message =
-    `Charge ${chargeId} is recorded with another ${others.join(", ")}; ` +
-    "nothing was charged. Use a new id for it."
+    `Charge ${chargeId} is recorded with another ${others.join(", ")}; nothing was charged. ` +
+    "Use a new id."
   throw new OperatorRefused("idempotency_conflict", message, { chargeId, recorded })
 }
 
@@ -175,21 +178,21 @@ function chargeResult(
   return { companyId, chargeId, charged, amountMicros, balanceMicros }
 }
 
-/** Others change this charge all the time: nothing was done. */
+/** The charge changed concurrently too often: nothing was done. */
 function busyChargeError(chargeId: ChargeId): OperatorRefused {
-  const message = `Charge ${chargeId} could not be settled: something else changes it; try again.`
+  const message = `Charge ${chargeId} is being changed by other commands. Nothing was done; try again.`
   return new OperatorRefused("conflict", message)
 }
 
-/** A part ends an open charge: where its work fails afterwards, nothing more would come back. */
+/** A partial refund settles a charge: the rest would stay charged if its work failed later. */
 function pendingChargeError(chargeId: ChargeId): OperatorRefused {
   const message =
-    `Charge ${chargeId} is open: its work may still fail, and then all of it comes back by itself. ` +
-    "Give a part back once it is final."
+    `Charge ${chargeId} is pending: if its work fails, it is refunded in full automatically. ` +
+    "Refund a part after it is settled."
   return new OperatorRefused("conflict", message)
 }
 
-/** The no to a charge, in the words and the body of the API. */
+/** Converts a refused charge to an operator's error, with the message and body of the API. */
 function toOperatorRefused(
   refusal: ChargeRefused | LedgerRefused | PurchaseRefused,
 ): OperatorRefused {
@@ -206,10 +209,10 @@ function toOperatorRefused(
 
 const refundOperation = operation({
   name: "charge refund",
-  summary: "give a charge back, whole or in part, once: an operator's correction",
+  summary: "refund a charge once, in full or in part",
   notes: [
-    "--reason is required: it is part of the fact, for auditors.",
-    "Of an open charge no part is given back: all of it comes back where its work fails.",
+    "--reason is required: it is stored in the fact, for auditors.",
+    "A pending charge cannot be refunded in part: it is refunded in full if its work fails.",
     DOLLARS_NOTE,
   ],
   example: 'charge refund chg_5cW1 --reason "charged for a test"',
@@ -217,7 +220,7 @@ const refundOperation = operation({
   needsReason: true,
   input: z.object({
     chargeId: chargeIdArgument,
-    dollars: dollarsInput.optional().meta({ description: "only so much of it" }),
+    dollars: dollarsInput.optional().meta({ description: "refund only this much" }),
     company: chargeCompanyOption,
   }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
@@ -225,20 +228,22 @@ const refundOperation = operation({
     const { ports, cause } = context
     const { reason } = cause
     if (reason === null) {
-      throw new OperatorRefused("validation", "Say why it is given back, with --reason.")
+      throw new OperatorRefused("validation", "Pass the reason of the refund with --reason.")
     }
     await waitForOwnWrites(ports)
     const companyId =
       named === undefined ? await companyOfCharge(ports, chargeId) : await findCompany(ports, named)
-    for (let looks = 0; looks < MAX_LOOKUPS; looks += 1) {
+    for (let lookups = 0; lookups < MAX_LOOKUPS; lookups += 1) {
       context.signal.throwIfAborted()
       const found = await lookUpCharge(ports, companyId, chargeId)
       const { row, searchedTo } = found
       if (row === null) throw await chargeNotFound(ports, chargeId)
-      const whole = -row.amount_micros
+      const totalMicros = -row.amount_micros
       if (row.given_back_micros > 0) throw alreadyRefundedError(chargeId, row)
       if (row.state === "open" && part !== undefined) throw pendingChargeError(chargeId)
-      if (whole === 0) throw new OperatorRefused("conflict", `Charge ${chargeId} cost nothing.`)
+      if (totalMicros === 0) {
+        throw new OperatorRefused("conflict", `Charge ${chargeId} cost nothing.`)
+      }
       const command = {
         type: "RefundSettledCharge" as const,
         ...refundableChargeOf(row),
@@ -249,10 +254,10 @@ const refundOperation = operation({
       const stream = ledgerStreamOf(companyId)
       const outcome = await ports.runner.execute(stream, command, cause, accountOf)
       if (outcome.accepted && outcome.facts.length > 0) {
-        const givenBackMicros = part ?? whole
-        return { companyId, chargeId, givenBackMicros, balanceMicros: outcome.view.fundsMicros }
+        const refundedMicros = part ?? totalMicros
+        return { companyId, chargeId, refundedMicros, balanceMicros: outcome.view.fundsMicros }
       }
-      // It ended in the same moment, or too much happened meanwhile: look again.
+      // The charge ended concurrently, or the ledger has moved on too far: look it up again.
       if (outcome.accepted) continue
       const { refusal } = outcome
       if (refusal.type === "LedgerRefused" && refusal.code === "search_again") continue
@@ -263,14 +268,14 @@ const refundOperation = operation({
 })
 
 function alreadyRefundedError(chargeId: ChargeId, row: ChargeRow): OperatorRefused {
-  const back = formatMoney(row.given_back_micros)
-  const message = `Of charge ${chargeId}, ${back} was given back already; there is no second time.`
-  return new OperatorRefused("conflict", message, { givenBackMicros: row.given_back_micros })
+  const refunded = formatMoney(row.given_back_micros)
+  const message = `Charge ${chargeId} was already refunded (${refunded}). A charge can be refunded once.`
+  return new OperatorRefused("conflict", message, { refundedMicros: row.given_back_micros })
 }
 
 const listPending = operation({
   name: "charge pending",
-  summary: "list charges whose work is not known to have ended, oldest first",
+  summary: "list pending charges, oldest first",
   example: "charge pending --company acme",
   input: z.object({ company: companyInput.optional() }),
   consoleAccess: { permission: "See billing" },

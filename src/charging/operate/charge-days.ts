@@ -1,4 +1,4 @@
-/** What a company spent day by day, as an operator reads it. */
+/** Operations on spending by day, and on counted API calls. */
 import { z } from "zod"
 import type { ChargeDay } from "../../../projections/charging/charge-days.ts"
 import {
@@ -28,10 +28,10 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { ChargesQuery } from "../../../projections/charging/charge-queries.ts"
 import { nearestName } from "../../frame/kernel/nearest.ts"
 
-/** So many of a company's own items are looked through for what was meant. */
+/** How many of a company's own item names are searched for a suggestion. */
 const MAX_ITEMS = 1_000
 
-/** The fields that say it. */
+/** Options that filter charges. */
 export const chargeFilterOptions = {
   key: z.string().optional().meta({ description: "only by this key, by id" }),
   person: z.string().optional().meta({ description: "only of this person, by id" }),
@@ -40,7 +40,10 @@ export const chargeFilterOptions = {
 
 type ChargeFilterInput = z.infer<z.ZodObject<typeof chargeFilterOptions>>
 
-/** The input, as it is about somebody's own spending: theirs, and that of their keys. */
+/**
+ * Limits the input to the caller's own spending: their own and their keys'. Null if it names
+ * another person.
+ */
 export function limitToOwnSpending<I extends { readonly person?: string | undefined }>({
   input,
   person: me,
@@ -49,7 +52,11 @@ export function limitToOwnSpending<I extends { readonly person?: string | undefi
   return person === me.personId ? { ...input, person } : null
 }
 
-/** The same as queries ask for it. @throws OperatorRefused where nothing goes by such a name */
+/**
+ * Converts the filter options to a query.
+ *
+ * @throws OperatorRefused if an id or item is unknown
+ */
 export async function toChargeFilter(
   ports: Pick<AdminPorts, "readAll">,
   companyId: CompanyId,
@@ -63,10 +70,10 @@ export async function toChargeFilter(
 }
 
 /**
- * An item by its name in the price book, on the bill or in a charge. What was charged under exactly
- * this name goes before what it may be short for.
+ * Finds an item by its name in the price book, on the bill or in a charge. An exact match with a
+ * charged item comes first.
  *
- * @throws OperatorRefused where nothing goes by it
+ * @throws OperatorRefused if there is no such item
  */
 async function findItem(
   ports: Pick<AdminPorts, "readAll">,
@@ -78,24 +85,23 @@ async function findItem(
   if (item !== null) return item
   const own = await listChargedItems(ports.readAll, companyId, MAX_ITEMS)
   const nearest = nearestName(name, [...ITEM_NAMES, ...own])
-  const meant = nearest === null ? '"price list" has those with a price.' : `Was ${nearest} meant?`
-  throw new OperatorRefused("not_found", `There is no item "${name}". ${meant}`)
+  const hint =
+    nearest === null ? '"price list" shows the priced items.' : `Did you mean ${nearest}?`
+  throw new OperatorRefused("not_found", `There is no item "${name}". ${hint}`)
 }
 
 const days = operation({
   name: "charge days",
-  summary: "add up a month's charges by UTC day and item, less what came back of them",
+  summary: "add up a month's charges by UTC day and item, less refunds",
   notes: [
-    "Calls of the API are of the day on which they were made, and charged the night after it; what " +
-      "came back is of the day of its charge.",
+    "API calls count on the day they were made and are charged the night after. " +
+      "A refund counts on the day of its charge.",
     DOLLARS_NOTE,
   ],
   example: "charge days --company acme --month 2026-11",
   input: z.object({
     company: companyInput,
-    month: monthInput
-      .optional()
-      .meta({ description: "of this month, as YYYY-MM; default this month" }),
+    month: monthInput.optional().meta({ description: "the month, as YYYY-MM; default this month" }),
     ...chargeFilterOptions,
     class: z.enum(["ai", "general"]).optional().meta({ description: "only of this class" }),
   }),
@@ -103,18 +109,18 @@ const days = operation({
   run: async ({ ports }, { month: named = monthOf(ports.clock.now()), ...input }) => {
     const companyId = await findCompany(ports, input.company)
     await waitForOwnWrites(ports)
-    const asked = await toChargeFilter(ports, companyId, input)
+    const filter = await toChargeFilter(ports, companyId, input)
     const found = await listChargeDays(ports.readAll, {
       companyId,
       month: named,
-      ...asked,
+      ...filter,
       class: input.class ?? null,
     })
-    const shown = found.map((one) => ({
+    const rows = found.map((one) => ({
       ...one,
-      netMicros: one.chargedMicros - one.givenBackMicros,
+      netMicros: one.chargedMicros - one.refundedMicros,
     }))
-    return { month: named, days: shown, ...totalsOf(found) }
+    return { month: named, days: rows, ...totalsOf(found) }
   },
   render: ({ month: named, days: rows, ...totals }, page) =>
     `${renderTable(rows, page, "charges")}\n${renderFields(Object.entries({ month: named, ...totals }))}`,
@@ -123,14 +129,14 @@ const days = operation({
 const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7)
 
 function totalsOf(rows: readonly ChargeDay[]) {
-  const sumOf = (field: "chargedMicros" | "givenBackMicros" | "charges") =>
+  const sumOf = (field: "chargedMicros" | "refundedMicros" | "charges") =>
     rows.reduce((sum, row) => sum + row[field], 0)
-  const [chargedMicros, givenBackMicros] = [sumOf("chargedMicros"), sumOf("givenBackMicros")]
-  const netMicros = chargedMicros - givenBackMicros
-  return { chargedMicros, givenBackMicros, netMicros, charges: sumOf("charges") }
+  const [chargedMicros, refundedMicros] = [sumOf("chargedMicros"), sumOf("refundedMicros")]
+  const netMicros = chargedMicros - refundedMicros
+  return { chargedMicros, refundedMicros, netMicros, charges: sumOf("charges") }
 }
 
-/** Spending by day. */
+/** Operations on spending by day. */
 export const chargeDayOperations: readonly AdminOperation[] = [days]
 
 const list = operation({
@@ -143,23 +149,23 @@ const list = operation({
     day: z.iso
       .date("must be a day such as 2026-11-30")
       .optional()
-      .meta({ description: "of this UTC day only, YYYY-MM-DD", form: "day" }),
+      .meta({ description: "only this UTC day, YYYY-MM-DD", form: "day" }),
   }),
   consoleAccess: { permission: "See billing" },
   run: async ({ ports }, { company: named, day }) => {
     const companyId = await findCompany(ports, named)
-    // What is counted and only gathered is recorded first: the list has every call served so far.
+    // Buffered calls are stored first, so the list has every call served so far.
     await ports.flush()
     await waitForOwnWrites(ports)
-    const tallies = await listApiCallCounters(ports.readAll, companyId, day ?? null)
+    const counts = await listApiCallCounters(ports.readAll, companyId, day ?? null)
     return {
-      tallies: tallies.map((tally) => ({
-        day: tally.day,
-        keyId: tally.key_id,
-        personId: tally.person_id === "" ? null : tally.person_id,
-        calls: tally.calls,
-        unitPriceMicros: tally.unit_price_micros,
-        chargedAt: tally.charged_at?.toISOString() ?? null,
+      counts: counts.map((row) => ({
+        day: row.day,
+        keyId: row.key_id,
+        personId: row.person_id === "" ? null : row.person_id,
+        calls: row.calls,
+        unitPriceMicros: row.unit_price_micros,
+        chargedAt: row.charged_at?.toISOString() ?? null,
       })),
     }
   },

@@ -1,4 +1,4 @@
-/** Charges as an operator lists and shows them. */
+/** Operations that list and show charges. */
 import { z } from "zod"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { resourceId } from "../../../domain/kernel/resource.ts"
@@ -26,22 +26,22 @@ import type {
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { toChargeFilter, limitToOwnSpending, chargeFilterOptions } from "./charge-days.ts"
 
-/** The charge that is meant, by the word behind the command. */
+/** The argument that names a charge. */
 export const chargeIdArgument = idInput.meta({
   description: "the charge, by id",
   argument: "CHARGE_ID",
 })
 
-/** Which company's, where the id alone does not say it. */
+/** The company of a charge, if the id alone is ambiguous. */
 export const chargeCompanyOption = companyInput
   .optional()
-  .meta({ description: "the company, where several have such a charge" })
+  .meta({ description: "the company, if several have a charge with this id" })
 
 const list = operation({
   name: "charge list",
   summary: "list a company's charges, newest first",
   notes: [
-    "A month is UTC, by the time of the charge. An item goes by its name in the price book or on the bill.",
+    "A month is UTC, by the time of the charge. Name an item as in the price book or on the bill.",
     DOLLARS_NOTE,
   ],
   example: "charge list --company acme --month 2026-11 --item text_segment",
@@ -50,9 +50,13 @@ const list = operation({
     month: monthInput.optional().meta({ description: "only of this month, as YYYY-MM" }),
     ...chargeFilterOptions,
     resource: z.string().optional().meta({
-      description: "only of this thing, such as a box or a message, by its id",
+      description: "only charges of this resource, such as a box or a message, by its id",
     }),
-    before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
+    before: z
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: "only charges before this revision" }),
     limit: listLimitInput,
   }),
   consoleAccess: { permission: "See billing", ownInput: limitToOwnSpending },
@@ -65,7 +69,7 @@ const list = operation({
       ...(await toChargeFilter(ports, companyId, input)),
       resource,
       before,
-      // One more than is shown says whether there are more.
+      // One more than is shown, to find out whether there are more.
       limit: limit + 1,
     })
     const charges = rows.slice(0, limit).map(toChargeView)
@@ -82,13 +86,20 @@ const list = operation({
 
 const READ_MODEL_WAIT_MS = 5_000
 
-/** The first instant of a month, and that of the next. */
+/** The first instant of a month, and that of the next month. */
 function monthRange(name: string): readonly [Date, Date] {
   const from = Date.parse(`${name}-01T00:00:00.000Z`)
   return [new Date(from), new Date(monthEnd(from))]
 }
 
-/** A charge as it is listed and shown. */
+const CHARGE_STATES = { open: "pending", final: "settled", given_back: "refunded" } as const
+
+/** Names the stored state of a charge in answers: pending, settled or refunded. */
+export function chargeStateText(state: ChargeRow["state"]) {
+  return state === null ? null : CHARGE_STATES[state]
+}
+
+/** Converts the row of a charge to its answer. */
 function toChargeView(row: ChargeRow) {
   return {
     revision: row.revision,
@@ -106,12 +117,12 @@ function toChargeView(row: ChargeRow) {
     personId: row.person_id,
     resource: row.resource === null ? null : resourceId(row.resource),
     servedFrom: row.served_from?.toISOString() ?? null,
-    state: row.state,
-    givenBackMicros: row.given_back_micros,
+    state: chargeStateText(row.state),
+    refundedMicros: row.given_back_micros,
   }
 }
 
-/** The input, where the charge that it names is of somebody's own spending. */
+/** Allows the input if the charge is the caller's own spending. */
 async function limitToOwnCharge<I extends { readonly chargeId: string }>({
   input,
   person,
@@ -125,10 +136,10 @@ async function limitToOwnCharge<I extends { readonly chargeId: string }>({
 
 const show = operation({
   name: "charge show",
-  summary: "show all that is recorded of a charge, and what was given back of it",
+  summary: "show everything recorded about a charge, and its refunds",
   notes: [
-    "State is open while its work can still fail, then final or given_back.",
-    "Of an id that was charged again after it had come back, the newest charge is shown.",
+    "The state is pending while its work can still fail, then settled or refunded.",
+    "If an id was charged again after a refund, the newest charge is shown.",
     DOLLARS_NOTE,
   ],
   example: "charge show chg_5cW1",
@@ -141,19 +152,23 @@ const show = operation({
     const row = await findCharge(ports.readAll, companyId, chargeId)
     if (row === null) throw await chargeNotFound(ports, chargeId)
     const lines = await listRefundsOf(ports.readAll, companyId, chargeId, row.revision)
-    const giveBacks = lines.map(({ revision, at, amount_micros: amountMicros, note }) => {
+    const refunds = lines.map(({ revision, at, amount_micros: amountMicros, note }) => {
       return { revision, at: at.toISOString(), amountMicros, reason: note }
     })
-    return { companyId, ...toChargeView(row), giveBacks }
+    return { companyId, ...toChargeView(row), refunds }
   },
-  render: ({ giveBacks, ...charge }, page) => {
+  render: ({ refunds, ...charge }, page) => {
     const fields = renderFields(Object.entries(charge))
-    if (giveBacks.length === 0) return fields
-    return `${fields}\nGiven back:\n${renderTable(giveBacks, page, "give-backs")}`
+    if (refunds.length === 0) return fields
+    return `${fields}\nRefunds:\n${renderTable(refunds, page, "refunds")}`
   },
 })
 
-/** The only company with this charge. @throws OperatorRefused where there is none, or several */
+/**
+ * Finds the only company with this charge.
+ *
+ * @throws OperatorRefused if there is none, or several
+ */
 export async function companyOfCharge(
   ports: Pick<AdminPorts, "readAll">,
   chargeId: ChargeId,
@@ -161,19 +176,23 @@ export async function companyOfCharge(
   const [first, second] = await companiesOfCharge(ports.readAll, chargeId)
   if (first === undefined) throw await chargeNotFound(ports, chargeId)
   if (second === undefined) return first
-  const message = `Several companies have a charge ${chargeId}: name one with --company.`
+  const message = `Several companies have a charge ${chargeId}. Choose one with --company.`
   throw new OperatorRefused("validation", message)
 }
 
-/** There is no such charge; whether it was refused is said, for whoever holds the id of an answer. */
+/**
+ * Builds the error for an unknown charge; it says if the charge was rejected and where its refusal
+ * is.
+ */
 export async function chargeNotFound(
   ports: Pick<AdminPorts, "readAll">,
   chargeId: ChargeId,
 ): Promise<OperatorRefused> {
   const [refused] = await companiesOfRefusal(ports.readAll, chargeId)
-  const why = refused === undefined ? "" : ` It was refused: look among the refusals of ${refused}.`
-  return new OperatorRefused("not_found", `There is no charge ${chargeId}.${why}`)
+  const hint =
+    refused === undefined ? "" : ` It was rejected: see "refusals list --company ${refused}".`
+  return new OperatorRefused("not_found", `There is no charge ${chargeId}.${hint}`)
 }
 
-/** Operations that show charges. */
+/** Operations that list and show charges. */
 export const chargeOperations: readonly AdminOperation[] = [list, show]

@@ -1,4 +1,4 @@
-/** Funds, as an operator adds and corrects them, and from which sum down the owners are notified. */
+/** Operations on a company's funds and its low-funds alert. */
 import { z } from "zod"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { accountOf, lowFundsAlertOf } from "../../../domain/charging/ledger-views.ts"
@@ -21,16 +21,19 @@ import { operation, OperatorRefused, OWNER_OR_ADMIN } from "../../frame/operator
 
 const addFunds = operation({
   name: "funds add",
-  summary: "give a company funds: an operator's credit",
-  notes: [DOLLARS_NOTE, "The same reference again adds nothing; with another sum it is refused."],
+  summary: "add funds to a company as an operator's credit",
+  notes: [
+    DOLLARS_NOTE,
+    "Adding the same reference again adds nothing; with another amount it is rejected.",
+  ],
   example: "funds add --company acme --dollars 25 --reference invoice-1042",
   changes: true,
   input: z.object({
     company: companyInput,
-    dollars: dollarsInput.meta({ description: "how much" }),
+    dollars: dollarsInput.meta({ description: "the amount" }),
     reference: textInput
       .optional()
-      .meta({ description: "names this credit, so that it is added once" }),
+      .meta({ description: "reference of this credit, so that it is added once" }),
   }),
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
@@ -54,7 +57,7 @@ const addFunds = operation({
   },
 })
 
-/** @throws OperatorRefused where another sum was added under this reference */
+/** @throws OperatorRefused if another amount was added under this reference */
 async function rejectOtherAmount(
   ports: Pick<AdminPorts, "projector" | "readAll" | "store">,
   companyId: CompanyId,
@@ -65,12 +68,12 @@ async function rejectOtherAmount(
   const recorded = await fundsAddedByReference(ports.readAll, companyId, reference)
   if (recorded === amountMicros) return
   if (recorded === null) {
-    const message = `What was added as "${reference}" cannot be looked up yet; nothing was added now.`
+    const message = `The funds added as "${reference}" cannot be looked up yet. Nothing was added; try again.`
     throw new OperatorRefused("unavailable", message)
   }
   const message =
-    `Funds were added as "${reference}" with another sum, ${formatMoney(recorded)}; ` +
-    "nothing was added now. Use a new reference for it."
+    `Funds were added as "${reference}" with another amount, ${formatMoney(recorded)}. ` +
+    "Nothing was added. Use a new reference."
   throw new OperatorRefused("idempotency_conflict", message, {
     reference,
     recorded: { amountMicros: recorded },
@@ -80,21 +83,21 @@ async function rejectOtherAmount(
 const correctFunds = operation({
   name: "funds correct",
   summary: "correct a company's funds, up or down, also below zero",
-  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
+  notes: ["--reason is required: it is stored in the fact, for auditors.", DOLLARS_NOTE],
   example: 'funds correct --company acme --dollars -12.50 --reason "chargeback of invoice 1042"',
   changes: true,
   needsReason: true,
   input: z.object({
     company: companyInput,
     dollars: dollarsInput.meta({
-      description: "by how much; below zero takes away",
+      description: "the change; a negative amount takes funds away",
       form: "change",
     }),
   }),
   run: async ({ ports, cause }, { company: named, dollars: amountMicros }) => {
     const { reason } = cause
     if (reason === null) {
-      throw new OperatorRefused("validation", "Say why the funds are corrected, with --reason.")
+      throw new OperatorRefused("validation", "Pass the reason of the correction with --reason.")
     }
     const companyId = await findCompany(ports, named)
     const command = { type: "CorrectFunds" as const, amountMicros, reason }
@@ -106,23 +109,23 @@ const correctFunds = operation({
 
 const NoticeTerms = z.object({
   company: companyInput,
-  below: dollarsInput.optional().meta({ description: "the sum" }),
-  off: z.boolean().default(false).meta({ description: "no notice any more" }),
+  below: dollarsInput.optional().meta({ description: "the threshold" }),
+  off: z.boolean().default(false).meta({ description: "turn the alert off" }),
 })
 
 const noticeFunds = operation({
   name: "funds notice",
-  summary: "mail the owners when a company's funds fall below a sum",
+  summary: "email the owners when a company's funds fall below a threshold",
   notes: [
-    "Where the funds are below it already, they are told at once.",
-    "They are told again when the funds were at the sum or above, and fall below it again.",
+    "If the funds are below it already, the owners are notified immediately.",
+    "They are notified again after the funds have risen to the threshold and fallen below it again.",
     DOLLARS_NOTE,
   ],
   example: "funds notice --company acme --below 20",
   changes: true,
   input: withCrossFieldCheck(NoticeTerms, ({ below, off }) => {
-    if (off && below !== undefined) return "--below and --off exclude one another: give one of them"
-    return off || below !== undefined ? null : "say the sum with --below, or --off"
+    if (off && below !== undefined) return "--below and --off exclude each other: pass one of them"
+    return off || below !== undefined ? null : "pass the threshold with --below, or --off"
   }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, input) => {

@@ -1,4 +1,4 @@
-/** Limits, as an operator sets them. */
+/** Operations on spending limits. */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
@@ -34,14 +34,14 @@ const LimitHolderInput = z.object({
   class: z
     .enum(["ai", "general"])
     .optional()
-    .meta({ description: "which spending it limits, for a company or person" }),
+    .meta({ description: "which spending it limits; required for a company or person" }),
 })
 
 const HOLDER_NOTE =
-  "Without --person and --key it is the company's own limit. A company's and a person's limit is " +
-  "for a class and a week or month; a key's limit is for everything and a day, week or month."
+  "Without --person and --key it is the company's own limit. The limit of a company or person has " +
+  "a class and a period of a week or month; a key's limit covers all spending in a day, week or month."
 
-/** Why these name no limit. */
+/** Explains why the input names no limit; null if it does. */
 function holderFault({
   person,
   key,
@@ -51,7 +51,7 @@ function holderFault({
     return "a limit is for a --person or for a --key, not for both"
   }
   if (key !== undefined && limited !== undefined) {
-    return "a key's limit counts every class: leave --class out"
+    return "a key's limit counts every class; leave out --class"
   }
   if (key === undefined && limited === undefined) {
     return "the limit of a company or person needs --class ai or --class general"
@@ -60,16 +60,16 @@ function holderFault({
 }
 
 const NewLimit = LimitHolderInput.extend({
-  period: z.enum(["day", "week", "month"]).meta({ description: "the window it is for" }),
-  dollars: dollarsInput.meta({ description: "how much may be spent in a window" }),
+  period: z.enum(["day", "week", "month"]).meta({ description: "the period of the limit" }),
+  dollars: dollarsInput.meta({ description: "the maximum spending in a period" }),
   leaveKeysOut: z
     .boolean()
     .default(false)
-    .meta({ description: "what the person's keys spend does not count" }),
+    .meta({ description: "do not count what the person's keys spend" }),
   reminders: z
     .array(dollarsInput)
     .default([])
-    .meta({ description: "remind when so much is spent", flag: "remind" }),
+    .meta({ description: "send a reminder when this much is spent", flag: "remind" }),
 })
 
 function limitFault(input: z.infer<typeof NewLimit>): string | null {
@@ -77,15 +77,19 @@ function limitFault(input: z.infer<typeof NewLimit>): string | null {
   const fault = holderFault(input)
   if (fault !== null) return fault
   if (key === undefined && period === "day") {
-    return "the limit of a company or person is for a week or month; only a key's is for a day"
+    return "the limit of a company or person is for a week or month; only a key's limit can be for a day"
   }
   if (leaveKeysOut && person === undefined) {
-    return "--leave-keys-out is for the limit of a --person"
+    return "--leave-keys-out is only for the limit of a --person"
   }
   return null
 }
 
-/** Which limit an operator names. @throws OperatorRefused where there is no such person or key */
+/**
+ * Finds the limit that an operator names.
+ *
+ * @throws OperatorRefused if there is no such person or key
+ */
 async function findLimitName(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -109,9 +113,9 @@ const setLimit = operation({
   summary: "set a spending limit",
   notes: [
     HOLDER_NOTE,
-    "It replaces the holder's limit of this class whole: say --remind and --leave-keys-out again.",
+    "This replaces the existing limit, including its reminders. Pass --remind and --leave-keys-out again to keep them.",
     DOLLARS_NOTE,
-    "Windows begin at midnight UTC; weeks on Monday.",
+    "Periods begin at midnight UTC, weeks on Monday.",
   ],
   example: "limit set --company acme --class general --period month --dollars 200 --remind 150 190",
   changes: true,
@@ -168,27 +172,27 @@ const removeLimit = operation({
 
 const listLimits = operation({
   name: "limit list",
-  summary: "list a company's limits with what is used, what remains and when it resets",
+  summary: "list a company's spending limits: used, remaining and when each resets",
   notes: ["Amounts are US dollars; with --json micros, millionths of a dollar. Times are UTC."],
   example: "limit list --company acme --json",
   input: z.object({
     company: companyInput,
     person: z.string().optional().meta({
       description:
-        "only those that hold for this person, by id: theirs, their keys', the company's",
+        "only the limits that apply to this person, by id: their own, their keys' and the company's",
     }),
   }),
   consoleAccess: { permission: "See billing", ownInput: limitToOwnSpending },
   run: async ({ ports }, input) => {
     const companyId = await findCompany(ports, input.company)
-    // Calls that are only gathered weigh already: they are recorded, so that the list shows them.
+    // Buffered calls count against the limits already, so they are stored before the list is read.
     await ports.flush()
     await waitForOwnWrites(ports)
     const all = await listLimitStatuses(ports.readAll, companyId, ports.clock.now())
-    const standings =
+    const statuses =
       input.person === undefined ? all : await limitsForPerson(ports, companyId, input.person, all)
     return {
-      limits: standings.map((one) => ({
+      limits: statuses.map((one) => ({
         ...toLimitUsage(one),
         leaveKeysOut: one.leaveKeysOut,
         remindersMicros: one.remindersMicros,
@@ -197,7 +201,11 @@ const listLimits = operation({
   },
 })
 
-/** The limits that hold for a person. @throws OperatorRefused where the company has no such person */
+/**
+ * Selects the limits that apply to a person.
+ *
+ * @throws OperatorRefused if the company has no such person
+ */
 async function limitsForPerson<L extends Pick<Limit, "holder" | "holderId">>(
   ports: Pick<AdminPorts, "readAll" | "runner">,
   companyId: CompanyId,
@@ -206,14 +214,16 @@ async function limitsForPerson<L extends Pick<Limit, "holder" | "holderId">>(
 ): Promise<readonly L[]> {
   const personId = await findPersonOf(ports, companyId, person)
   const listed = await listKeys(ports.readAll, companyId)
-  const own = new Set(listed.filter((key) => key.person_id === personId).map((key) => key.key_id))
+  const keyIds = new Set(
+    listed.filter((key) => key.person_id === personId).map((key) => key.key_id),
+  )
   return all.filter(({ holder, holderId }) => {
     if (holder === "person") return holderId === personId
-    return holder === "company" || own.has(holderId as KeyId)
+    return holder === "company" || keyIds.has(holderId as KeyId)
   })
 }
 
-/** Operations on money. */
+/** Operations on limits and funds. */
 export const limitAndFundsOperations: readonly AdminOperation[] = [
   setLimit,
   removeLimit,
@@ -221,14 +231,14 @@ export const limitAndFundsOperations: readonly AdminOperation[] = [
   ...fundsOperations,
 ]
 
-/** What a limit says beside whose it is and of what. */
+/** The terms of a limit, without its holder and class. */
 function toLimitTerms({ period, amountMicros, leaveKeysOut, remindersMicros }: Limit) {
   return { period, amountMicros, leaveKeysOut, remindersMicros }
 }
 
 type LimitTerms = ReturnType<typeof toLimitTerms>
 
-/** How a limit stands. Amounts are micros. */
+/** The usage of a limit, in micros. */
 function toLimitUsage(reading: Omit<LimitReading, "askedMicros" | "unrecordedMicros">) {
   const { holder, holderId, class: limited, period, amountMicros } = reading
   const { usedMicros, remainingMicros, resetsAt } = reading
@@ -246,7 +256,7 @@ function toLimitUsage(reading: Omit<LimitReading, "askedMicros" | "unrecordedMic
 
 type LimitUsage = ReturnType<typeof toLimitUsage>
 
-/** What a limit is now, what it replaced, what is used and left: two lines. */
+/** Two lines: the new limit and the one it replaced, then what is used and left. */
 function renderSetLimit(set: {
   readonly limit: (LimitUsage & LimitTerms) | null
   readonly replaced: LimitTerms | null
@@ -262,7 +272,6 @@ function renderSetLimit(set: {
   )
 }
 
-/** Which limit there is no more, and what it was. */
 function renderRemovedLimit(done: {
   readonly removed: LimitScope
   readonly former: LimitTerms | null
@@ -272,7 +281,7 @@ function renderRemovedLimit(done: {
   return `${limitText(removed)}${terms} is removed.\n`
 }
 
-/** Whose limit it is and of what, in the words of a refused call. */
+/** Names a limit by its holder and class, in the words of a refusal. */
 function limitText({ holder, class: limited }: Pick<LimitScope, "holder" | "class">): string {
   return `The ${holder}'s ${limited === "all" ? "" : `${limited} `}limit`
 }

@@ -1,4 +1,4 @@
-/** The price book and what countries cost, as an operator reads and changes them. */
+/** Operations on the price book and the prices of countries. */
 import { ROLES } from "../../../domain/access/permissions.ts"
 import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
@@ -15,7 +15,7 @@ import { isCountry } from "../../frame/kernel/schema.ts"
 
 const list = operation({
   name: "price list",
-  summary: "list what things cost, and the version of the price book",
+  summary: "list the prices, and the version of the price book",
   example: "price list --json",
   input: z.object({}),
   consoleAccess: { roles: ROLES },
@@ -28,20 +28,20 @@ const list = operation({
 
 const set = operation({
   name: "price set",
-  summary: "change a price: a new version of the price book, never an edit",
-  notes: ["What runs already keeps the price it began with.", DOLLARS_NOTE],
+  summary: "change a price, in a new version of the price book",
+  notes: ["Running work keeps the price it started with.", DOLLARS_NOTE],
   example: "price set text_segment --dollars 0.009",
   changes: true,
   input: z.object({
-    item: z.enum(PRICED_ITEMS).meta({ description: "what is priced", argument: "ITEM" }),
-    dollars: dollarsInput.meta({ description: "what one of it costs" }),
+    item: z.enum(PRICED_ITEMS).meta({ description: "the item", argument: "ITEM" }),
+    dollars: dollarsInput.meta({ description: "the price of one unit" }),
   }),
   run: async ({ ports, cause }, { item, dollars: unitPriceMicros }) => {
     if (item === "api_call" && unitPriceMicros === 0 && ports.simulatedCards === null) {
       throw new OperatorRefused(
         "conflict",
-        "API calls can be free for volume tests only: where a real provider takes payments they " +
-          "have a price above zero.",
+        "API calls can only be free while payments are simulated, for volume tests. " +
+          "Set a price above zero.",
       )
     }
     const command = { type: "SetPrice" as const, item, unitPriceMicros }
@@ -52,7 +52,7 @@ const set = operation({
   },
 })
 
-/** What an item is called on bills, and what one of it costs. */
+/** A price with the item's name on bills. */
 function toPriceView(book: PriceBook, item: PricedItem) {
   return { item, name: itemLabelOf(item), unitPriceMicros: priceOfItem(book, item).unitPriceMicros }
 }
@@ -62,28 +62,28 @@ export const priceOperations: readonly AdminOperation[] = [list, set]
 
 const CSV_HEADER = "country,carrierTextMicros,carrierCallMicros"
 const CSV_LINE = /^([A-Z]{2}),(\d{1,11}),(\d{1,11})$/
-/** No list of countries is longer. */
+/** The maximum length of a price file; a list of all countries is shorter. */
 const MAX_CHARACTERS = 100_000
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 
 const setDestinationPrices = operation({
   name: "price destinations",
-  summary: "set what texts and calls to countries cost, by a carrier's list",
+  summary: "set the prices of texts and calls to countries, from a carrier's price list",
   notes: [
-    `The file is CSV with the header ${CSV_HEADER}: two letters, then micro-dollars a segment and a minute.`,
-    "What is asked is the carrier's price times the markup, rounded up to 100 micro-dollars.",
-    "Countries that are not in the file keep their price. The US and Canada are priced by price set.",
+    `The file is CSV with the header ${CSV_HEADER}: the two-letter country, then micro-dollars per segment and per minute.`,
+    "A price is the carrier's price times the markup, rounded up to 100 micro-dollars.",
+    "Countries that are not in the file keep their prices. Use price set for the US and Canada.",
   ],
   example: "price destinations prices.csv --markup 1.3",
   changes: true,
   input: z.object({
-    file: z.string().meta({ description: "the list", argument: "FILE", form: "file" }),
+    file: z.string().meta({ description: "the price list", argument: "FILE", form: "file" }),
     markup: z
       .string()
       .regex(/^\d{1,2}(\.\d{1,3})?$/, "must be a number of at most three decimals, such as 1.3")
       .default("1.3")
       .meta({
-        description: "how many times the carrier's price is asked; default 1.3",
+        description: "factor on the carrier's price; default 1.3",
         takes: "number",
       }),
     from: z
@@ -93,7 +93,7 @@ const setDestinationPrices = operation({
         "must be a day, such as 2026-11-01",
       )
       .optional()
-      .meta({ description: "since when the carrier asks it; default today", takes: "day" }),
+      .meta({ description: "first day of the carrier's prices; default today", takes: "day" }),
   }),
   run: async ({ ports, cause }, { file, markup, from }) => {
     const carrierPrices = parseDestinationPrices(await readPriceFile(file))
@@ -109,7 +109,7 @@ const setDestinationPrices = operation({
 
 const permilleOf = (markup: string): number => Math.round(Number(markup) * 1_000)
 
-/** @throws OperatorRefused where it cannot be read */
+/** @throws OperatorRefused if the file cannot be read */
 async function readPriceFile(file: string): Promise<string> {
   try {
     return (await readFile(file, "utf8")).slice(0, MAX_CHARACTERS + 1)
@@ -120,22 +120,23 @@ async function readPriceFile(file: string): Promise<string> {
   }
 }
 
-/** @throws OperatorRefused with the first line that is wrong */
+/** @throws OperatorRefused for the first invalid line */
 function parseDestinationPrices(text: string): readonly DestinationPrice[] {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/)
   const wrong = (line: number, what: string) =>
     new OperatorRefused("bad_file", `Line ${line} ${what}; nothing was changed.`)
-  if (text.length > MAX_CHARACTERS) throw wrong(lines.length, "is one too many")
+  if (text.length > MAX_CHARACTERS)
+    throw wrong(lines.length, `is beyond the limit of ${MAX_CHARACTERS} characters`)
   if (lines[0] !== CSV_HEADER) throw wrong(1, `must be ${CSV_HEADER}`)
   const prices = new Map<string, DestinationPrice>()
   for (const [i, line] of lines.entries()) {
     if (i === 0 || line === "") continue
     const [, country = "", textMicros, callMicros] = CSV_LINE.exec(line) ?? []
     if (country === "") throw wrong(i + 1, "must be a country and two prices: GB,45000,12000")
-    if (!isCountry(country)) throw wrong(i + 1, `names ${country}, which is no country`)
-    const whose = destinationClass(country)
-    if (whose === "always") throw wrong(i + 1, `prices ${country}, which price set does`)
-    if (whose === "never") throw wrong(i + 1, `prices ${country}, which nobody reaches`)
+    if (!isCountry(country)) throw wrong(i + 1, `names ${country}, which is not a country code`)
+    const pricing = destinationClass(country)
+    if (pricing === "always") throw wrong(i + 1, `prices ${country}, which "price set" prices`)
+    if (pricing === "never") throw wrong(i + 1, `prices ${country}, which cannot be reached`)
     if (prices.has(country)) throw wrong(i + 1, `names ${country} a second time`)
     prices.set(country, {
       country,
@@ -147,5 +148,5 @@ function parseDestinationPrices(text: string): readonly DestinationPrice[] {
   return [...prices.values()]
 }
 
-/** Operations on what countries cost. */
+/** Operations on the prices of countries. */
 export const destinationPriceOperations: readonly AdminOperation[] = [setDestinationPrices]

@@ -102,7 +102,7 @@ describe("a paid order", () => {
     await world.operate("clock advance", { duration: "15d" })
     const { charges } = await world.operate("charge pending")
     expect(charges).toEqual([])
-    const { work } = await world.operate("job list")
+    const { jobs: work } = await world.operate("job list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "make-thing")).toEqual([])
   })
 })
