@@ -666,7 +666,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Delete the company: its keys stop at once, its data is erased after 14 days
+         * Delete the company: its keys stop immediately, its data is erased after 14 days
          * @description Operation `account.company.delete`. Needs a person's own key, not the app key. For an owner only.
          */
         post: operations["deleteCompany"];
@@ -1184,7 +1184,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List refused charges and what stopped each, newest first
+         * List refused charges and the limit that stopped each, newest first
          * @description Operation `ledger.read`.
          */
         get: operations["listRefusals"];
@@ -1300,31 +1300,31 @@ export interface components {
         Person: {
             /** @description Id of the person */
             id: string;
-            /** @description Null once it was erased */
+            /** @description Null after its erasure */
             name: string | null;
-            /** @description Null once it was erased */
+            /** @description Null after its erasure */
             email: string | null;
             role: components["schemas"]["Role"];
-            /** @description Whether it is the key's own person */
+            /** @description Whether this is the key's own person */
             self: boolean;
             /** @description Whether the person may use the company's app */
             canUseApp: boolean;
-            /** @description There where the key's person has the permission `Team` */
+            /** @description Present if the key's person has the permission `Team` */
             permissions?: components["schemas"]["Permission"][];
             /** @description Whether the person was active within `onlineSeconds` */
             online: boolean;
-            /** @description Where */
+            /** @description The clients in which the person is online */
             onlineIn: ("app" | "dashboard" | "launcher")[];
-            /** @description Null for who was never seen */
+            /** @description Null if the person was never seen */
             lastSeenAt: components["schemas"]["Instant"] | null;
-            /** @description Null for who was never seen */
+            /** @description Null if the person was never seen */
             lastSeenIn: ("app" | "dashboard" | "launcher") | null;
-            /** @description What was set for this person; null for owners and admins */
+            /** @description Settings of this person; null for owners and admins */
             app: {
                 role: components["schemas"]["Role"];
-                /** @description What the person may do beside the role */
+                /** @description Granted in addition to the role */
                 grant: ("Team" | "Download and pull the code" | "Push and upload code" | "Create test environments" | "Spend on environments" | "Use phone" | "Manage phone" | "Send email" | "Manage domains" | "Look up addresses" | "Read leads" | "See billing" | "account.affiliate.read" | "account.balance.read" | "account.company.delete" | "billing.read" | "code.publish.preview" | "code.publish.read" | "code.pull" | "code.push" | "connection.account.read" | "connection.checkin" | "connection.devices.report" | "connection.updates.read" | "crm.leads.collect" | "crm.leads.read" | "dns.check" | "dns.domains.attach" | "dns.read" | "dns.records.write" | "email.domains.add" | "email.domains.check" | "email.domains.read" | "email.send" | "hosting.appAddress.write" | "ledger.read" | "lookup.address.details" | "lookup.address.suggest" | "phone.calls.read" | "phone.destinations.read" | "phone.destinations.write" | "phone.messages.read" | "phone.messages.send" | "phone.numbers.buy" | "phone.numbers.release" | "phone.numbers.search" | "phone.optouts.add" | "phone.optouts.remove" | "phone.overview.read" | "phone.recordings.delete" | "phone.recordings.keep" | "phone.recordings.read" | "phone.registration.prepare" | "phone.registration.submit" | "phone.settings.write" | "sandbox.delete" | "sandbox.exec" | "sandbox.files.write" | "sandbox.preview" | "sandbox.push" | "sandbox.read" | "sandbox.start" | "sandbox.stop" | "team.people.read")[];
-                /** @description What the person may not do in spite of the role */
+                /** @description Denied although the role has it */
                 deny: ("Team" | "Download and pull the code" | "Push and upload code" | "Create test environments" | "Spend on environments" | "Use phone" | "Manage phone" | "Send email" | "Manage domains" | "Look up addresses" | "Read leads" | "See billing" | "account.affiliate.read" | "account.balance.read" | "account.company.delete" | "billing.read" | "code.publish.preview" | "code.publish.read" | "code.pull" | "code.push" | "connection.account.read" | "connection.checkin" | "connection.devices.report" | "connection.updates.read" | "crm.leads.collect" | "crm.leads.read" | "dns.check" | "dns.domains.attach" | "dns.read" | "dns.records.write" | "email.domains.add" | "email.domains.check" | "email.domains.read" | "email.send" | "hosting.appAddress.write" | "ledger.read" | "lookup.address.details" | "lookup.address.suggest" | "phone.calls.read" | "phone.destinations.read" | "phone.destinations.write" | "phone.messages.read" | "phone.messages.send" | "phone.numbers.buy" | "phone.numbers.release" | "phone.numbers.search" | "phone.optouts.add" | "phone.optouts.remove" | "phone.overview.read" | "phone.recordings.delete" | "phone.recordings.keep" | "phone.recordings.read" | "phone.registration.prepare" | "phone.registration.submit" | "phone.settings.write" | "sandbox.delete" | "sandbox.exec" | "sandbox.files.write" | "sandbox.preview" | "sandbox.push" | "sandbox.read" | "sandbox.start" | "sandbox.stop" | "team.people.read")[];
             } | null;
         };
@@ -1334,7 +1334,7 @@ export interface components {
          */
         Role: "owner" | "admin" | "developer" | "manager" | "user";
         /**
-         * @description Something that a person may do
+         * @description A permission of a person
          * @enum {string}
          */
         Permission: "Team" | "Download and pull the code" | "Push and upload code" | "Create test environments" | "Spend on environments" | "Use phone" | "Manage phone" | "Send email" | "Manage domains" | "Look up addresses" | "Read leads" | "See billing";
@@ -1343,23 +1343,23 @@ export interface components {
          * @description ISO 8601 in UTC
          */
         Instant: string;
-        /** @description Somebody who was invited and has not accepted yet */
+        /** @description An invitation that was not accepted yet */
         Invitation: {
-            /** @description Null once it was erased */
+            /** @description Null after its erasure */
             email: string | null;
-            /** @description What the person will be */
+            /** @description The role that the person will have */
             role: components["schemas"]["Role"];
-            /** @description From when on it can no longer be accepted */
+            /** @description When the invitation expires */
             expiresAt: components["schemas"]["Instant"];
         };
         ListPeopleAnswer: {
-            /** @description Who is online comes first, then by name */
+            /** @description People who are online first, then by name */
             people: components["schemas"]["Person"][];
-            /** @description There where the key's person has the permission `Team` */
+            /** @description Present if the key's person has the permission `Team` */
             invited?: components["schemas"]["Invitation"][];
-            /** @description Active within so many seconds counts as online */
+            /** @description A person is online if active within this many seconds */
             onlineSeconds: number;
-            /** @description When this was so */
+            /** @description Time of this answer */
             at: components["schemas"]["Instant"];
         };
         /** @description An overview of the phone */
@@ -2652,49 +2652,49 @@ export interface components {
              * @constant
              */
             joined: true;
-            /** @description Whoever signs up by it was brought by this company */
+            /** @description Companies that sign up with this link count as referrals */
             link: string;
             /**
-             * @description How taking part stands
+             * @description State of the participation
              * @enum {string}
              */
             status: "active";
             /** @description How often the link was followed */
             clicks: number;
-            /** @description Who was brought */
+            /** @description The referred companies */
             referrals: components["schemas"]["Referral"][];
-            /** @description What was earned, by where it is */
+            /** @description Earnings by state */
             earnings: {
-                /** @description Earned, and may still be taken back, dollars */
+                /** @description Earned, and may still be reversed, dollars */
                 onHold: components["schemas"]["Dollars"];
                 /** @description To be paid out next, dollars */
                 readyToSend: components["schemas"]["Dollars"];
-                /** @description Handed to the payment provider, dollars */
+                /** @description Sent to the payment provider, dollars */
                 sentToProvider: components["schemas"]["Dollars"];
             };
             /** @description How earnings are paid out */
             payouts: {
-                /** @description Whether there is an account to pay to */
+                /** @description Whether there is an account for payouts */
                 setUp: boolean;
                 /** @description The kind of that account; null for none */
                 connectType: string | null;
-                /** @description Whether it can be paid to */
+                /** @description Whether the account can receive payouts */
                 enabled: boolean;
-                /** @description When the next one is; null where none is due */
+                /** @description When the next payout is; null if none is due */
                 next: components["schemas"]["Instant"] | null;
-                /** @description The least that is paid out, dollars */
+                /** @description The minimum payout, dollars */
                 minimum: components["schemas"]["Dollars"];
             };
         };
-        /** @description A company that this one brought */
+        /** @description A company that this company referred */
         Referral: {
             /** @description The name of the company that signed up */
             company: string;
-            /** @description When it did */
+            /** @description When it signed up */
             signedUp: components["schemas"]["Instant"];
-            /** @description How it stands */
+            /** @description State of the referral */
             state: string;
-            /** @description Whether somebody looks at it before it counts */
+            /** @description Whether it is reviewed before it counts */
             underReview: boolean;
             /** @description What it has earned this company, dollars */
             earned: components["schemas"]["Dollars"];
@@ -2706,18 +2706,18 @@ export interface components {
              * @constant
              */
             joined: false;
-            /** @description The least that is paid out, dollars */
+            /** @description The minimum payout, dollars */
             minimum: components["schemas"]["Dollars"];
         };
         ReadAffiliateAnswer: components["schemas"]["AffiliateJoined"] | components["schemas"]["AffiliateNotJoined"];
         DeleteCompanyRequest: {
-            /** @description The company's name, exactly: it says that this is meant */
+            /** @description The company's exact name, to confirm the deletion */
             confirm: string;
         };
         DeleteCompanyAnswer: {
             /** @description When its data is erased; until then it can be undone */
             deleteDataAfter: components["schemas"]["Instant"];
-            /** @description How many keys worked until now */
+            /** @description How many working keys were switched off */
             keysSwitchedOff: number;
         };
         /** @description A box: a Linux machine with the company's code, for AI workers */
@@ -3286,95 +3286,95 @@ export interface components {
             /** @description Id of the line */
             lineId: string;
             /**
-             * @description What changed the funds
+             * @description The kind of change
              * @enum {string}
              */
             kind: "charge" | "give_back" | "api_calls" | "rent" | "purchase" | "funds_added" | "funds_corrected";
-            /** @description Id of the charge; null where it is none */
+            /** @description Id of the charge; null if the line is not a charge */
             chargeId: string | null;
-            /** @description The charge that was given back */
+            /** @description The refunded charge */
             corrects: string | null;
-            /** @description When it was recorded: the bill is that of this month */
+            /** @description Time of recording; the line is in this month's bill */
             at: components["schemas"]["Instant"];
-            /** @description From when on it was served, where that was before */
+            /** @description Start of the service, if it is earlier than `at` */
             servedFrom: components["schemas"]["Instant"] | null;
-            /** @description What was bought; null where nothing was */
+            /** @description The item; null for none */
             item: string | null;
-            /** @description What it is called for people */
+            /** @description The item's name for people */
             itemName: string | null;
-            /** @description How many of it */
+            /** @description The quantity */
             quantity: number | null;
-            /** @description What one of it is */
+            /** @description The unit */
             unit: string | null;
-            /** @description What one costs, millionths of a dollar */
+            /** @description The unit price, millionths of a dollar */
             unitPriceMicros: components["schemas"]["Micros"] | null;
-            /** @description The change of the funds, millionths of a dollar: charges are below zero */
+            /** @description The change of the funds, millionths of a dollar; charges are negative */
             amountMicros: components["schemas"]["Micros"];
-            /** @description Id of whose spending it is; null for the company's own */
+            /** @description Id of the person who spent it; null for the company itself */
             personId: string | null;
             /** @description Id of the key that spent it; null for none */
             keyId: string | null;
-            /** @description Which limits it weighs in: `ai` or `general` */
+            /** @description The spending class: `ai` or `general` */
             class: string | null;
-            /** @description Id of the thing that it is for; null for none */
+            /** @description Id of the resource it is for; null for none */
             resource: string | null;
             /** @description The version of the price book */
             priceVersion: number | null;
-            /** @description What the money was for: the reference of added funds, why it came back or was corrected, the payment of a purchase; null where nobody said */
+            /** @description The reference of added funds, the reason of a refund or correction, or the payment of a purchase; null for none */
             description: string | null;
         };
         ListBillingLinesAnswer: {
-            /** @description The oldest first, up to 1000 */
+            /** @description Oldest first, up to 1000 */
             lines: components["schemas"]["BillingLine"][];
-            /** @description The `cursor` of those behind these; absent where there are none yet */
+            /** @description The `cursor` of the next page; absent if there is none yet */
             nextCursor?: string;
-            /** @description Where this list ends: send it later for what came meanwhile */
+            /** @description The end of this page: send it later to read newer lines */
             cursor: string | null;
         };
         /** @description The file */
         TextOrBytes: string;
-        /** @description A charge that was refused, and what it was decided by */
+        /** @description A refused charge, with the evidence */
         RefusedCharge: {
-            /** @description Of its fact in the stream of refusals */
+            /** @description Revision of its fact in the stream of refusals */
             revision: number;
-            /** @description When it was refused first */
+            /** @description Time of the first refusal */
             at: components["schemas"]["Instant"];
             code: components["schemas"]["ChargeRefusalCode"];
-            /** @description Id of the charge that was not made */
+            /** @description Id of the charge that was refused */
             chargeId: string;
             /** @description Id of the key; null for none */
             keyId: string | null;
             /** @description Id of the person; null for none */
             personId: string | null;
-            /** @description Which limits it weighs in: `ai` or `general` */
+            /** @description The spending class: `ai` or `general` */
             class: string;
-            /** @description What was to be bought */
+            /** @description The item */
             item: string;
-            /** @description How many of it */
+            /** @description The quantity */
             quantity: number;
-            /** @description What it would have cost, millionths of a dollar */
+            /** @description The amount of the charge, millionths of a dollar */
             amountMicros: components["schemas"]["Micros"];
-            /** @description Id of the thing that it was for; null for none */
+            /** @description Id of the resource it was for; null for none */
             resource: string | null;
-            /** @description The last fact of the ledger that was known */
+            /** @description Revision of the ledger that it was decided on */
             ledgerRevision: number;
             /** @description The funds at that moment, millionths of a dollar */
             fundsMicros: components["schemas"]["Micros"];
-            /** @description What could be spent beyond the funds, millionths of a dollar */
+            /** @description How far below zero the funds could go, millionths of a dollar */
             creditLineMicros: components["schemas"]["Micros"];
             /** @description The limit that stopped it */
             limit: components["schemas"]["Limit"] | null;
-            /** @description How often, those included that were only counted */
+            /** @description How often it was refused, including counted refusals */
             times: number;
-            /** @description When it was last; of one that was only counted the beginning of its minute */
+            /** @description Time of the last refusal; of a counted refusal the start of its minute */
             lastAt: components["schemas"]["Instant"];
         };
         /**
-         * @description What the ledger decided. A call is answered with an error of the same name, but for `account_locked` (402 `payment_required`), `ledger_closed` (401 `invalid_key`), `too_many_open_charges` (503 `overloaded`) and `amount_too_large` (400 `validation`).
+         * @description The ledger's decision. The call's error has the same name, except for `account_locked` (402 `payment_required`), `ledger_closed` (401 `invalid_key`), `too_many_open_charges` (503 `overloaded`) and `amount_too_large` (400 `validation`).
          * @enum {string}
          */
         ChargeRefusalCode: "ledger_closed" | "account_locked" | "spend_limit_reached" | "payment_required" | "too_many_open_charges" | "amount_too_large";
-        /** @description A spending limit as it stands, or stood */
+        /** @description A spending limit with its usage */
         Limit: {
             /**
              * @description Whose limit it is
@@ -3399,64 +3399,64 @@ export interface components {
             remainingMicros: components["schemas"]["Micros"];
             /** @description When it begins anew */
             resetsAt: components["schemas"]["Instant"];
-            /** @description Id of the person or the key; null where it is the company's */
+            /** @description Id of the person or the key; null for the company's own limit */
             holderId: string | null;
         };
         ListRefusalsAnswer: {
-            /** @description The newest first, up to 200 */
+            /** @description Newest first, up to 200 */
             refusals: components["schemas"]["RefusedCharge"][];
-            /** @description The `cursor` of earlier ones */
+            /** @description The `cursor` of the next page */
             nextCursor?: string;
         };
         ReadLimitsAnswer: {
-            /** @description Those that a charge by this key must fit, in the order key, person, company */
+            /** @description The limits that apply to a charge by this key, in the order key, person, company */
             limits: components["schemas"]["Limit"][];
-            /** @description What the company has to spend */
+            /** @description The company's funds */
             funds: {
                 /** @description The funds, millionths of a dollar */
                 fundsMicros: components["schemas"]["Micros"];
-                /** @description What may be spent beyond them, millionths of a dollar */
+                /** @description How far below zero the funds may go, millionths of a dollar */
                 creditLineMicros: components["schemas"]["Micros"];
-                /** @description What may still be spent as far as funds go, millionths of a dollar */
+                /** @description Funds plus credit line that can still be spent, millionths of a dollar */
                 availableMicros: components["schemas"]["Micros"];
-                /** @description Whether the company pays from funds alone */
+                /** @description Whether the company pays from funds only */
                 prepaidOnly: boolean;
-                /** @description Whether a missed payment locks the account */
+                /** @description Whether the account is locked because a payment failed */
                 locked: boolean;
             };
         };
-        /** @description A fact as it is stored */
+        /** @description A stored fact */
         StoredFact: {
-            /** @description The stream that it stands in */
+            /** @description The stream of the fact */
             stream: string;
-            /** @description Its place there; the first is 0 */
+            /** @description Its revision in the stream, from 0 */
             revision: number;
             /** @description Id of the fact */
             id: string;
-            /** @description What happened, such as `Charged` */
+            /** @description The type of the fact, such as `Charged` */
             type: string;
-            /** @description The stored text, which is hashed as it stands */
+            /** @description The stored text, which is hashed unchanged */
             data: string;
-            /** @description The stored text, with the hash */
+            /** @description The stored text, which contains the hash */
             metadata: string;
         };
         ListEventsAnswer: {
-            /** @description The oldest first, up to 500 */
+            /** @description Oldest first, up to 500 */
             events: components["schemas"]["StoredFact"][];
-            /** @description The `cursor` of those behind these; absent where there are none yet */
+            /** @description The `cursor` of the next page; absent if there is none yet */
             nextCursor?: string;
-            /** @description Where this list ends: send it later for what came meanwhile */
+            /** @description The end of this page: send it later to read newer facts */
             cursor: string;
         };
         AskLedgerRequest: {
-            /** @description What is bought, by its name in the price book */
+            /** @description The item, by its name in the price book */
             item: string;
-            /** @description How many of it */
+            /** @description The quantity */
             quantity: number;
-            /** @description A former `Ledger-Position`, or `revision:N` of the ledger; default now */
+            /** @description An earlier `Ledger-Position`, or `revision:N` of the ledger; default now */
             at?: string;
         };
-        /** @description A limit that a charge does not fit under */
+        /** @description A limit that stops the charge */
         StoppingLimit: {
             /**
              * @description Whose limit it is
@@ -3481,41 +3481,41 @@ export interface components {
             remainingMicros: components["schemas"]["Micros"];
             /** @description When it begins anew */
             resetsAt: components["schemas"]["Instant"];
-            /** @description Id of the person or the key; null where it is the company's */
+            /** @description Id of the person or the key; null for the company's own limit */
             holderId: string | null;
-            /** @description What was asked of it, millionths of a dollar */
+            /** @description The amount of the charge, millionths of a dollar */
             askedMicros: components["schemas"]["Micros"];
-            /** @description Of what is used the calls that are counted and not recorded yet, millionths of a dollar */
+            /** @description Part of the usage from calls that are counted and not stored yet, millionths of a dollar */
             unrecordedMicros: components["schemas"]["Micros"];
-            /** @description When its day, week or month began */
+            /** @description Start of its day, week or month */
             windowStart: components["schemas"]["Instant"];
         };
         AskLedgerAnswer: {
-            /** @description Whether it would be accepted */
+            /** @description Whether the charge would be accepted */
             fits: boolean;
-            /** @description Why not; null where it fits */
+            /** @description Why not; null if it fits */
             code: components["schemas"]["ChargeRefusalCode"] | null;
-            /** @description What was asked about, by its name in the ledger */
+            /** @description The item, by its name in the ledger */
             item: string;
-            /** @description How many of it */
+            /** @description The quantity */
             quantity: number;
-            /** @description What one costs, millionths of a dollar */
+            /** @description The price of one unit, millionths of a dollar */
             unitPriceMicros: components["schemas"]["Micros"];
-            /** @description What all cost, millionths of a dollar */
+            /** @description The total, millionths of a dollar */
             amountMicros: components["schemas"]["Micros"];
-            /** @description The limit that stops it; null where none does */
+            /** @description The limit that stops it; null for none */
             limit: components["schemas"]["StoppingLimit"] | null;
-            /** @description When it would fit if nothing else were spent; null where only funds, an owner or a larger limit help */
+            /** @description When it would fit if nothing else were spent; null if only funds, an owner or a larger limit help */
             fitsAt: components["schemas"]["Instant"] | null;
-            /** @description How much the funds are short of, millionths of a dollar */
+            /** @description How much funds are missing, millionths of a dollar */
             shortMicros: components["schemas"]["Micros"];
             /** @description The funds, millionths of a dollar */
             fundsMicros: components["schemas"]["Micros"];
-            /** @description What may be spent beyond the funds, millionths of a dollar */
+            /** @description How far below zero the funds may go, millionths of a dollar */
             creditLineMicros: components["schemas"]["Micros"];
-            /** @description The last fact of the ledger that this was decided by */
+            /** @description Revision of the ledger that this was decided on */
             ledgerRevision: number;
-            /** @description When this was so */
+            /** @description Time of the decision */
             at: components["schemas"]["Instant"];
         };
         /** @description With `spend_limit_reached`, and with `invalid_key` if the key's own limit is used up: the limit that rejects the request. Adding funds does not help. */
@@ -12921,7 +12921,7 @@ export interface operations {
                 month?: string;
                 /** @description Only what was created after this time */
                 since?: string;
-                /** @description The nextCursor or cursor of an answer of this list, as it is */
+                /** @description The nextCursor or cursor of an earlier answer, unchanged */
                 cursor?: string;
             };
             header?: {
@@ -13018,7 +13018,7 @@ export interface operations {
                  */
                 month: string;
                 /**
-                 * @description The form of the file
+                 * @description The file format
                  * @example csv
                  */
                 format: "csv" | "focus-csv" | "focus-parquet" | "hledger" | "ndjson" | "pdf";
@@ -13133,7 +13133,7 @@ export interface operations {
     listRefusals: {
         parameters: {
             query?: {
-                /** @description Only of this key, by id */
+                /** @description Only refusals of this key, by id */
                 key?: string;
                 /** @description The nextCursor of this list's last answer, as it is */
                 cursor?: string;
@@ -13313,9 +13313,9 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description The facts of the ledger, or those of refused charges */
+                /** @description `ledger` for the facts of the ledger, `refusals` for refused charges */
                 stream?: "ledger" | "refusals";
-                /** @description Where to go on, as this list said; default the first fact */
+                /** @description The `cursor` of an earlier answer; default the first fact */
                 cursor?: string;
             };
             header?: never;
