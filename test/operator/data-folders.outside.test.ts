@@ -88,9 +88,7 @@ describe("where no installation is", () => {
   it("says first that a setting is misspelt, by which another folder may be meant", async () => {
     const there = await newPlace({ LEDGER_DATADIR: "elsewhere" })
     const ran = await there.tryCommand("company", "list", "--json")
-    expect(ran.stderr).toMatch(
-      /^Nobody reads the setting LEDGER_DATADIR: was LEDGER_DATA_DIR meant\?\n/,
-    )
+    expect(ran.stderr).toMatch(/^Unknown setting LEDGER_DATADIR: did you mean LEDGER_DATA_DIR\?\n/)
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: "startup" })
     expect(await around(there)).toEqual([])
   })

@@ -73,7 +73,9 @@ describe("a database that cannot be opened is named, with what mends it, where i
     const signed = Object.assign(new Error("self-signed certificate in certificate chain"), {
       code: "SELF_SIGNED_CERT_IN_CHAIN",
     })
-    expect(String(explainStartupFault(signed, CONFIG))).toContain("by TLS (self-signed certificate")
+    expect(String(explainStartupFault(signed, CONFIG))).toContain(
+      "with TLS (self-signed certificate",
+    )
   })
 
   it("has no room for one more", () => {
@@ -120,7 +122,7 @@ describe("an installation whose test clock was moved, opened by the machine's cl
     const said = explainStartupFault(refused, { eventStoreUrl: null })
     expect(said).toBeInstanceOf(StartupFault)
     expect(String(said)).toMatch(
-      /test clock .* was moved to 20\d\d-.*Z, .*: set LEDGER_CLOCK=test, or use another/,
+      /test clock .* is at 20\d\d-.*Z, .*\. Set LEDGER_CLOCK=test, or use another/,
     )
     const again = await openWorld("start", { url, clock: "test" })
     onTestFinished(() => again.close())
