@@ -120,11 +120,13 @@ describe("an error that nobody catches", () => {
       const lines = scene.server.log().trim().split("\n")
       expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
         expect.objectContaining({
-          msg: "this is a fault of the program, which stops",
+          msg: "an uncaught error stops the process; this is a bug in the program",
           err: expect.objectContaining({
             message: `a stray ${fault}`,
             // In the bundle it is another line.
-            stack: expect.stringContaining(`/src/bootstrap/settings/injected-faults.ts:${RAISED_AT}:`),
+            stack: expect.stringContaining(
+              `/src/bootstrap/settings/injected-faults.ts:${RAISED_AT}:`,
+            ),
           }),
         }),
       ])

@@ -236,7 +236,7 @@ describe("for people", () => {
     const shown = await shownFor(`charge list --company ${company.companyId} --limit 1`)
     expect(shown).toMatch(/^revision +at +charge id +item +quantity +amount +state/)
     expect(shown).toMatch(/early +tokens +1 +\$0\.10 +settled/)
-    expect(shown).toMatch(/\nThere are more: --before \d+\n$/)
+    expect(shown).toMatch(/\nThere are more; continue with --before \d+\n$/)
   })
 
   it("what came back of a charge stands below it", async () => {

@@ -60,7 +60,7 @@ describe.each(lines)("%s", (name, line, named, says) => {
     const host = fakeHost([operation])
     const ran = await runTestCommand(splitWords(line), host)
     expect(ran).toMatchObject({ code: 2, stdout: "" })
-    expect(ran.stderr).toContain(`${line}: ${says}. Say that it is meant, with --yes\n`)
+    expect(ran.stderr).toContain(`${line}: ${says}. Confirm it with --yes\n`)
     const json = await runTestCommand(splitWords(`${line} --json`), host)
     expect(json.code).toBe(2)
     expect(JSON.parse(json.stdout)).toMatchObject({
@@ -140,7 +140,7 @@ it("stops asking where it is interrupted", async () => {
     130,
   )
   expect(deeds).toEqual([])
-  expect(terminal.stderr).toBe("Interrupted at the question: nothing was done.\n")
+  expect(terminal.stderr).toBe("Interrupted before the confirmation. Nothing was done.\n")
 })
 
 it("asks before nothing else", async () => {

@@ -395,7 +395,7 @@ describe("the command line beside a server", () => {
     abort.abort()
     expect(await interrupted).toMatchObject({
       code: 130,
-      stderr: "Interrupted before it was done.\n",
+      stderr: "Interrupted before the command was done.\n",
     })
     expect(await ended).toBe("aborted")
   })

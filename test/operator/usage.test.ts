@@ -54,8 +54,8 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["limit remove --company acme --key key_1 --class ai", /leave out --class/],
   ["funds add --company acme", /required option '--dollars <dollars>'/],
   ["charge --company acme", /a charge needs --class, --dollars, --item/],
-  ["charge refund chg_1", /say why, with --reason/],
-  ["funds correct --company acme --dollars 5", /say why, with --reason/],
+  ["charge refund chg_1", /give a reason with --reason/],
+  ["funds correct --company acme --dollars 5", /give a reason with --reason/],
   ["funds notice --company acme", /pass the threshold with --below, or --off/],
   ["funds notice --company acme --below 5 --off", /--below and --off exclude each other/],
   ["funds correct --company acme --dollars 0 --reason x", /not 0/],
@@ -254,7 +254,7 @@ describe("a word of the command line", () => {
 
   it.for(["as", "reason"])("is refused where --%s is longer than is kept", (name) => {
     const told = toldOfWords(["company", "lock", "acme", `--${name}`, "x".repeat(2_001)])
-    expect(told).toMatch(/It must be at most (200|2000) characters long/)
+    expect(told).toMatch(/characters long; the limit is (200|2000)/)
   })
 })
 

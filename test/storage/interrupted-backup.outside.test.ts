@@ -58,7 +58,7 @@ describe("a backup that is interrupted", () => {
     const moments = [appears, comesUp, () => untilFileAppears(folder, TEMPORARY, "change")]
     for (const moment of moments) {
       const cut = await interruptCommand(home, ["backup", file], moment())
-      expect(cut).toEqual({ code: 130, stderr: "Interrupted before it was done.\n" })
+      expect(cut).toEqual({ code: 130, stderr: "Interrupted before the command was done.\n" })
       await expectNothingLeft()
     }
     const whole = await home.runCommand("backup", file)

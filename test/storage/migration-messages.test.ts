@@ -98,7 +98,7 @@ describe("store migrate and restore", () => {
       await runTestCommand(splitWords("restore a.backup"), waiting, abort.signal),
     ).toMatchObject({
       code: 130,
-      stderr: "Interrupted: give the same command again, and it goes on where it stopped.\n",
+      stderr: "Interrupted. Run the same command again to continue.\n",
     })
   })
 

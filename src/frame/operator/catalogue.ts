@@ -1,27 +1,26 @@
 /**
- * What the command line offers, made from what is declared: the options and arguments of a command
- * are the fields of its input. The schema says what is required, repeated or one of several; what it
- * does not say stands in the fields' `.meta()`.
+ * Builds the command line's catalogue from the declared commands: options and arguments are the fields of a
+ * command's input. The schema gives required, repeated and enumerated values; `.meta()` gives the rest.
  */
 import type { ZodType, core } from "zod"
 import { z } from "zod"
 import type { ArgumentSpec, Catalogue, OptionSpec, ValueForm } from "./cli/command-spec.ts"
 import type { OperatorCommand } from "./commands.ts"
 
-/** What a field of an input says of its word on the command line. */
+/** Metadata of an input field for the command line. */
 interface FieldMeta {
   readonly description?: string
-  /** The field is a word by its place, which help shows by this name. */
+  /** Makes the field a positional argument, with this name in the help text. */
   readonly argument?: string
-  /** The option's name where it is not the field's, without dashes. */
+  /** Name of the option, without dashes, if it differs from the field's. */
   readonly flag?: string
-  /** What help calls the option's value; default what its form is called, or the option. */
+  /** Name of the option's value in the help text; default the name of its form, or of the option. */
   readonly takes?: string
-  /** How the word is read; whole numbers say it themselves. */
+  /** How the word is parsed; integers need none. */
   readonly form?: ValueForm
-  /** All values there are, in the order of help; default that of the schema. */
+  /** Possible values in the order of the help text; default those of the schema. */
   readonly choices?: readonly string[]
-  /** What a shell completes it to, where help would be too long with it. */
+  /** Values for shell completion that would make the help text too long. */
   readonly suggests?: readonly string[] | "read models"
 }
 
@@ -33,7 +32,7 @@ declare module "zod" {
 
 type Field = core.JSONSchema.BaseSchema & FieldMeta
 
-/** What help calls a value by its form. */
+/** Names of values in the help text, by form. */
 const VALUE_NAMES: Partial<Record<ValueForm, string>> = {
   change: "dollars",
   count: "number",
@@ -47,7 +46,7 @@ const VALUE_NAMES: Partial<Record<ValueForm, string>> = {
   time: "time",
 }
 
-/** What the catalogue is made from. */
+/** The declarations that the catalogue is built from. */
 interface CatalogueSource {
   readonly commands: readonly OperatorCommand[]
   readonly topics: Readonly<Record<string, string>>
@@ -56,14 +55,16 @@ interface CatalogueSource {
   readonly providers: readonly { readonly from: string }[]
 }
 
-/** The commands as data, in their order; operations that the command line does not offer are left out. */
+/** Returns the commands as data, in order, without operations that the command line does not offer. */
 export function catalogueOf(offered: CatalogueSource): Catalogue {
   const { commands, topics, readModels, settings, providers } = offered
   const names = readModels.map(({ name }) => name)
   const specs = commands.flatMap((command) => {
     const { does, name, summary, example, notes = [], input } = command
     if (summary === undefined || example === undefined) return []
-    const said = Object.entries(command).filter(([flag, value]) => COMMAND_FLAGS.has(flag) && value)
+    const flags = Object.entries(command).filter(
+      ([flag, value]) => COMMAND_FLAGS.has(flag) && value,
+    )
     return [
       {
         does,
@@ -72,7 +73,7 @@ export function catalogueOf(offered: CatalogueSource): Catalogue {
         notes,
         example,
         ...argumentsAndOptionsOf(input, names),
-        ...Object.fromEntries(said),
+        ...Object.fromEntries(flags),
         ...(command.does === "local" ? { from: moduleOf(command) } : {}),
       },
     ]
@@ -80,17 +81,17 @@ export function catalogueOf(offered: CatalogueSource): Catalogue {
   return { topics, settings: modulesOf(settings), providers: modulesOf(providers), commands: specs }
 }
 
-/** Where modules are that the catalogue names. */
+/** The folder that module paths of the catalogue are relative to. */
 const SOURCES = new URL("../../", import.meta.url).href
 
-/** A module by its place below the sources. */
+/** Returns a module's path relative to the sources. */
 const moduleOf = ({ from }: { readonly from: string }): string => from.slice(SOURCES.length)
 
 const modulesOf = (found: readonly { readonly from: string }[]): readonly string[] => [
   ...new Set(found.map(moduleOf)),
 ]
 
-/** What a command says of itself, where it does. */
+/** Properties of a command that the catalogue copies if set. */
 const COMMAND_FLAGS: ReadonlySet<string> = new Set([
   "changes",
   "needsReason",
@@ -159,7 +160,7 @@ function optionOf(name: string, field: Field, isRequired: boolean): OptionSpec {
   }
 }
 
-/** The field itself; of a repeated one each. */
+/** Returns the schema of one value: the field itself, or the element of a repeated one. */
 const elementOf = (field: Field): Field =>
   (field.type === "array" ? (field.items as Field | undefined) : undefined) ?? field
 
@@ -169,7 +170,7 @@ function suggestionsOf(field: Field, readModels: readonly string[]) {
   return { suggests: suggests === "read models" ? readModels : suggests }
 }
 
-/** How a word is read, and which there are; of a repeated one each. */
+/** Returns the form and choices of a value, or of each element of a repeated one. */
 function valuesOf(field: Field): {
   readonly form?: ValueForm
   readonly choices?: readonly string[]
@@ -186,7 +187,7 @@ function valuesOf(field: Field): {
 const formOfNumber = ({ exclusiveMinimum }: Field): ValueForm =>
   exclusiveMinimum === 0 ? "count" : "revision"
 
-/** The catalogue as it is kept in a file: a command a line, so that a change shows as what it is. */
+/** Formats the catalogue with one command per line, so that diffs are readable. */
 export function formatCatalogue(offered: CatalogueSource): string {
   const { commands, topics, settings, providers } = catalogueOf(offered)
   const lines = commands.map((spec) => JSON.stringify(spec))

@@ -1,10 +1,10 @@
-/** What the command line does beside operations, declared as they are: by a schema and its words. */
+/** Commands other than operations, declared by a schema and its words. */
 import type { ZodType } from "zod"
 import type { OperationInput } from "./cli/command-spec.ts"
 import type { OutputPage } from "./cli/render.ts"
 import type { AdminOperation } from "./operation.ts"
 
-/** What every command declares that is no operation; each field means what an operation's does. */
+/** What every command that is not an operation declares; the fields mean the same as an operation's. */
 interface CommandDescription<I> {
   readonly name: string
   readonly summary: string
@@ -13,29 +13,29 @@ interface CommandDescription<I> {
   readonly input: ZodType<I>
 }
 
-/** A command of the program itself. The benchmarks have words of their own behind theirs. */
+/** A command of the program itself. The benchmarks parse their own arguments. */
 export interface ProgramCommand extends CommandDescription<unknown> {
   readonly does: "start" | "config" | "doctor" | "bench" | "completion"
 }
 
-/** A command on the installation's stores as a whole, which opens no installation on them. */
+/** A command on the installation's stores as a whole; it opens no installation. */
 export interface MaintenanceCommand<O = unknown> extends CommandDescription<unknown> {
   readonly does: "move"
-  /** Whether a server may run on the installation meanwhile; absent: it is refused. */
+  /** Whether a server may run on the installation in the meantime; absent: the command is rejected then. */
   readonly canRunWithServer?: true
-  /** The answer for people. */
+  /** Renders the answer for people. */
   readonly render: (result: O, page: OutputPage) => string
 }
 
-/** What a command works with that is done here, in the command line's own process. */
+/** What a command uses that runs in the command line's own process. */
 export interface LocalCommandContext<I> {
   readonly input: I
   readonly progress: (message: string) => void
   readonly signal: AbortSignal
   /**
-   * Has an operation done where the stores are; `take` gets what it sends.
+   * Runs an operation on the server or the opened stores; `take` receives the pieces of its file.
    *
-   * @throws Refused with its answer where it was refused
+   * @throws CommandRefused if the operation was rejected
    */
   readonly callOperation: (
     operation: string,
@@ -44,42 +44,46 @@ export interface LocalCommandContext<I> {
   ) => Promise<unknown>
 }
 
-/** A command that is done here: it opens no stores unless it asks for an operation. */
+/** A command that runs in this process; it opens no stores unless it calls an operation. */
 export interface LocalCommand<I = unknown, O = unknown> extends CommandDescription<I> {
   readonly does: "local"
   /**
-   * The module that exports it, by its `import.meta.url`: it alone is loaded to do it, so whatever only
-   * some of its work needs is loaded by `run`.
+   * The `import.meta.url` of the exporting module. Only that module is loaded to run the command, so `run`
+   * should import whatever is needed rarely.
    */
   readonly from: string
-  /** Whether `ok` of its answer says that all is well. */
+  /** Whether the exit code is 1 if `ok` of its answer is false. */
   readonly isVerdict?: true
   readonly run: (work: LocalCommandContext<I>) => Promise<O>
-  /** The answer for people. */
+  /** Renders the answer for people. */
   readonly render: (result: NoInfer<O>, page: OutputPage) => string
 }
 
-/** Whatever is declared for an operator. */
+/** Any declared command. */
 export type OperatorCommand = AdminOperation | LocalCommand | MaintenanceCommand | ProgramCommand
 
-/** Checks a command's types where it is written, and forgets them for the list of all. */
+/** Checks a command's types and erases them for the common list. */
 export function localCommand<I, O>(spec: Omit<LocalCommand<I, O>, "does">): LocalCommand {
   return { ...spec, does: "local" } as unknown as LocalCommand
 }
 
-/** The same of a move, which answers `O`. */
+/** Checks a maintenance command's types and erases them for the common list. */
 export function maintenanceCommand<O>(
   spec: Omit<MaintenanceCommand<O>, "does">,
 ): MaintenanceCommand {
   return { ...spec, does: "move" } as unknown as MaintenanceCommand
 }
 
-/** The command of a name that a module exports, by itself or in a list. */
+/** Finds the command with this name that a module exports, directly or in a list. */
 export function findExportedCommand(name: string, module: object): LocalCommand {
   const found = Object.values(module)
     .flat()
     .find((one) => isCommand(one) && one.does === "local" && one.name === name)
-  if (found === undefined) throw new Error(`${name} is not where the catalogue says: write it anew`)
+  if (found === undefined) {
+    throw new Error(
+      `the catalogue names the wrong module for ${name}: run "node bin/catalogue.mjs"`,
+    )
+  }
   return found as LocalCommand
 }
 

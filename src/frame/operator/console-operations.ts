@@ -1,7 +1,6 @@
 /**
- * Operations in companies' consoles. Each is scoped to the company before anything is looked at: its input
- * names no other, its readers see the rows of that one, and its streams are that one's; so what is another
- * company's answers like what is not there.
+ * Operations in the console. Each is scoped to the user's company first: its input, readers and streams are
+ * limited to that company, so another company's data answers as not found.
  */
 import { z } from "zod"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
@@ -35,16 +34,16 @@ import { runOperation, confirmationRefusal } from "./run-operation.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companyOfStream } from "../../../domain/kernel/aggregate.ts"
 
-/** The most bytes of a file that somebody of a company sends. */
+/** Maximum size of a file that a console user uploads, bytes. */
 const MAX_FILE_BYTES = 512 * 1024 * 1024
 
-/** An operation that consoles offer. */
+/** An operation that the console offers. */
 type ConsoleOperation = AdminOperation & { readonly consoleAccess: ConsoleAccess<unknown> }
 
 /**
- * Opens them.
+ * Opens the console's operations.
  *
- * @throws RangeError where two have the same name in paths
+ * @throws RangeError if two have the same name in paths
  */
 export function openConsoleOperations(
   operations: readonly AdminOperation[],
@@ -55,15 +54,15 @@ export function openConsoleOperations(
   )
   const byPath = new Map(offered.map((one) => [operationSlug(one.name), one]))
   if (byPath.size !== offered.length)
-    throw new RangeError("two operations of consoles share a path")
+    throw new RangeError("two operations of the console have the same path")
   let rates: RateLimits | null = null
   return {
     listOperations: async (who) => {
       const me = await personOf(ports(), who)
-      const here = offered.filter(
+      const available = offered.filter(
         ({ consoleAccess: { isAvailable } }) => isAvailable?.(ports()) ?? true,
       )
-      return me === null ? [] : here.map((one) => toOfferedOperation(one, me))
+      return me === null ? [] : available.map((one) => toOfferedOperation(one, me))
     },
     runOperation: async (request, talk) => {
       const found = byPath.get(request.operation)
@@ -71,22 +70,22 @@ export function openConsoleOperations(
         return { refusal: refusal("not_found", `There is no operation ${request.operation} here.`) }
       }
       rates ??= rateLimitsOf(ports())
-      const asked = { ports: scopedPorts(ports(), request.companyId), rates, found, request }
-      const me = await checkAccess(asked)
+      const call = { ports: scopedPorts(ports(), request.companyId), rates, found, request }
+      const me = await checkAccess(call)
       if ("error" in me) return { refusal: me }
       const { file } = request
       const field = fileField(found)
-      if (field === null || file === null) return runPermitted(asked, me, talk, {})
+      if (field === null || file === null) return runPermitted(call, me, talk, {})
       return withSpooled({ chunks: file, name: null, maxBytes: MAX_FILE_BYTES }, (path) =>
-        runPermitted(asked, me, talk, { [field]: path }),
+        runPermitted(call, me, talk, { [field]: path }),
       )
     },
   }
 }
 
-/** An operation that was asked for, and what it is done with. */
+/** A requested operation with its context. */
 interface OperationCall {
-  /** As the company sees them. */
+  /** Scoped to the company. */
   readonly ports: AdminPorts
   readonly rates: RateLimits
   readonly found: ConsoleOperation
@@ -104,31 +103,31 @@ function personOf(
   return runner.readLatest(accessStreamOf(companyId), (state) => findPerson(state, personId))
 }
 
-/** Who asks, where they may ask at all: before the input is looked at. */
+/** Returns the person, or a refusal; runs before the input is checked. */
 async function checkAccess({
   ports,
   rates,
   found,
   request,
 }: OperationCall): Promise<Person | Refusal> {
-  const { consoleAccess: word, needsReason, name } = found
+  const { consoleAccess: access, needsReason, name } = found
   const { companyId, personId, reason, file } = request
   const me = await personOf(ports, { companyId, personId })
-  if (me === null) return refusal("invalid_key", "This person is nobody of the company any more.")
+  if (me === null) return refusal("invalid_key", "This person no longer belongs to the company.")
   const deletion = await ports.runner.readLatest(ledgerStreamOf(companyId), deletionOf)
-  if (deletion !== null && (word.isAllowedWhileDeleted !== true || deletion.isErasing)) {
+  if (deletion !== null && (access.isAllowedWhileDeleted !== true || deletion.isErasing)) {
     return refusal("gone", "This company was deleted.")
   }
-  const often = word.rateLimit === undefined ? null : rates.refuse(word.rateLimit, personId)
-  if (often !== null) return often
-  if (word.ownInput === undefined && !isPermitted(word, me))
-    return refusal("not_allowed", missingPermissionText(word))
+  const tooOften = access.rateLimit === undefined ? null : rates.refuse(access.rateLimit, personId)
+  if (tooOften !== null) return tooOften
+  if (access.ownInput === undefined && !isPermitted(access, me))
+    return refusal("not_allowed", missingPermissionText(access))
   if (needsReason === true && (reason ?? "").trim() === "") {
-    return invalidFields({ reason: "Say why: it becomes part of the record." })
+    return invalidFields({ reason: "Give a reason: it becomes part of the record." })
   }
   const takesFile = fileField(found) !== null
   if (takesFile === (file !== null)) return me
-  const message = takesFile ? `Send the file as the body: ${name} takes one.` : "It takes no file."
+  const message = takesFile ? "Send the file as the body." : `${name} takes no file.`
   return invalidFields({ file: message })
 }
 
@@ -136,14 +135,14 @@ const invalidFields = (fields: Readonly<Record<string, string>>): Refusal =>
   refusal("validation", "This is not valid: see fields.", { fields })
 
 async function runPermitted(
-  asked: OperationCall,
+  call: OperationCall,
   person: Person,
   talk: ConsoleChannel,
   spooled: Readonly<Record<string, string>>,
 ): Promise<OperationOutcome> {
-  const { ports, found, request } = asked
+  const { ports, found, request } = call
   const { companyId, personId, reason, requestId, confirmation } = request
-  const input = inputOf(asked, spooled)
+  const input = inputOf(call, spooled)
   const other = hasCompany(found)
     ? await otherCompanyRefusal(ports, companyId, input["company"])
     : null
@@ -152,25 +151,25 @@ async function runPermitted(
   if (Object.keys(fields).length > 0) return { refusal: invalidInputRefusal(fields) }
   const may = await permittedInput(found.consoleAccess, { input: value, person, companyId, ports })
   if ("refusal" in may) return may
-  const why = confirmationRefusal(found, input, confirmation) ?? mailRateRefusal(asked, may.input)
+  const why = confirmationRefusal(found, input, confirmation) ?? mailRateRefusal(call, may.input)
   if (why !== null) return { refusal: why }
   const cause = { command: requestId, actor: personId, keyId: null, personId, reason }
   const given = { ports, cause, companyScope: companyId }
   return runOperation(found, given, may.input, { progress: () => undefined, ...talk })
 }
 
-/** What was sent, at the console's company. A path of the server's own is nobody's to name. */
+/** Returns the input, with the console's company. A file path can only come from the upload. */
 function inputOf(
   { found, request }: OperationCall,
   spooled: Readonly<Record<string, string>>,
 ): Readonly<Record<string, unknown>> {
   const field = fileField(found)
   const given = Object.entries(request.input).filter(([name]) => name !== field)
-  const own = hasCompany(found) ? { company: request.companyId } : {}
-  return { ...own, ...Object.fromEntries(given), ...spooled }
+  const scope = hasCompany(found) ? { company: request.companyId } : {}
+  return { ...scope, ...Object.fromEntries(given), ...spooled }
 }
 
-/** Invitations are counted as codes are. */
+/** Counts invitations with sign-in codes. */
 function mailRateRefusal(
   { ports, rates, found, request }: OperationCall,
   input: unknown,
@@ -188,13 +187,13 @@ function hasCompany({ input }: AdminOperation): boolean {
   return input instanceof z.ZodObject && "company" in input.shape
 }
 
-/** The refusal of a company that is not the console's own, in the words of one that is not there. */
+/** Returns the refusal of another company, worded like that of an unknown one. */
 async function otherCompanyRefusal(
   ports: Pick<AdminPorts, "runner" | "sealing">,
   companyId: string,
   named: unknown,
 ): Promise<Refusal | null> {
-  // The schema says what is wrong with it.
+  // The schema reports other types.
   if (typeof named !== "string") return null
   try {
     if ((await findCompany(ports, named)) === companyId) return null
@@ -204,16 +203,18 @@ async function otherCompanyRefusal(
   return refusal("not_found", `There is no company ${named}.`)
 }
 
-/** What they may do, as far as they may; else the refusal. */
+/** Returns the input that the person may run, limited to themselves if necessary; else the refusal. */
 async function permittedInput(
-  word: ConsoleAccess<unknown>,
-  asking: Parameters<NonNullable<ConsoleAccess<unknown>["denialReason"]>>[0],
+  access: ConsoleAccess<unknown>,
+  request: Parameters<NonNullable<ConsoleAccess<unknown>["denialReason"]>>[0],
 ): Promise<{ readonly input: unknown } | { readonly refusal: Refusal }> {
-  const { person, input } = asking
-  const mine = isPermitted(word, person) ? input : ((await word.ownInput?.(asking)) ?? null)
-  if (mine === null) return { refusal: refusal("not_allowed", missingPermissionText(word)) }
-  const bar = (await word.denialReason?.({ ...asking, input: mine })) ?? null
-  return bar === null ? { input: mine } : { refusal: refusal("not_allowed", bar) }
+  const { person, input } = request
+  const permitted = isPermitted(access, person)
+    ? input
+    : ((await access.ownInput?.(request)) ?? null)
+  if (permitted === null) return { refusal: refusal("not_allowed", missingPermissionText(access)) }
+  const denial = (await access.denialReason?.({ ...request, input: permitted })) ?? null
+  return denial === null ? { input: permitted } : { refusal: refusal("not_allowed", denial) }
 }
 
 function missingPermissionText({ permission, roles, ownInput }: ConsoleAccess<unknown>): string {
@@ -222,7 +223,7 @@ function missingPermissionText({ permission, roles, ownInput }: ConsoleAccess<un
   return `Only an ${(roles ?? []).join(" or ")} of the company may do this${rest}.`
 }
 
-/** The refusal of an input. */
+/** Returns the refusal of an invalid input. */
 function invalidInputRefusal({
   [USAGE]: usage,
   ...fields
@@ -231,28 +232,28 @@ function invalidInputRefusal({
   return refusal("validation", usage, { fields: { input: usage } })
 }
 
-/** The same ports, as far as they are of a company; what is asked of another's stream @throws OperatorRefused. */
+/** Scopes ports to a company; commands on another company's stream fail. @throws OperatorRefused */
 function scopedPorts(ports: AdminPorts, companyId: CompanyId): AdminPorts {
   const { runner, store } = ports
-  const own = <S extends { readonly stream: string }>(at: S): S => {
+  const inScope = <S extends { readonly stream: string }>(at: S): S => {
     const other = companyOfStream(at.stream)
     if (other === null || other === companyId) return at
     throw new OperatorRefused("not_found", "There is no such thing in this company.")
   }
   return {
     ...ports,
-    // By row-level security.
+    // Row-level security limits the rows.
     readAll: ports.readModelsOf(companyId),
     runner: {
       ...runner,
       execute: async (at, command, cause, view, deadlineMs) =>
-        runner.execute(own(at), command, cause, view, deadlineMs),
-      read: async (at, view, deadlineMs) => runner.read(own(at), view, deadlineMs),
-      readLatest: async (at, view, deadlineMs) => runner.readLatest(own(at), view, deadlineMs),
+        runner.execute(inScope(at), command, cause, view, deadlineMs),
+      read: async (at, view, deadlineMs) => runner.read(inScope(at), view, deadlineMs),
+      readLatest: async (at, view, deadlineMs) => runner.readLatest(inScope(at), view, deadlineMs),
     },
     store: {
       ...store,
-      // Streams of the whole installation are the operator's.
+      // Streams without a company are for operators only.
       read: (stream, range) =>
         companyOfStream(stream) === companyId ? store.read(stream, range) : nothing(),
     },
@@ -260,23 +261,23 @@ function scopedPorts(ports: AdminPorts, companyId: CompanyId): AdminPorts {
 }
 
 async function* nothing(): AsyncGenerator<never> {
-  // There is nothing of it.
+  // A company has no events in another stream.
 }
 
-/** Whether somebody may do it, whomever of the company it is about. */
-function isPermitted(word: ConsoleAccess<unknown>, { role, permissions }: Person): boolean {
-  return word.permission === undefined
-    ? word.roles.includes(role)
-    : permissions.includes(word.permission)
+/** Whether a person may run an operation for everyone in the company. */
+function isPermitted(access: ConsoleAccess<unknown>, { role, permissions }: Person): boolean {
+  return access.permission === undefined
+    ? access.roles.includes(role)
+    : permissions.includes(access.permission)
 }
 
-/** An operation as a person is shown it. */
+/** Describes an operation for a person. */
 function toOfferedOperation(
   found: AdminOperation & { readonly consoleAccess: ConsoleAccess<unknown> },
   me: Person,
 ): OfferedOperation {
-  const { name, summary = "", notes = [], irreversible, consoleAccess: word } = found
-  const own = word.ownInput === undefined ? ("no" as const) : ("own" as const)
+  const { name, summary = "", notes = [], irreversible, consoleAccess: access } = found
+  const otherwise = access.ownInput === undefined ? ("no" as const) : ("own" as const)
   return {
     name: operationSlug(name),
     command: name,
@@ -289,6 +290,6 @@ function toOfferedOperation(
       irreversible === undefined ? null : { field: irreversible.field, says: irreversible.says },
     takesFile: fileField(found) !== null,
     sendsFile: found.hasFile === true,
-    may: isPermitted(word, me) ? "all" : own,
+    may: isPermitted(access, me) ? "all" : otherwise,
   }
 }

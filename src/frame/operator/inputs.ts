@@ -1,4 +1,4 @@
-/** Pieces that the inputs of operations share, and finding what an operator names. */
+/** Input fields that operations share, and look-ups of what they name. */
 import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
@@ -23,50 +23,49 @@ import { renderTable } from "./cli/render.ts"
 
 const OWN_WRITE_WAIT_MS = 5_000
 
-/** Says in help what unit amounts have. */
+/** The note in help texts about the unit of amounts. */
 export const DOLLARS_NOTE =
   "Money options are US dollars (12.50; at most six decimals). With --json money is in micros, " +
   "millionths of a dollar."
 
-/** Dollars as an operator writes them, as integer micros. */
+/** Dollars in an operator's input, as whole micro-dollars. */
 export const dollarsInput = z
   .string()
   .transform((text, context) => {
     const micros = microsFromDollars(text)
     if (micros !== null) return micros
-    context.addIssue(`"${text}" is no amount of dollars; write for example 12.50.`)
+    context.addIssue(`"${text}" is not an amount of dollars; write for example 12.50.`)
     return z.NEVER
   })
   .meta({ form: "dollars" })
 
-/** A text that people may write; on the command line one with something in it. */
+/** A text; not empty on the command line. */
 export const textInput = z
   .string()
   .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
   .meta({ form: "text" })
 
-/** A time, exact by its zone. */
+/** A time with a zone. */
 export const timeInput = offsetTimeSchema("must be a time such as 2026-11-30T23:59:00Z").meta({
   form: "time",
 })
 
-/** A month by its name. */
+/** A month. */
 export const monthInput = z
   .string()
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11")
   .meta({ description: "the month, as YYYY-MM", form: "month" })
 
-/** Which company, by an option. */
+/** The company, as an option. */
 export const companyInput = z.string().meta({ description: "the company, by id or name" })
 
-/** Which company, by the word behind the command. */
+/** The company, as the argument after the command. */
 export const companyArgument = companyInput.meta({ argument: "COMPANY" })
 
 /**
- * Fields of which not all stand together.
+ * Adds a check across fields, such as options that exclude one another.
  *
- * @param fault why they cannot as they are, in the words of the command line; null where they can.
- *   It is told as wrong usage
+ * @param fault returns the message in the words of the command line, reported as wrong usage; null if valid
  */
 export function withCrossFieldCheck<S extends z.ZodObject>(
   fields: S,
@@ -78,7 +77,7 @@ export function withCrossFieldCheck<S extends z.ZodObject>(
   })
 }
 
-/** The id of something; not empty. */
+/** An id; not empty. */
 export const idInput = z.string().min(1, "must not be empty")
 
 /** An email address. */
@@ -87,7 +86,7 @@ export const emailInput = textInput.refine(
   "must be an email address",
 )
 
-/** The name of a channel of releases. */
+/** The name of a release channel. */
 export const channelNameInput = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,29}$/, "must be 1 to 30 small letters, digits and dashes")
@@ -100,7 +99,7 @@ export function requirePhoneNumber(option: string, text: string): string {
   throw new OperatorRefused("bad_number", `${option}: ${fault}`)
 }
 
-/** A company by its id or its name. @throws OperatorRefused where there is none */
+/** Finds a company by its id or name. @throws OperatorRefused if there is none */
 export async function findCompany(
   ports: Pick<Ports, "runner" | "sealing">,
   text: string,
@@ -116,7 +115,7 @@ export async function findCompany(
   throw new OperatorRefused("not_found", `There is no company ${text}.`)
 }
 
-/** The same for what no erased company can be given any more. @throws OperatorRefused */
+/** Finds a company that is not erased. @throws OperatorRefused if it is, or there is none */
 export async function findUnerasedCompany(
   ports: Pick<Ports, "runner" | "sealing">,
   text: string,
@@ -124,11 +123,11 @@ export async function findUnerasedCompany(
   const companyId = await findCompany(ports, text)
   const deletion = await ports.runner.read(ledgerStreamOf(companyId), deletionOf)
   if (deletion?.isErasing !== true) return companyId
-  const message = `The company ${companyId} was erased: nothing is kept for it any more.`
+  const message = `The company ${companyId} was erased; it takes no more changes.`
   throw new OperatorRefused("company_erased", message)
 }
 
-/** A person of a company by their id. @throws OperatorRefused where the company has none */
+/** Finds a person of a company by id. @throws OperatorRefused if the company has none */
 export async function findPersonOf(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -141,7 +140,7 @@ export async function findPersonOf(
   return personId
 }
 
-/** The person id that an operator writes. @throws OperatorRefused where it is nobody's */
+/** Parses a person id. @throws OperatorRefused if it is not valid */
 export function requirePersonId(text: string): PersonId {
   const personId = parsePersonId(text)
   if (personId === null) throw personNotFound(text)
@@ -152,12 +151,12 @@ function personNotFound(text: string): OperatorRefused {
   return new OperatorRefused("not_found", `There is no person ${text}.`)
 }
 
-/** The tag by which equal company names are known. */
+/** Returns the tag under which a company's name is reserved. */
 export function companyNameTag(ports: Pick<Ports, "sealing">, name: string): string {
   return ports.sealing.installationTag(name.trim().toLowerCase())
 }
 
-/** A person by their id, and their company. @throws OperatorRefused where nobody has this id */
+/** Finds a person and their company by id. @throws OperatorRefused if there is none */
 export async function findCompanyOfPerson(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   text: string,
@@ -169,19 +168,19 @@ export async function findCompanyOfPerson(
   return { companyId, personId }
 }
 
-/** The key id that an operator writes. @throws OperatorRefused where it is no key's */
+/** Parses a key id. @throws OperatorRefused if it is not valid */
 export function requireKeyId(text: string): KeyId {
   const keyId = parseKeyId(text)
   if (keyId === null) throw keyNotFound(text)
   return keyId
 }
 
-/** There is no such key. */
+/** Returns the refusal of an unknown key. */
 export function keyNotFound(text: string): OperatorRefused {
   return new OperatorRefused("not_found", `There is no key ${text}.`)
 }
 
-/** A key by its id, and its company. @throws OperatorRefused where there is no such key */
+/** Finds a key and its company by id. @throws OperatorRefused if there is none */
 export async function findCompanyOfKey(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   text: string,
@@ -193,7 +192,7 @@ export async function findCompanyOfKey(
   return { companyId, keyId }
 }
 
-/** What was decided, or the refusal as an error. @throws OperatorRefused with the refusal's code */
+/** Returns an accepted outcome; throws the refusal otherwise. @throws OperatorRefused with the refusal's code */
 export function requireAccepted<E, R extends Fact & { readonly code: string }, V>(
   outcome: CommandOutcome<E, R, V>,
 ): Extract<CommandOutcome<E, R, V>, { accepted: true }> {
@@ -203,29 +202,29 @@ export function requireAccepted<E, R extends Fact & { readonly code: string }, V
   throw new OperatorRefused(refusal.code, message)
 }
 
-/** Waits until the read models show everything stored so far. */
+/** Waits until the read models include everything stored so far. */
 export async function waitForOwnWrites(ports: Pick<Ports, "projector" | "store">): Promise<void> {
   await ports.projector.waitUntilWritten(await ports.store.head(), OWN_WRITE_WAIT_MS)
 }
 
-/** So many are shown at a time, unless asked for fewer. */
+/** Maximum and default length of a list. */
 const MAX_LISTED = 1_000
 
-/** How many are shown. */
+/** The length of a list. */
 export const listLimitInput = z
   .int()
   .positive()
   .max(MAX_LISTED)
   .default(MAX_LISTED)
-  .meta({ description: "at most so many" })
+  .meta({ description: "maximum number of rows" })
 
-/** A list as a table, and where it goes on; `next` is null where it does not. */
+/** Renders a list as a table, with the option for the next page; `next` is null at the end. */
 export function renderList(
   rows: readonly object[],
   next: string | number | null,
   page: OutputPage,
   what: string,
 ): string {
-  const more = next === null ? "" : `There are more: --before ${next}\n`
+  const more = next === null ? "" : `There are more; continue with --before ${next}\n`
   return renderTable(rows, page, what) + more
 }

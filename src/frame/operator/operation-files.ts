@@ -1,4 +1,4 @@
-/** Files that operations take and send. They read them from the disk, where an operator's own files are. */
+/** Files that operations read and write. Operations read files from the disk, where an operator's files are. */
 import { createWriteStream } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -12,19 +12,19 @@ import type { AdminOperation } from "./operation.ts"
 import type { Reply } from "../routes/declare/route.ts"
 import type { StreamedFile } from "../routes/answers/answer-bodies.ts"
 
-/** How long a file may take to come, milliseconds. */
+/** How long an upload may take, milliseconds. */
 export const UPLOAD_TIMEOUT_MS = 10 * 60_000
 
-/** A file that comes in. */
+/** An upload. */
 interface IncomingFile {
   readonly chunks: AsyncIterable<Uint8Array>
-  /** What its sender calls it; null where that is not known. */
+  /** Its name at the sender; null if unknown. */
   readonly name: string | null
   readonly maxBytes: number
 }
 
 /**
- * Keeps a file in a folder that only this user reads, for as long as the work with it takes. No refusal names the
+ * Stores an upload in a folder that only this user can read while the work runs. Refusals do not name the
  * folder.
  *
  * @throws BodyTooLarge
@@ -62,14 +62,14 @@ async function* limitBytes(
   }
 }
 
-/** Takes a piece of a file; resolves when there is room for the next. */
+/** Sends a piece of a file; resolves when there is room for the next. */
 type SendChunk = (piece: string | Uint8Array) => Promise<void>
 
 /**
- * Does an operation. Before the first piece of a file a refusal is still an answer of its own; from then on the
- * answer is the file, and what goes wrong ends the connection before the file does.
+ * Runs an operation that may write a file. Before the file's first piece a refusal is a normal answer; after
+ * it the answer is the file, and an error cuts the connection off.
  *
- * @param name what to call the file; null where its reader names it
+ * @param name file name for the download; null if the client chooses it
  */
 export async function replyWithFile(
   run: (send: SendChunk) => Promise<OperationOutcome>,
@@ -108,7 +108,7 @@ function streamedFileOf(
   }
 }
 
-/** The field of its input that names a file of the operator's; null where it reads none. */
+/** Returns the input field that names an operator's file; null if the operation reads none. */
 export function fileField({ input }: Pick<AdminOperation, "input">): string | null {
   if (!(input instanceof z.ZodObject)) return null
   const fields = Object.entries(input.shape)

@@ -1,6 +1,6 @@
 /**
- * What an operator can do, as data: the command line parses words into the input of an operation
- * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
+ * Operator operations, as data: the command line parses words into an operation's input and sends it to the
+ * running server, or runs it itself if there is none.
  */
 import type { Kysely } from "kysely"
 import type { ReadModelTables } from "../../../projections/kernel/table.ts"
@@ -23,72 +23,72 @@ import type { RateLimit } from "../routes/checks/rate-limits.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { findKey } from "../../../domain/access/access.ts"
 
-/** Everything an operation can work with. */
+/** The ports of operations. */
 export interface AdminPorts extends Ports {
-  /** The stream that holds the intent a charge is for; null where the charge is its own. */
+  /** Finds the stream that holds the intent behind a charge; null if the charge itself is the intent. */
   readonly streamOfIntent: (companyId: CompanyId, resource: string) => string | null
   readonly jobWorkers: JobWorkers
   readonly processes: Processes
-  /** What the simulators do next. */
+  /** The next outcomes of the simulators. */
   readonly simulators: Simulators
-  /** Sets the test clock; null where the clock is the system's. */
+  /** Sets the test clock; null if the system clock is used. */
   readonly setClock: ((at: number) => Promise<void>) | null
-  /** Forgets what has been kept for its time. */
+  /** Deletes expired data. */
   readonly runHousekeeping: () => Promise<void>
-  /** Writes down what is gathered and not yet stored: closings, refusals. */
+  /** Stores buffered facts: settlements and refusals. */
   readonly flush: () => Promise<void>
-  /** Since when the database does not answer, in UTC milliseconds; null where it does. */
+  /** When the database stopped answering, UTC milliseconds; null if it answers. */
   readonly unresponsiveSince: () => number | null
-  /** What a backup holds beside the events. */
+  /** The tables that a backup contains in addition to the events. */
   readonly backupSet: BackupTableReader
-  /** What slices have outside of PostgreSQL and the event store, in backups. */
+  /** Data of slices outside PostgreSQL and the event store, for backups. */
   readonly externalBackup: ExternalBackup
   readonly signing: Signing
   readonly treeHeads: TreeHeads
-  /** The event store without what is held back of corrupt streams. */
+  /** The event store without the held-back events of corrupt streams. */
   readonly provenStore: Pick<EventStore, "readAll" | "head">
-  /** Reads all streams of the event store, those of other programs too. */
+  /** Reads all streams of the event store, including those of other programs. */
   readonly readAllStreams: EventStore["readAll"]
-  /** Reads the read models as a company sees them, query by query. */
+  /** Returns read models that show a company's rows only. */
   readonly readModelsOf: (companyId: CompanyId) => Kysely<ReadModelTables>
-  /** Every checkpoint that is kept, for the audit. */
+  /** Reads the stored checkpoint of a stream, for the audit. */
   readonly checkpointOf: (stream: string) => Promise<AuditedCheckpoint | null>
 }
 
-/** What slices have outside of PostgreSQL and the event store, in backups. */
+/** Backs up data of slices outside PostgreSQL and the event store. */
 export interface ExternalBackup {
   /**
-   * Puts it into blobs, where a backup finds it.
+   * Copies the data into blobs, which a backup contains.
    *
-   * @returns takes it out of them again: to be called once the backup is written, or was not
-   * @throws OperatorRefused while another backup or restore is under way
+   * @returns a function that deletes these blobs; call it after the backup, also if that failed
+   * @throws OperatorRefused while another backup or restore runs
    */
   readonly stage: (
     progress: (message: string) => void,
     signal: AbortSignal,
   ) => Promise<() => Promise<void>>
-  /** Puts what a restore has brought in blobs to its place; done again after a crash. */
+  /** Restores the data from the blobs of a restored backup; runs again after a crash. */
   readonly restore: (progress: (message: string) => void) => Promise<void>
 }
 
-/** A checkpoint as the audit compares it. */
+/** A checkpoint, for the audit. */
 export interface AuditedCheckpoint {
   readonly revision: number
-  /** Of the event of this revision, as the checkpoint has it. */
+  /** Hash of the event at this revision, according to the checkpoint. */
   readonly hash: string
   readonly format: number
-  /** What was saved, as it is kept: JSON, where nobody broke it. */
+  /** The stored state; valid JSON unless it was tampered with. */
   readonly text: string
 }
 
-/** How an operation talks to its operator while it works. */
+/** The context of a running operation. */
 export interface AdminContext {
   readonly ports: AdminPorts
-  /** Who does it, and why: goes into the metadata of every fact. */
+  /** The actor and reason, stored in the metadata of every fact. */
   readonly cause: Cause
-  /** The company in whose console it is done, of which alone anything is seen; absent for an operator. */
+  /** The company whose console runs it, which limits what it can see; absent for an operator. */
   readonly companyScope?: CompanyId
-  /** Tells how far long work has come. */
+  /** Reports the progress of long work. */
   readonly progress: (message: string) => void
   /** Sends a piece of a file, text or bytes; resolves when there is room for the next. */
   readonly send: (chunk: string | Uint8Array) => Promise<void>
@@ -96,56 +96,53 @@ export interface AdminContext {
   readonly signal: AbortSignal
 }
 
-/** An operation: what it takes and does, and the words by which the command line offers it. */
+/** An operation: its input, its work, and the words of the command line. */
 export interface AdminOperation<I = unknown, O = unknown> {
   readonly does: "operation"
   /** One or two words, such as `company create`. */
   readonly name: string
-  /** What it does, as help says it; without one the command line does not offer it. */
+  /** Summary for the help text; without one the command line does not offer it. */
   readonly summary?: string
-  /** Units and whatever else one has to know, a sentence a line. */
+  /** Units and other remarks, one sentence per line. */
   readonly notes?: readonly string[]
-  /** Words of the command line that can be given as they stand. */
+  /** An example command line that can be pasted. */
   readonly example?: string
   /** Its fields are the options and arguments of the command line: see `catalogue.ts`. */
   readonly input: ZodType<I>
   /** Whether it changes something: then it takes `--as` and `--reason`. */
   readonly changes?: true
   /**
-   * Whether an installation is made for it where there is none; every other command then says that
-   * there is none, so that a folder's misspelt name makes no second one.
+   * Whether it creates a missing installation. Other commands fail instead, so that a misspelt folder creates
+   * no second one.
    */
   readonly createsInstallation?: true
-  /** Whether `--reason` must be given, because it becomes part of the fact. */
+  /** Whether `--reason` is required, because it becomes part of the fact. */
   readonly needsReason?: true
-  /**
-   * What is lost: the command line asks for its name before, or for `--yes`, and it is not done for
-   * whoever confirms no such name.
-   */
+  /** Set if it is irreversible: it runs only if the name of the affected thing or `--yes` confirms it. */
   readonly irreversible?: Irreversible<Extract<keyof I, string>>
-  /** Whether it takes `--out` for what it sends. */
+  /** Whether it takes `--out` for the file that it produces. */
   readonly hasFile?: true
-  /** Whether what it sends holds personal data: the file of `--out` is then its owner's alone to read. */
+  /** Whether its file holds personal data: then only its owner may read the `--out` file. */
   readonly isPrivate?: true
-  /** What it sends nobody else may read; the file is then named by the word FILE. */
+  /** Whether its file is secret; the argument FILE then names it. */
   readonly hasSecretFile?: true
-  /** Whether it may take an hour: it then outlasts a database that falls silent on the way. */
+  /** Whether it may take an hour: then it survives a database that stops answering for a while. */
   readonly isLongRunning?: true
-  /** Who may do it in their company's console, beside the operator; absent: the operator alone. */
+  /** Who may run it in their company's console; absent for operators only. */
   readonly consoleAccess?: ConsoleAccess<I>
-  /** Whether `ok` of its answer says that all is well; exit code 1 where it does not. */
+  /** Whether the exit code is 1 if `ok` of its answer is false. */
   readonly isVerdict?: true
   readonly run: (context: AdminContext, input: I) => Promise<O>
-  /** The answer for people, beside it the name of its `file`; default all its fields. */
+  /** Renders the answer for people, including the name of its `file`; default all fields. */
   readonly render?: (result: O, page: OutputPage) => string
 }
 
-/** Checks an operation's types where it is written, and forgets them for the list of all. */
+/** Checks an operation's types and erases them for the common list. */
 export function operation<I, O>(spec: Omit<AdminOperation<I, O>, "does">): AdminOperation {
   return { ...spec, does: "operation" } as unknown as AdminOperation
 }
 
-/** The operation cannot be done as asked: exit code 1 with `{error, message}` and what else helps. */
+/** The operation was rejected: exit code 1 with `{error, message}` and details. */
 export class OperatorRefused extends Error {
   override readonly name = "OperatorRefused"
   readonly code: string
@@ -157,7 +154,7 @@ export class OperatorRefused extends Error {
   }
 }
 
-/** Somebody of a company asks for something. */
+/** A console user's request. */
 export interface ConsoleAccessRequest<I> {
   readonly input: I
   readonly person: Person
@@ -165,36 +162,33 @@ export interface ConsoleAccessRequest<I> {
   readonly ports: Ports
 }
 
-/** Those who may, whomever of the company it is about. Owners and admins hold every permission. */
+/** Who may run it for everyone in the company. Owners and admins hold every permission. */
 type AllowedMembers =
   | { readonly permission: Permission; readonly roles?: undefined }
   | { readonly roles: readonly Role[]; readonly permission?: undefined }
 
-/** Who may do an operation in a console. What it is about is always the console's company alone. */
+/** Who may run an operation in the console, for their own company only. */
 export type ConsoleAccess<I> = AllowedMembers & {
-  /**
-   * Whoever else may as far as it is about themselves: the input as it is about them alone; null where it is
-   * not about them.
-   */
+  /** Limits the input to the person's own data, for persons without the permission; null if it is not theirs. */
   readonly ownInput?: (asking: ConsoleAccessRequest<I>) => I | null | Promise<I | null>
-  /** Why not even those may who may otherwise; null where nothing stands against it. */
+  /** Returns why even a permitted person may not run it; null if they may. */
   readonly denialReason?: (
     asking: ConsoleAccessRequest<I>,
   ) => string | null | Promise<string | null>
-  /** Whether consoles of this installation have it at all; default that they do. */
+  /** Whether the consoles of this installation offer it; default yes. */
   readonly isAvailable?: (ports: Ports) => boolean
-  /** How often, per person. */
+  /** Rate limit per person. */
   readonly rateLimit?: RateLimit
-  /** The email that it has mailed to, which is counted as codes are. */
+  /** Returns the address that it mails to, which the rate limits of sign-in codes count. */
   readonly recipientEmail?: (input: I) => string
-  /** Whether it can be done while the company is deleted and not erased yet. */
+  /** Whether it can run while the company is deleted and not erased yet. */
   readonly isAllowedWhileDeleted?: true
 }
 
-/** Everybody who may change what the company is: its limits, cards, plan, keys of others. */
+/** Roles that may change the company: its limits, cards, plan and other people's keys. */
 export const OWNER_OR_ADMIN: readonly Role[] = ["owner", "admin"]
 
-/** Whether a key is theirs. */
+/** Whether a key belongs to the person. */
 export async function isOwnKey(
   { ports, companyId, person }: ConsoleAccessRequest<unknown>,
   named: string | undefined,
@@ -207,14 +201,14 @@ export async function isOwnKey(
   return key?.personId === person.personId
 }
 
-/** The input, where the key that it names is theirs. */
+/** Returns the input if the key that it names belongs to the person; else null. */
 export async function inputForOwnKey<I extends { readonly key?: string | undefined }>(
   asking: ConsoleAccessRequest<I>,
 ): Promise<I | null> {
   return (await isOwnKey(asking, asking.input.key)) ? asking.input : null
 }
 
-/** How often somebody has whole histories and bills written. */
+/** Rate limit of exports of histories and bills in the console. */
 export const CONSOLE_FILE_RATE_LIMIT: RateLimit = {
   name: "console files",
   max: 6,

@@ -1,7 +1,4 @@
-/**
- * Operations as routes. Only the admin socket serves them: whoever may use that is an operator, and no key is asked
- * for.
- */
+/** Operations as routes, for the admin socket only: its users are operators, so no key is needed. */
 import { EventEmitter, on } from "node:events"
 import { z } from "zod"
 import type { SliceErrorCode } from "../routes/answers/refusal.ts"
@@ -25,21 +22,21 @@ import type { AdminOperation, AdminPorts } from "./operation.ts"
 import type { ServerIdentity, OperationEvents } from "./protocol.ts"
 import { runOperation, confirmationRefusal } from "./run-operation.ts"
 
-/** What the routes work with. */
+/** What the routes use. */
 export interface OperatorRouteOptions {
   readonly operations: readonly AdminOperation[]
   readonly ports: AdminPorts
   readonly identity: ServerIdentity
-  /** Aborted when operations under way are to end. */
+  /** Aborted to end running operations. */
   readonly shutdown: AbortSignal
-  /** Takes a fault of the program, which is answered as `internal`. */
+  /** Receives program errors, which are answered as `internal`. */
   readonly onFault: (error: unknown) => void
 }
 
-/** Who watches long work, by the names that they gave it. */
+/** Watchers of long operations, by the name that the caller chose. */
 type OperationWatchers = Map<string, EventEmitter>
 
-/** The routes for operators. */
+/** Creates the operator routes. */
 export function operatorRoutes(serving: OperatorRouteOptions): readonly Route[] {
   const watched: OperationWatchers = new Map()
   const operations = serving.operations.map((one) => {
@@ -54,10 +51,10 @@ export function operatorRoutes(serving: OperatorRouteOptions): readonly Route[] 
 const UNKNOWN_OPERATION: SliceErrorCode = {
   error: "unknown_operation",
   status: 404,
-  example: { message: "This server has no such operation: it may be of another version." },
+  example: { message: "This server does not have this operation; it may be another version." },
 }
 
-/** What a command line of a newer version is answered. */
+/** Answers a command line of a newer version. */
 const unknownRoute = publicRoute({
   name: "refuseUnknown",
   group: "server",
@@ -81,7 +78,7 @@ const serverRoute = ({ identity }: OperatorRouteOptions): Route =>
     group: "server",
     method: "GET",
     url: SERVER_URL,
-    summary: "Which data folder this server holds, and the settings it was started with",
+    summary: "The data folder of this server, and the settings it was started with",
     reply: z.object({
       folderId: z.string(),
       pid: z.int(),
@@ -90,12 +87,12 @@ const serverRoute = ({ identity }: OperatorRouteOptions): Route =>
     handle: async () => ({ ok: true, body: { ...identity, settings: [...identity.settings] } }),
   })
 
-/** What an emitter tells its watcher, in the order of the arguments of `emit`. */
+/** Sends an event to a watcher. */
 const emitToWatcher = <E extends keyof OperationEvents>(
   watcher: EventEmitter | undefined,
   event: E,
   data: OperationEvents[E],
-): void => void watcher?.emit("told", event, data)
+): void => void watcher?.emit("event", event, data)
 
 const eventsRoute = (watched: OperationWatchers): Route =>
   publicRoute({
@@ -103,7 +100,7 @@ const eventsRoute = (watched: OperationWatchers): Route =>
     group: "server",
     method: "GET",
     url: operationEventsUrl(":name"),
-    summary: "How far the operation has come that is given this name next, and how it ended",
+    summary: "Progress and outcome of the next operation with this name",
     params: z.object({ name: z.string() }),
     reply: z.string(),
     fileTypes: ["text/event-stream"],
@@ -115,12 +112,12 @@ const eventsRoute = (watched: OperationWatchers): Route =>
         name: null,
         write: async ({ send, signal }) => {
           const emitter = new EventEmitter()
-          const told = on(emitter, "told", { signal, close: ["end"] })
+          const events = on(emitter, "event", { signal, close: ["end"] })
           watched.set(name, emitter)
           try {
-            // A comment: by it the watcher learns that nothing is missed from here on.
+            // A comment line confirms that no later event will be missed.
             await send(":\n\n")
-            for await (const [event, data] of told) {
+            for await (const [event, data] of events) {
               await send(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
             }
           } finally {
@@ -131,28 +128,31 @@ const eventsRoute = (watched: OperationWatchers): Route =>
     }),
   })
 
-/** What an operator says of any operation. */
+/** Query fields that every operation has. */
 const OPERATION_QUERY = z.object({
   actor: z
     .string()
     .min(1)
     .max(MAX_ACTOR_LENGTH)
-    .meta({ description: "who does it: goes into the metadata of every fact" }),
+    .meta({ description: "the actor, stored in the metadata of every fact" }),
   reason: z.string().max(MAX_REASON_LENGTH).optional().meta({ description: "why, for auditors" }),
-  confirm: z.string().optional().meta({ description: "the name of what is lost by it" }),
-  watched: z.string().optional().meta({ description: "its name for whoever watches it" }),
+  confirm: z
+    .string()
+    .optional()
+    .meta({ description: "the name that confirms an irreversible one" }),
+  watched: z.string().optional().meta({ description: "the name under which its events are sent" }),
   columns: z.coerce
     .number()
     .int()
     .positive()
     .optional()
-    .meta({ description: "answer in words for people, in lines of so many characters" }),
-  terminal: z.literal("true").optional().meta({ description: "tables may have frames" }),
-  out: z.string().optional().meta({ description: "the file that takes what is sent" }),
+    .meta({ description: "answer as text for people, with this line width" }),
+  terminal: z.literal("true").optional().meta({ description: "whether tables may have frames" }),
+  out: z.string().optional().meta({ description: "the path of the output file" }),
 })
 type OperationQuery = z.infer<typeof OPERATION_QUERY>
 
-/** What all routes of operations share. */
+/** Returns what the routes of all operations share. */
 function routeDescriptionOf({ name, summary = name, hasFile, hasSecretFile }: AdminOperation) {
   const [topic = name, ...others] = name.split(/[ -]/)
   const sendsFile = hasFile === true || hasSecretFile === true
@@ -181,7 +181,7 @@ function plainRoute(
   })
 }
 
-/** Takes a file as the body; the other fields of its input stand in the query, and what the file is called. */
+/** Creates the route of an operation that reads a file: the body is the file, the query has the other fields. */
 function uploadRoute(
   serving: OperatorRouteOptions,
   watched: OperationWatchers,
@@ -205,7 +205,7 @@ function uploadRoute(
   })
 }
 
-/** The way of an operation from its request to its answer. */
+/** A request for an operation. */
 interface OperationCall {
   readonly serving: OperatorRouteOptions
   readonly watched: OperationWatchers
@@ -213,13 +213,13 @@ interface OperationCall {
   readonly gone: AbortSignal
 }
 
-/** A file that comes with an operation, and the field of its input that takes the path. */
+/** An uploaded file, and the input field that takes its path. */
 interface Upload {
   readonly field: string
   readonly file: Parameters<typeof withSpooled>[0]
 }
 
-/** Does an operation whose input was checked, and answers what came of it. */
+/** Runs an operation whose input was checked, and answers its outcome. */
 async function answerOperation(
   found: AdminOperation,
   { serving, watched, asked, gone }: OperationCall,
@@ -239,8 +239,8 @@ async function answerOperation(
       const done = await runOperation(found, { ports, cause }, given, { progress, send, signal })
       return "refusal" in done ? done : { result: formatResult(found, done.result, asked) }
     }
-    const came = upload === null ? run(input) : runWithUpload(upload, input, run)
-    const done = await came.catch((error: unknown): OperationOutcome => {
+    const outcome = upload === null ? run(input) : runWithUpload(upload, input, run)
+    const done = await outcome.catch((error: unknown): OperationOutcome => {
       if (signal.aborted) return { refusal: refusal("unavailable", ABORTED_MESSAGE) }
       onFault(error)
       const why = error instanceof Error ? error.message : String(error)
@@ -264,9 +264,9 @@ const runWithUpload = (
   withSpooled(file, (path) => run({ ...(isResultRow(input) ? input : {}), [field]: path }))
 
 const ABORTED_MESSAGE =
-  "The server stopped before this was done: look whether it was done before giving it again."
+  "The server stopped before the operation was done. Check whether it took effect before you run it again."
 
-/** The answer as it was asked for: in words for people, or as it is. */
+/** Formats the answer as requested: as text for people, or unchanged. */
 function formatResult(
   { render = renderResult }: AdminOperation,
   result: unknown,

@@ -1,4 +1,4 @@
-/** Does one operation, for an operator or in a company's console. */
+/** Runs an operation, for an operator or in a company's console. */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { CorruptStream, laterPosition } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
@@ -10,10 +10,10 @@ import { OperatorRefused } from "./operation.ts"
 import type { ErrorBody } from "./protocol.ts"
 import { isResultRow } from "./protocol.ts"
 
-/** How an operation reaches its operator while it works. */
+/** How a running operation reaches its caller. */
 export type OperationChannel = Pick<AdminContext, "progress" | "send" | "signal">
 
-/** Errors of the stores that say nothing about the command: it can be given again. */
+/** Errors of the stores after which the command can be repeated. */
 const UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set([
   "Unavailable",
   "Overloaded",
@@ -21,10 +21,10 @@ const UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set([
   "ClockUnsure",
 ])
 
-/** Errors after which nobody knows whether the facts are stored. */
+/** Errors with an unknown outcome: the facts may be stored. */
 const UNKNOWN_OUTCOME_ERRORS: ReadonlySet<string> = new Set(["OutcomeUnknown", "UnknownOutcome"])
 
-/** Does an operation whose input was checked. @throws a fault of the program, or the signal's reason */
+/** Runs an operation with checked input. @throws a program error, or the signal's reason */
 export async function runOperation<I>(
   { run, isLongRunning }: Pick<AdminOperation<I>, "run" | "isLongRunning">,
   given: Pick<AdminContext, "ports" | "cause" | "companyScope">,
@@ -34,10 +34,10 @@ export async function runOperation<I>(
   const { ports } = given
   const answered = new AbortController()
   const context = { ...given, ...channelUntil(talk, answered.signal) }
-  const asked = async () =>
-    runAndNotifyProcesses(ports, async (heard) => run({ ...context, ports: heard }, input))
+  const command = async () =>
+    runAndNotifyProcesses(ports, async (notifying) => run({ ...context, ports: notifying }, input))
   try {
-    const result = await unlessUnresponsive(ports, isLongRunning === true, asked())
+    const result = await unlessUnresponsive(ports, isLongRunning === true, command())
     return { result: result === undefined ? null : result }
   } catch (error) {
     const body = operatorErrorBody(unresponsiveCause(error, ports.unresponsiveSince()))
@@ -48,14 +48,14 @@ export async function runOperation<I>(
   }
 }
 
-/** Why an operator is refused, with the status of its code. */
+/** Converts an error body to a refusal with the status of its code. */
 function refusalFromErrorBody({ error, message, ...details }: ErrorBody): Refusal {
   const known: Readonly<Record<string, number>> = ERROR_STATUSES
   const status = known[error] ?? (error.startsWith("no_such_") ? 404 : 409)
   return { error, status, message, details }
 }
 
-/** Why nothing is lost by an operation yet; null where it loses nothing, or its loss was confirmed. */
+/** Returns the refusal of an unconfirmed irreversible operation; null if confirmed or reversible. */
 export function confirmationRefusal(
   { irreversible }: Pick<AdminOperation, "irreversible">,
   input: unknown,
@@ -64,13 +64,13 @@ export function confirmationRefusal(
   if (irreversible === undefined) return null
   const named = isResultRow(input) ? input[irreversible.field] : undefined
   if (confirmed !== null && confirmed === named) return null
-  const message = `Confirm it by the ${String(irreversible.field)}: ${irreversible.says}.`
+  const message = `Confirm this with ${String(irreversible.field)}: ${irreversible.says}.`
   return refusal("validation", message, { fields: { confirm: message } })
 }
 
 /**
- * Runs an operator's command, and resolves once what it changed is in force in every process: whoever is
- * told so may rely on it, wherever he calls next.
+ * Runs an operator's command, and resolves once its changes are in effect in every process, so that the caller
+ * can rely on them.
  */
 export async function runAndNotifyProcesses<T>(
   ports: AdminPorts,
@@ -94,12 +94,12 @@ function laterPositionOf(one: Position | null, other: Position | null): Position
   return laterPosition(one, other)
 }
 
-/** A connection that was given up says less than since when the database does not answer. */
+/** Replaces a connection error by the more useful fact that the database does not answer. */
 function unresponsiveCause(error: unknown, since: number | null): unknown {
   return since !== null && isConnectionFault(error) ? new DatabaseUnresponsive(since) : error
 }
 
-/** Who was answered is told nothing more: what still runs then may stop. */
+/** Ends a channel once the operation is answered: work that still runs may then stop. */
 function channelUntil(
   { progress, send, signal }: OperationChannel,
   answered: AbortSignal,
@@ -116,7 +116,7 @@ function channelUntil(
   }
 }
 
-/** An error in words that an operator can act on; null where it is a fault of the program. */
+/** Returns an error that an operator can act on; null for a program error. */
 export function operatorErrorBody(error: unknown): ErrorBody | null {
   if (!(error instanceof Error)) return null
   const { message } = error
@@ -134,32 +134,31 @@ export function operatorErrorBody(error: unknown): ErrorBody | null {
 }
 
 const unavailableText = (why: string): string =>
-  `The ledger cannot be reached right now and nothing was stored; try again. (${why})`
+  `The ledger is not available and nothing was stored. Try again. (${why})`
 
 const corruptStreamMessage = (why: string): string =>
-  `A stream is damaged, and nothing was stored: ${why}. "audit verify" names the first broken place; ` +
-  "restore what is missing from a backup."
+  `A stream is corrupt, and nothing was stored: ${why}. "audit verify" names the first corrupt place; ` +
+  "restore the stream from a backup."
 
 const unknownOutcomeText = (why: string): string =>
-  `Nobody knows whether this was stored: look before you do it again. (${why})`
+  `It is not known whether this was stored. Check before you run it again. (${why})`
 
-/** With the few seconds in which a silence is noticed, an operator hears of it within ten. */
+/** Together with the seconds to detect it, an operator learns of an unresponsive database within ten. */
 const MAX_UNRESPONSIVE_MS = 7_000
 const POLL_MS = 250
 
-/** The database did not answer while a command ran. */
+/** The database stopped answering while a command ran. */
 export class DatabaseUnresponsive extends Error {
   override readonly name = "DatabaseUnresponsive"
-  /** `since` is UTC ms. */
+  /** `since` is in UTC milliseconds. */
   constructor(since: number) {
     super(`PostgreSQL does not answer since ${new Date(since).toISOString()}`)
   }
 }
 
 /**
- * What a command comes to, unless the database is silent for too long. One that is patient goes on
- * where it was begun while the database answered: it may be at the end of an hour's work, and a
- * database that was only frozen goes on with it.
+ * Resolves like the command, unless the database does not answer for too long. A patient command continues
+ * if it began while the database answered: it may be near its end, and a frozen database may recover.
  *
  * @throws DatabaseUnresponsive, and what the command throws
  */

@@ -1,4 +1,4 @@
-/** The command line as a client of the operator's routes. */
+/** The command line as a client of the operator API. */
 import { randomUUID } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
@@ -23,44 +23,44 @@ const IDENTITY_TIMEOUT_MS = 5_000
 interface RouteRequest {
   readonly method: "GET" | "POST"
   readonly url: string
-  /** JSON as it is sent, or a file. */
+  /** JSON text, or a file. */
   readonly body?: string | Readable
   readonly signal: AbortSignal
 }
 
-/** What it is answered with. */
+/** The response of a route. */
 interface RouteResponse {
   readonly status: number
   readonly mediaType: unknown
   readonly body: Readable
 }
 
-/** A way to the routes: the socket of a server, or the same app in this process. */
+/** Sends a request to the routes: over the socket of a server, or to the same app in this process. */
 export type SendRequest = (asked: RouteRequest) => Promise<RouteResponse>
 
-/** A way to the routes that lasts until it is closed. */
+/** A connection to the routes. */
 export interface OperatorConnection {
-  /** Asks a route. @throws a fault of the program as it is */
+  /** Sends a request. @throws a program error unchanged */
   readonly send: SendRequest
-  /** Waits for what is in flight, then closes what was opened. */
+  /** Waits for requests in progress, then closes the connection. */
   readonly close: () => Promise<void>
 }
 
 /** How a caller follows an operation. */
 export interface OperationObserver {
-  /** Takes how far long work has come; absent where nobody reads it. */
+  /** Receives progress messages; absent if not shown. */
   readonly progress?: ((message: string) => void) | undefined
-  /** Takes a piece of a file, the next once it resolves; absent where no file is expected. */
+  /** Receives a piece of a file, the next once it resolves; absent if no file is expected. */
   readonly send?: ((piece: Uint8Array) => Promise<void>) | undefined
   readonly signal: AbortSignal
 }
 
-/** The server did not answer, or not to the end; the sentence says what that means. */
+/** The server did not answer, or not completely; the message says what that means. */
 export class ServerGone extends Error {
   override readonly name = "ServerGone"
 }
 
-/** Something was refused that a command asked for. */
+/** The server rejected a command. */
 export class CommandRefused extends Error {
   override readonly name = "CommandRefused"
   readonly body: ErrorBody
@@ -70,7 +70,7 @@ export class CommandRefused extends Error {
   }
 }
 
-/** The way over a socket. */
+/** Returns a function that sends requests over a socket. */
 export function sendOverSocket(socketPath: string): SendRequest {
   return async ({ method, url, body, signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
@@ -83,7 +83,7 @@ export function sendOverSocket(socketPath: string): SendRequest {
       headers: typeof body === "string" ? { "content-type": "application/json" } : {},
     })
     asked.once("response", resolve)
-    // Also after the response: a connection that breaks later is an error of the response itself.
+    // The handler stays after the response: a later connection error concerns the response itself.
     asked.on("error", reject)
     if (body === undefined || typeof body === "string") asked.end(body)
     else pipeline(body, asked, (error) => error && reject(error))
@@ -95,11 +95,11 @@ export function sendOverSocket(socketPath: string): SendRequest {
 }
 
 /**
- * Who the server behind a socket is; null where it does not hold the data folder with this id. No
- * socket, or one where nobody listens, is no server.
+ * Asks the server behind a socket for its identity. Null if there is none, nothing listens there, or the server
+ * has another data folder.
  *
- * @param timeoutMs how long it may take to say who it is, milliseconds
- * @throws ServerGone: a process listens and does not say who it is
+ * @param timeoutMs how long the server may take to answer, milliseconds
+ * @throws ServerGone if a process listens and does not answer
  */
 export async function identifyServer(
   socketPath: string,
@@ -119,16 +119,16 @@ export async function identifyServer(
   } catch (error) {
     if (isConnectionRefused(error)) return null
     const message =
-      "A server holds this data folder and does not answer: wait for it to end, or stop it."
+      "A server uses this data folder and does not answer. Wait for it to end, or stop it."
     throw new ServerGone(message, { cause: error })
   }
 }
 
 /**
- * Has an operation done and waits for its answer.
+ * Runs an operation and returns its answer.
  *
- * @throws ServerGone: the server ended before it answered; Refused where no file can be sent
- * @throws the signal's reason where that was aborted
+ * @throws ServerGone if the server ended before it answered; CommandRefused if the file cannot be sent
+ * @throws the signal's reason if it was aborted
  */
 export async function callOperation(
   send: SendRequest,
@@ -141,13 +141,13 @@ export async function callOperation(
   try {
     const watched = await watch(send, following, AbortSignal.any([signal, over.signal]))
     const answer = await requestAnswer(send, request, following, watched)
-    // What was said last is shown, too: the server ends it with the operation.
+    // The server ends the events with the operation; the last message is shown too.
     if (!("error" in answer)) await watched?.answer
     return answer
   } catch (error) {
     signal.throwIfAborted()
     if (isConnectionRefused(error)) {
-      throw new ServerGone("The server has just ended; give the command again.", { cause: error })
+      throw new ServerGone("The server has just ended. Run the command again.", { cause: error })
     }
     if (!isConnectionLost(error)) throw error
     throw new ServerGone(UNKNOWN_OUTCOME_MESSAGE, { cause: error })
@@ -157,16 +157,16 @@ export async function callOperation(
 }
 
 const UNKNOWN_OUTCOME_MESSAGE =
-  "The server ended before it answered: look whether the command was done before giving it again."
+  "The server ended before it answered. Check whether the command took effect before you run it again."
 
-/** An operation that is watched. */
+/** An operation with its events. */
 interface WatchedOperation {
   readonly name: string
-  /** How it ended; null where that was not told. */
+  /** The outcome; null if the server did not send it. */
   readonly answer: Promise<OperatorAnswer | null>
 }
 
-/** Begins to watch an operation; null where its answer says all that is of interest. */
+/** Subscribes to an operation's events; null if only its answer matters. */
 async function watch(
   send: SendRequest,
   { progress, send: take }: OperationObserver,
@@ -188,7 +188,7 @@ async function watch(
     }
     return answer
   }
-  // The answer itself says whether the server is gone.
+  // A failed subscription is not an error: the answer itself shows whether the server is gone.
   return { name, answer: read().catch(() => null) }
 }
 
@@ -203,8 +203,8 @@ async function requestAnswer(
     uploadField === undefined
       ? { query: {}, body: JSON.stringify(input) }
       : await uploadOf(input as ResultRow, uploadField)
-  const said = queryOf({ ...query, ...requestFieldsOf(request), watched: watched?.name })
-  const url = `${operationUrl(operation)}?${said}`
+  const params = queryOf({ ...query, ...requestFieldsOf(request), watched: watched?.name })
+  const url = `${operationUrl(operation)}?${params}`
   const answered = await send({ method: "POST", url, body, signal })
   if (answered.mediaType === "application/octet-stream") {
     if (take === undefined || watched === null) throw new Error(`${operation} sends a file`)
@@ -214,7 +214,7 @@ async function requestAnswer(
   return answered.status < 400 ? { result: answer } : { error: answer as ErrorBody }
 }
 
-/** Takes a file; how its operation ended is told to who watches it, also where the file is cut off. */
+/** Receives a file. The events carry the operation's outcome, even if the file was cut off. */
 async function receiveFile(
   file: Readable,
   take: NonNullable<OperationObserver["send"]>,
@@ -232,7 +232,7 @@ async function receiveFile(
   return answer
 }
 
-/** What an operator says of any operation, as its query has it. */
+/** Returns the query fields that every operation has. */
 function requestFieldsOf({ actor, reason, confirmation, page }: OperatorRequest): ResultRow {
   const shown = page && {
     columns: page.columns,
@@ -242,13 +242,13 @@ function requestFieldsOf({ actor, reason, confirmation, page }: OperatorRequest)
   return { actor, reason, confirm: confirmation, ...shown }
 }
 
-/** The file of an input as a body, and its other fields as a query. @throws Refused where it is no file */
+/** Splits an upload into the file as the body and the other fields as the query. @throws CommandRefused if it is not a file */
 async function uploadOf(input: ResultRow, field: string) {
   const path = String(input[field])
   if (!(await stat(path)).isFile()) {
     throw new CommandRefused({
       error: "cannot_read",
-      message: `${path} is no file: name another one.`,
+      message: `${path} is not a file. Name a file.`,
     })
   }
   return { query: { ...input, [field]: basename(path) }, body: createReadStream(path) }
@@ -260,7 +260,7 @@ function queryOf(fields: ResultRow): string {
   return new URLSearchParams(words).toString()
 }
 
-/** Whether no process listens at a socket. */
+/** Whether the error means that no process listens at the socket. */
 const isConnectionRefused = (error: unknown): boolean =>
   hasCode(error, ["ENOENT", "ECONNREFUSED"]) && "syscall" in error && error.syscall === "connect"
 

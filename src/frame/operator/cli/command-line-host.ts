@@ -1,4 +1,4 @@
-/** What the command line asks of the program that it is part of. */
+/** What the command line needs of the program that it is part of. */
 import type { OperatorCommand, LocalCommand } from "../commands.ts"
 import type { OperatorConnection } from "./client.ts"
 import type { Catalogue, CommandSpec, OperationInput } from "./command-spec.ts"
@@ -8,38 +8,35 @@ import type { AdminContext } from "../operation.ts"
 import { constants } from "node:os"
 import type { Log } from "../../kernel/log.ts"
 
-/** How a move tells its operator where it is, and hears that nobody waits any more. */
+/** How a maintenance command reports progress and is interrupted. */
 type MaintenanceChannel = Pick<AdminContext, "progress" | "signal">
 
-/** What a move answers: `ok` says whether the audit at its end found everything in order. */
+/** Result of a maintenance command; `ok` is the result of the audit at its end. */
 export interface MaintenanceResult {
   readonly ok: boolean
 }
 
-/** The effective settings of a command, and of the server that it would speak to. */
+/** The effective settings of a command, and of the running server. */
 export interface EffectiveSettings {
   readonly own: readonly ShownSetting[]
-  /** Null where none runs. */
+  /** Null if no server runs. */
   readonly server: readonly ShownSetting[] | null
 }
 
-/**
- * The program around the command line. Its methods may throw a `StartupFault`: an error whose one
- * sentence tells an operator what to mend.
- */
+/** The program around the command line. Methods may throw a `StartupFault`, whose message says what to fix. */
 export interface CommandLineHost {
-  /** What the command line offers. */
+  /** The commands as data. */
   readonly catalogue: Catalogue
-  /** What is declared behind it: asked for only where the stores are opened in this process. */
+  /** Loads all declared commands; needed only to open the stores in this process. */
   commands(): Promise<readonly OperatorCommand[]>
-  /** What is declared behind a command that is done in this process, and nothing else. */
+  /** Loads only the module of a command that runs in this process. */
   loadLocalCommand(spec: CommandSpec): Promise<LocalCommand>
-  /** The admin socket of the server that holds this data folder, or null where none lives. */
+  /** Finds the admin socket of the server that uses this data folder; null if none runs. */
   runningServer(): Promise<{ readonly socketPath: string } | null>
   /**
-   * Opens the stores here, starting the embedded PostgreSQL where that is configured.
+   * Opens the stores in this process, and starts the embedded PostgreSQL if that is configured.
    *
-   * @param options `mayMake`: whether an installation is made where there is none
+   * @param options `mayMake`: whether to create an installation if there is none
    */
   openInProcess(options: { readonly mayMake: boolean }): Promise<OperatorConnection>
   /** Runs the server until it is stopped; resolves with the exit code. */
@@ -48,50 +45,47 @@ export interface CommandLineHost {
     readonly week: boolean
     readonly processes: number | "auto"
   }): Promise<number>
-  /**
-   * Moves the whole installation; by the command's name and input. @throws OperatorRefused, and the
-   * signal's reason
-   */
+  /** Runs a maintenance command on the whole installation. @throws OperatorRefused, and the signal's reason */
   runMaintenance(
     name: string,
     input: OperationInput,
     talk: MaintenanceChannel,
   ): Promise<MaintenanceResult>
-  /** Looks at everything that the program stands on; of a running server also its read models. */
+  /** Checks everything that the program depends on, including the read models of a running server. */
   runDoctor(): Promise<readonly DoctorFinding[]>
   /**
-   * Runs the benchmarks by their own words; resolves with their exit code. An interruption ends them
-   * in order. @throws StartupFault where they are not installed
+   * Runs the benchmarks with their own arguments; resolves with their exit code. An interrupt stops them
+   * cleanly. @throws StartupFault if they are not installed
    */
   runBenchmarks(words: readonly string[]): Promise<number>
   effectiveSettings(): Promise<EffectiveSettings>
 }
 
-/** What is not stopped in order by then is stopped all the same. */
+/** Deadline of a clean stop; then the process exits anyway. */
 const STOP_WITHIN_MS = 9_800
-/** A terminal's Ctrl-C comes from the terminal and, this much later at most, again from npm. */
+/** Ctrl-C arrives twice, from the terminal and, within this time, from npm. */
 const ECHO_MS = 500
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
-/** The stop of a process. */
+/** Controls the stop of a process. */
 export interface StopHandle {
-  /** Asks for it. */
+  /** Starts the stop. */
   readonly begin: () => void
-  /** Aborts when everything is to end. */
+  /** Aborted when everything must end. */
   readonly signal: AbortSignal
-  /** Whether it is because of a fault of the program's own. */
+  /** Whether an uncaught error caused the stop. */
   readonly isCrash: () => boolean
-  /** What it was first asked for by; null where nobody asked. */
+  /** The first signal that requested the stop; null if none did. */
   readonly requestedBy: () => string | null
 }
 
 /**
- * Listens for what ends a process. The first signal asks for an end in order, which takes ten seconds
- * at most; another one ends it at once. An error that nobody caught is told of, and ends it in order
- * as well: what is stored is whole, but what this process has in memory may not be.
+ * Handles signals that end a process. The first one starts a clean stop, which takes at most ten seconds;
+ * another one exits immediately. An uncaught error is logged and also stops cleanly: the stored data is
+ * complete, but the memory of this process may not be.
  *
- * @param asking the signals that ask for it; the others of those that end a process are not heard
+ * @param asking the signals that start a stop; the others are ignored
  */
 export function listenForStop(
   process: NodeJS.Process,
@@ -106,7 +100,7 @@ export function listenForStop(
     if (stop.signal.aborted) return
     stop.abort()
     setTimeout(() => {
-      warn("stopped before all was done: it took too long", null)
+      warn("the process exits before its clean stop was complete: it took too long", null)
       process.exit(1)
     }, STOP_WITHIN_MS).unref()
   }
@@ -120,9 +114,9 @@ export function listenForStop(
       begin()
     })
   }
-  // Rejections that nobody handles come here as well.
+  // Unhandled rejections arrive here as well.
   process.on("uncaughtException", (error) => {
-    warn("this is a fault of the program, which stops", error)
+    warn("an uncaught error stops the process; this is a bug in the program", error)
     isCrash = true
     process.exitCode = 1
     begin()

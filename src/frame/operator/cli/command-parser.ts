@@ -1,4 +1,4 @@
-/** From words to a command: builds the program out of the commands' data and reads words with it. */
+/** Parses words into a command, with a parser that is built from the catalogue. */
 import { Argument, Command, CommanderError, Option } from "commander"
 import type {
   ArgumentSpec,
@@ -9,38 +9,38 @@ import type {
 } from "./command-spec.ts"
 import { RELEASE, VALUE_PARSERS } from "./command-spec.ts"
 
-/** What stands behind each complaint of wrong usage. */
+/** Follows each usage error. */
 export const HELP_HINT = "(--help says more)"
 
-/** The program's name, as it is installed. */
+/** The program's name, as installed. */
 export const PROGRAM_NAME = "company-ledger"
 
-/** A command as it was given. */
+/** A parsed command. */
 export interface Invocation {
   readonly command: CommandSpec
-  /** What its operation takes. */
+  /** Input of its operation. */
   readonly input: OperationInput
   readonly json: boolean
-  /** Who does it, where it was said. */
+  /** The actor, if given. */
   readonly actor: string | null
   readonly reason: string | null
-  /** Whether what is lost by it is meant to be, by `--yes`. */
+  /** Whether `--yes` confirms an irreversible command. */
   readonly isConfirmed: boolean
-  /** Where a file goes; null for commands without one. */
+  /** Path of the output file; null for commands without one. */
   readonly out: string | null
 }
 
-/** What words came to: a command, or help or a complaint to print. */
+/** Result of parsing: a command, or help or an error to print. */
 export type ParsedCommandLine =
   | { readonly kind: "command"; readonly invocation: Invocation }
   | { readonly kind: "help"; readonly text: string }
-  /** Wrong usage: `text` for people with a hint, `reason` alone. */
+  /** Wrong usage: `text` has a hint for people, `reason` is the message alone. */
   | { readonly kind: "usage"; readonly text: string; readonly reason: string }
 
 /**
- * Reads the words behind the program's name.
+ * Parses the words after the program's name.
  *
- * @param columns characters in a line of help
+ * @param columns line width of the help text, characters
  */
 export function parseCommandLine(
   catalogue: Catalogue,
@@ -53,7 +53,7 @@ export function parseCommandLine(
     catalogue,
     columns,
     printed,
-    (given) => (invocation = given),
+    (parsed) => (invocation = parsed),
     words,
   )
   try {
@@ -62,7 +62,7 @@ export function parseCommandLine(
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return { kind: "help", text: printed.out }
     const reason = error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ")
-    // Words that end before a command get the help of what they named.
+    // An incomplete command prints the help text of its topic.
     const isUnfinished = error.code === "commander.help"
     return {
       kind: "usage",
@@ -75,10 +75,10 @@ export function parseCommandLine(
 }
 
 /**
- * The commands of a catalogue, each of which hands over what was given.
+ * Builds a parser for a catalogue's commands.
  *
- * @param printed takes what would be printed
- * @param words what is read with it: topics that they do not name stay without their commands
+ * @param printed receives output instead of the terminal
+ * @param words the words to parse: topics they do not name are built without their commands
  */
 export function buildCommandParser(
   { commands, topics }: Catalogue,
@@ -90,7 +90,7 @@ export function buildCommandParser(
   const program = new Command(PROGRAM_NAME)
     .description("Operates the ledger: keys, limits, funds, audits and exports.")
     .version(RELEASE, "-V, --version", "print the release")
-    // `charge` is a command and the topic of `charge refund`: words behind that are its own.
+    // `charge` is a command and the topic of `charge refund`, so options belong to the word before them.
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError(HELP_HINT)
@@ -113,9 +113,9 @@ export function buildCommandParser(
 
 /** A command among the others. */
 interface ListedCommand extends CommandSpec {
-  /** Whether its name is the first word of others too. */
+  /** Whether its name is also the topic of other commands. */
   readonly isTopic: boolean
-  /** What those are about that share its first word; null where nobody says so. */
+  /** Description of its topic; null if it has none. */
   readonly about: string | null
 }
 
@@ -136,16 +136,16 @@ function addCommand(
   command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM_NAME} ${spec.example}`)
   command.action(() => {
     const given = invocationOf(spec, command)
-    const isWhyMissing = spec.needsReason === true && given.reason === null
-    const fault = missingOf(spec, given) ?? (isWhyMissing ? "say why, with --reason" : null)
+    const isReasonMissing = spec.needsReason === true && given.reason === null
+    const fault = missingOf(spec, given) ?? (isReasonMissing ? "give a reason with --reason" : null)
     if (fault !== null) command.error(`error: ${fault}`)
     take(given)
   })
 }
 
 /**
- * What a command still needs; null where it has all. It is asked for last: a misspelt option is told by
- * its own name, and not as the one that is then missing.
+ * Returns which required options are missing; null if none. Checked last, so that a misspelt option is reported
+ * by its own name.
  */
 function missingOf(spec: ListedCommand, { input, out }: Invocation): string | null {
   const { isTopic, name } = spec
@@ -159,7 +159,7 @@ function missingOf(spec: ListedCommand, { input, out }: Invocation): string | nu
   return `a ${name} needs ${missing.map(({ flags }) => flags.split(" ")[0]).join(", ")}`
 }
 
-/** What a field of an input is called on the command line: `--operation`, or `KEY_ID` by its place. */
+/** Returns the command-line name of an input field: `--operation`, or `KEY_ID` for an argument. */
 export function commandWordOf(spec: CommandSpec, field: string): string {
   const argument = spec.arguments.find((one) => one.field === field)
   const option = spec.options.find((one) => fieldOf(one) === field)
@@ -181,7 +181,7 @@ const JSON_OPTION: OptionSpec = {
 const CHANGE_OPTIONS: readonly OptionSpec[] = [
   {
     flags: "--as <actor>",
-    description: "who does it; default the system user",
+    description: "who makes the change; default the system user",
     form: "actor",
   },
   { flags: "--reason <reason>", description: "why, for auditors", form: "reason" },
@@ -189,7 +189,7 @@ const CHANGE_OPTIONS: readonly OptionSpec[] = [
 
 const YES_OPTION: OptionSpec = {
   flags: "--yes",
-  description: "it is meant; default asks on a terminal",
+  description: "confirm without a prompt",
 }
 
 const OUT_OPTION: OptionSpec = {
@@ -206,14 +206,14 @@ const SECRET_FILE: ArgumentSpec = {
   form: "text",
 }
 
-/** The words of a command by their places; a secret file's is the first. */
+/** Returns the positional arguments of a command; the path of a secret file is the first. */
 function argumentsOf(spec: CommandSpec): readonly ArgumentSpec[] {
   return spec.hasSecretFile === true ? [SECRET_FILE, ...spec.arguments] : spec.arguments
 }
 
-/** The options of a command, those it shares with others behind its own. */
+/** Returns the options of a command, its own before the common ones. */
 function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
-  // The benchmarks write their document into a file, beside what they print.
+  // These commands define `--json` and `--out` themselves or have none.
   if (["start", "bench", "completion"].includes(spec.does)) return spec.options
   return [
     ...spec.options,
@@ -239,7 +239,7 @@ function optionOf(spec: OptionSpec): Option {
   return withParser(spec, new Option(flags, `${description}${needed}`))
 }
 
-/** Has words read by their form, each of a repeated one by itself. */
+/** Parses values by their form, each value of a repeated option separately. */
 function withParser<W extends Argument | Option>(
   { form, choices }: ArgumentSpec | OptionSpec,
   word: W,
@@ -253,31 +253,31 @@ function withParser<W extends Argument | Option>(
   return word
 }
 
-/** Puts together what the words said. Fields that were not given are left out. */
+/** Collects the parsed values. Fields that were not given are left out. */
 function invocationOf(spec: CommandSpec, command: Command): Invocation {
-  const said = command.opts<Record<string, unknown>>()
+  const options = command.opts<Record<string, unknown>>()
   const input: Record<string, unknown> = {}
   for (const [index, { field }] of argumentsOf(spec).entries()) {
     const value: unknown = command.processedArgs[index]
     if (value !== undefined) input[field] = value
   }
   for (const option of spec.options) {
-    const value = said[new Option(option.flags).attributeName()]
+    const value = options[new Option(option.flags).attributeName()]
     if (value !== undefined) input[fieldOf(option)] = value
   }
   const { out: named, ...rest } = input
-  const text = (name: string) => (typeof said[name] === "string" ? said[name] : null)
+  const text = (name: string) => (typeof options[name] === "string" ? options[name] : null)
   const out = typeof named === "string" ? named : text("out")
-  if (out === "-" && said["json"] === true) {
-    command.error("error: - for the file and --json would both write to standard output")
+  if (out === "-" && options["json"] === true) {
+    command.error("error: --json and - as the file both write to standard output; choose one")
   }
   return {
     command: spec,
     input: rest,
-    json: said["json"] === true,
+    json: options["json"] === true,
     actor: spec.changes === true ? text("as") : null,
     reason: spec.changes === true ? text("reason") : null,
-    isConfirmed: said["yes"] === true,
+    isConfirmed: options["yes"] === true,
     out,
   }
 }

@@ -1,4 +1,4 @@
-/** Reading what an operator writes behind an option. */
+/** Commands as data, and parsers for the values of their options. */
 import { resolve } from "node:path"
 import { InvalidArgumentError } from "commander"
 import { EXTERNAL_ID_RULE, isValidExternalId } from "../../../../domain/charging/recent-names.ts"
@@ -7,7 +7,7 @@ import { MAX_ACTOR_LENGTH, MAX_REASON_LENGTH } from "../protocol.ts"
 import { DATABASE_STORE, eventStoreAddressFault } from "../../kernel/event-store-address.ts"
 import { readFileSync } from "node:fs"
 
-/** Reads words that are kept as they are written. @param otherwise what is said of others */
+/** Creates a parser that keeps text unchanged. @param otherwise the message for invalid text */
 function textMatching(
   isOne: (text: string) => boolean,
   otherwise: string,
@@ -18,7 +18,7 @@ function textMatching(
   }
 }
 
-/** Reads whole numbers. @param otherwise what is said of other words */
+/** Creates a parser of whole numbers. @param otherwise the message for other text */
 function wholeNumberFrom(
   least: number,
   otherwise: string,
@@ -31,25 +31,25 @@ function wholeNumberFrom(
   }
 }
 
-/** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
+/** Parses dollars, zero or more, and keeps their text. @throws InvalidArgumentError */
 function parseDollars(text: string): string {
   const micros = microsFromDollars(text)
   if (micros === null) {
-    const form = "Write dollars such as 12.50, at most six decimals and nine thousand million."
+    const form = "Write dollars such as 12.50, with at most six decimals and at most nine billion."
     throw new InvalidArgumentError(form)
   }
-  if (micros < 0) throw new InvalidArgumentError("Dollars cannot be below zero here.")
+  if (micros < 0) throw new InvalidArgumentError("Dollars cannot be negative here.")
   return text.trim()
 }
 
-/** A SHA-256 in hexadecimal, in small letters. @throws InvalidArgumentError */
+/** Parses a SHA-256 in hexadecimal, in lower case. @throws InvalidArgumentError */
 function parseHash(text: string): string {
   const hash = text.trim().toLowerCase()
   if (/^[0-9a-f]{64}$/.test(hash)) return hash
   throw new InvalidArgumentError("Write a hash of 64 hexadecimal characters.")
 }
 
-/** An Ed25519 key: base64 of its 32 bytes. @throws InvalidArgumentError */
+/** Parses an Ed25519 public key: base64 of its 32 bytes. @throws InvalidArgumentError */
 function parsePublicKey(text: string): string {
   const key = Buffer.from(text, "base64")
   if (key.length === 32 && key.toString("base64") === text.trim()) return text.trim()
@@ -58,9 +58,9 @@ function parsePublicKey(text: string): string {
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/
 
-/** A time in ISO 8601, UTC unless it says otherwise, as an exact one. @throws InvalidArgumentError */
+/** Parses an ISO 8601 time, UTC by default, to an exact time. @throws InvalidArgumentError */
 function parseIsoTime(text: string): string {
-  // Its letters may be small (RFC 3339 §5.6).
+  // Lower case is valid (RFC 3339 §5.6).
   const match = ISO.exec(text.toUpperCase())
   const at = match === null ? Number.NaN : Date.parse(fullTime(match))
   if (match === null || Number.isNaN(at) || !isDay(match[1] ?? "")) {
@@ -72,37 +72,39 @@ function parseIsoTime(text: string): string {
 const fullTime = ([, day, time = "00:00", zone = "Z"]: RegExpExecArray): string =>
   `${day}T${time}${zone}`
 
-/** Whether the calendar has this day: dates that run over, such as February 30, are mistakes. */
+/** Whether the calendar has this day: a date such as February 30 is a mistake. */
 function isDay(day: string): boolean {
   const at = Date.parse(`${day}T00:00:00Z`)
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day)
 }
 
-/** Dollars above or below zero, kept as they are written. @throws InvalidArgumentError */
+/** Parses a positive or negative amount of dollars and keeps its text. @throws InvalidArgumentError */
 function parseDollarChange(text: string): string {
   const micros = microsFromDollars(text)
   if (micros !== null && micros !== 0) return text.trim()
   throw new InvalidArgumentError("Write a change in dollars such as 12.50 or -3, not 0.")
 }
 
-/** A text with something in it. */
+/** Parses a text that is not empty. */
 const parseText = textMatching((text) => text.trim() !== "", "It must not be empty.")
 
-/** A text of at most so many characters. */
+/** Creates a parser of a text with a maximum length. */
 function parseBoundedText(mostCharacters: number): (text: string) => string {
   return (text) => {
     if (text.length <= mostCharacters) return parseText(text)
-    throw new InvalidArgumentError(`It must be at most ${mostCharacters} characters long.`)
+    throw new InvalidArgumentError(
+      `It is ${text.length} characters long; the limit is ${mostCharacters}.`,
+    )
   }
 }
 
-/** Who does something, as each fact names them. @throws InvalidArgumentError */
+/** Parses the actor of a command. @throws InvalidArgumentError */
 const parseActor = parseBoundedText(MAX_ACTOR_LENGTH)
 
-/** Why something is done. @throws InvalidArgumentError */
+/** Parses the reason of a command. @throws InvalidArgumentError */
 const parseReason = parseBoundedText(MAX_REASON_LENGTH)
 
-/** More would wait for one another. */
+/** More processes would only wait for one another. */
 const MAX_PROCESSES = 64
 
 const parseProcessCount = wholeNumberFrom(
@@ -111,26 +113,23 @@ const parseProcessCount = wholeNumberFrom(
   MAX_PROCESSES,
 )
 
-/** How many processes serve, or that the machine says so. @throws InvalidArgumentError */
+/** Parses the number of server processes; `auto` lets the machine decide. @throws InvalidArgumentError */
 const parseProcesses = (text: string): number | "auto" =>
   text === "auto" ? text : parseProcessCount(text)
 
-/** Where events can be moved to: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
+/** Parses the target of a migration: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
 function parseStoreAddress(text: string): string {
   const fault = text === DATABASE_STORE ? null : eventStoreAddressFault(text)
   if (fault === null) return text
   throw new InvalidArgumentError(`It ${fault}; or "${DATABASE_STORE}".`)
 }
 
-/**
- * The forms of words, by the names that schemas give them (`.meta({ form })`). Each reads a word as
- * the field of an input. @throws InvalidArgumentError
- */
+/** Parsers by the form that schemas name (`.meta({ form })`). @throws InvalidArgumentError */
 export const VALUE_PARSERS = {
   actor: parseActor,
   change: parseDollarChange,
   "charge-id": textMatching(isValidExternalId, `It ${EXTERNAL_ID_RULE}.`),
-  count: wholeNumberFrom(1, "Write a whole number from 1 on."),
+  count: wholeNumberFrom(1, "Write a whole number of 1 or more."),
   day: textMatching(
     (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text),
     "Write a day such as 2026-11-30.",
@@ -150,7 +149,7 @@ export const VALUE_PARSERS = {
   processes: parseProcesses,
   "public-key": parsePublicKey,
   reason: parseReason,
-  revision: wholeNumberFrom(0, "Write a revision: a whole number from 0 on."),
+  revision: wholeNumberFrom(0, "Write a revision: a whole number of 0 or more."),
   "store-address": parseStoreAddress,
   text: parseText,
   time: parseIsoTime,
@@ -159,53 +158,53 @@ export const VALUE_PARSERS = {
 /** The name of a form. */
 export type ValueForm = keyof typeof VALUE_PARSERS
 
-// A command as data: its words, and what they become. The program, its help and the input of its
-// operation all come from this, and this comes from what is declared (`catalogue.ts`).
+// Commands as data: the parser, its help and the input of the operation derive from this, and this derives from
+// the declared commands (`catalogue.ts`).
 
-/** The input of an operation, as it is put together from words. */
+/** The input of an operation, as parsed from the command line. */
 export type OperationInput = Readonly<Record<string, unknown>>
 
-/** A word by its place. */
+/** A positional argument. */
 export interface ArgumentSpec {
-  /** As help shows it, such as `KEY_ID`. */
+  /** Name in the help text, such as `KEY_ID`. */
   readonly name: string
   readonly description: string
-  /** The field of the input that it becomes. */
+  /** The input field that it sets. */
   readonly field: string
   readonly isOptional?: true
-  /** Whether it takes any number of words; then it is the last, and each is read by its form. */
+  /** Whether it takes any number of words; then it is the last, and each word is parsed by its form. */
   readonly isVariadic?: true
   readonly choices?: readonly string[]
-  /** What a shell completes it to that knows no choices of it. */
+  /** Values for shell completion, if it has no choices. */
   readonly suggests?: readonly string[]
-  /** How the word is read; default as it stands. */
+  /** How the word is parsed; default unchanged. */
   readonly form?: ValueForm
 }
 
-/** A word by its name. */
+/** An option. */
 export interface OptionSpec {
   /** As commander takes it, such as `--dollars <dollars>`. */
   readonly flags: string
   readonly description: string
-  /** The field of the input that it becomes; default the flag in camel case. */
+  /** The input field that it sets; default the flag in camel case. */
   readonly field?: string
   readonly isRequired?: true
   readonly choices?: readonly string[]
-  /** What a shell completes it to that knows no choices of it. */
+  /** Values for shell completion, if it has no choices. */
   readonly suggests?: readonly string[]
-  /** How a word is read; default as it stands. */
+  /** How a value is parsed; default unchanged. */
   readonly form?: ValueForm
 }
 
-/** What is lost by a command, which is done only for whoever says that it is meant. */
+/** What an irreversible command destroys; it runs only after a confirmation. */
 export interface Irreversible<Field extends string = string> {
-  /** The field that names what is lost. */
+  /** The input field that names the thing. */
   readonly field: Field
-  /** What happens, and until when it can be undone: words that stand behind "<command> <name>: ". */
+  /** The consequence, and how long it can be undone; follows "<command> <name>: ". */
   readonly says: string
 }
 
-/** Who does what a command says: an operation of its name, this process, a move, the program. */
+/** What runs a command: a server operation, this process, a maintenance command, or the program itself. */
 type CommandKind =
   "operation" | "local" | "move" | "start" | "config" | "doctor" | "bench" | "completion"
 
@@ -222,33 +221,33 @@ export interface CommandSpec {
   /** Whether it takes `--as` and `--reason`. */
   readonly changes?: true
   readonly needsReason?: true
-  /** What is lost: then it takes `--yes`. */
+  /** Set if the command is irreversible: then it takes `--yes`. */
   readonly irreversible?: Irreversible
-  /** Whether it takes `--out`; a secret file is named by the word FILE. */
+  /** Whether it takes `--out`; a secret file is named by the argument FILE. */
   readonly hasFile?: true
-  /** Whether the file of `--out` is its owner's alone to read. */
+  /** Whether only the owner of the `--out` file may read it. */
   readonly isPrivate?: true
   readonly hasSecretFile?: true
-  /** Whether `ok` of its answer says that all is well; exit code 1 where it does not. */
+  /** Whether the exit code is 1 if `ok` of its answer is false. */
   readonly isVerdict?: true
-  /** The module that exports it, below the sources; only of what is done in this process. */
+  /** The module that exports a command of this process, relative to the sources. */
   readonly from?: string
 }
 
-/** What the command line offers. */
+/** All commands of the command line. */
 export interface Catalogue {
-  /** What the commands are about whose names have two words, by the first of them. */
+  /** Descriptions of the groups of two-word commands, by the first word. */
   readonly topics: Readonly<Record<string, string>>
-  /** The modules that export the settings of slices, and their providers, below the sources. */
+  /** The modules that export settings and providers of slices, relative to the sources. */
   readonly settings: readonly string[]
   readonly providers: readonly string[]
-  /** Every command, in the order in which help lists them. */
+  /** Every command, in the order of the help text. */
   readonly commands: readonly CommandSpec[]
 }
 
 const PACKAGE = new URL("../../../../package.json", import.meta.url)
 
-/** The release that this program is, as its package says. */
+/** The release of this program, from `package.json`. */
 export const RELEASE = String(
   (JSON.parse(readFileSync(PACKAGE, "utf8")) as { readonly version?: unknown }).version,
 )

@@ -1,35 +1,35 @@
-/** Completion in a shell: a script that knows every word of the catalogue. */
+/** Shell completion: a script that contains every word of the catalogue. */
 import type { Command } from "commander"
 import type { Catalogue } from "./command-spec.ts"
 import { PROGRAM_NAME, buildCommandParser } from "./command-parser.ts"
 
-/** The shells whose completion there is. */
+/** The supported shells. */
 export const COMPLETION_SHELLS = ["bash", "zsh"] as const
 
-/** A shell that is completed in. */
+/** A supported shell. */
 export type CompletionShell = (typeof COMPLETION_SHELLS)[number]
 
-/** The program's file, which a shell knows it by that has no command of its name or an alias for one. */
+/** The program's file, for installations without a command or an alias. */
 const FILE = "ledger.mjs"
 
-/** zsh takes what was written for bash once it was asked to. */
+/** zsh accepts bash completions after this setup. */
 const SHELL_PREAMBLES: Record<CompletionShell, string> = {
   bash: "",
   zsh: "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n",
 }
 
-/** Of help, which nobody asks for here. */
+/** Width of the help text, which is not printed here. */
 const COLUMNS = 80
 
-/** What may be said next: behind a command, or behind an option of it. */
+/** The possible next words after a command or an option. */
 interface CompletionStep {
   readonly after: string
   readonly words: readonly string[]
 }
 
 /**
- * The script that a shell reads. It calls nothing: it holds the words of this release. Behind a command
- * it offers what may be said next, behind an option its choices, and files where any word may stand.
+ * Returns the completion script. It calls no program, because it contains the words of this release; it
+ * completes commands and the choices of options, and file names where any text is valid.
  */
 export function completionScript(catalogue: Catalogue, shell: CompletionShell): string {
   const nowhere = { out: "", err: "" }
@@ -65,14 +65,14 @@ complete -o default -F _company_ledger ${PROGRAM_NAME} ${FILE}
 `
 }
 
-/** Behind `help` stands what the first word of a command may be, and nothing more. */
+/** Returns the words after `help`: the first words of commands only. */
 function helpWords(program: Command): readonly CompletionStep[] {
   const topics = program.commands.map((one) => one.name())
   const nothing = topics.map((topic) => ({ after: `help ${topic}`, words: [] }))
   return [{ after: "help", words: topics }, ...nothing]
 }
 
-/** All that may be said next, command by command. */
+/** Returns all possible next words, command by command. */
 function nextWords(
   catalogue: Catalogue,
   command: Command,
@@ -84,8 +84,8 @@ function nextWords(
   const flags = command.options.map(({ long, short }) => long ?? short ?? "")
   const choices = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices)
   const ofOptions = command.options.flatMap(({ long, required, argChoices }) => {
-    const own = spec?.options.find(({ flags: said }) => said.split(" ")[0] === long)
-    const words = argChoices ?? own?.suggests ?? []
+    const option = spec?.options.find(({ flags: spelled }) => spelled.split(" ")[0] === long)
+    const words = argChoices ?? option?.suggests ?? []
     return required ? [{ after: `${path} ${long ?? ""}`, words }] : []
   })
   const help = path === "" ? ["help"] : []

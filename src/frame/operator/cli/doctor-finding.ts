@@ -1,34 +1,34 @@
-/** What `doctor` finds, and how it is printed. */
+/** Findings of `doctor`, and how they are printed. */
 import { escapeForTerminalOutput } from "./terminal.ts"
 import type { Kysely } from "kysely"
 import type { ReadModelTables } from "../../../../projections/kernel/table.ts"
 import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { SettingsReader } from "../../settings.ts"
 
-/** What `doctor` found at one place. */
+/** One finding of `doctor`. */
 export interface DoctorFinding {
   readonly check: string
-  /** `missing`: something that only some of the work needs; `scarce`: it may run out. */
+  /** `missing`: needed for a part of the work only; `scarce`: it may run out. */
   readonly state: "ok" | "missing" | "scarce" | "wrong"
   readonly says: string
-  /** What mends it; null where nothing has to be. */
+  /** How to fix it; null if nothing is wrong. */
   readonly fix: string | null
 }
 
-/** What `doctor` found: a line each, with the fix behind an arrow. */
+/** Prints findings, one per line, with the fix after an arrow. */
 export function renderFindings(findings: readonly DoctorFinding[]): string {
   const wide = (names: readonly string[]) => Math.max(...names.map((name) => name.length)) + 2
   const [states, checks] = [findings.map(({ state }) => state), findings.map(({ check }) => check)]
   return findings
     .map(({ check, state, says, fix }) => {
-      const place = `${state.padEnd(wide(states))}${check.padEnd(wide(checks))}`
+      const prefix = `${state.padEnd(wide(states))}${check.padEnd(wide(checks))}`
       const text = fix === null ? says : `${says} -> ${fix}`
-      return `${place}${escapeForTerminalOutput(text).replaceAll("\n", " ")}\n`
+      return `${prefix}${escapeForTerminalOutput(text).replaceAll("\n", " ")}\n`
     })
     .join("")
 }
 
-/** A finding that all is well. */
+/** Creates a finding without a fault. */
 export const okFinding = (check: string, says: string): DoctorFinding => ({
   check,
   state: "ok",
@@ -37,20 +37,20 @@ export const okFinding = (check: string, says: string): DoctorFinding => ({
 })
 
 /**
- * Where `doctor` finds what is stored: at the server that runs, which it asks by operations; in the read
- * models of a database that runs without one; nowhere, where what there is does not run.
+ * Where `doctor` reads stored data: from the running server by operations, from the read models of a database
+ * without a server, or nowhere if the database does not run.
  */
 export type DoctorStore =
-  /** @throws Error where the server does not answer, or refuses */
+  /** @throws Error if the server does not answer, or rejects the request */
   | { readonly ask: (operation: string, input: object) => Promise<unknown> }
   | { readonly readAll: Kysely<ReadModelTables> }
   | null
 
-/** The installation that `doctor` looks at. */
+/** The installation that `doctor` checks. */
 export interface DoctorContext {
   readonly settings: SettingsReader
   readonly dataDir: string
   readonly stored: DoctorStore
-  /** This machine's own time. */
+  /** The machine's own clock. */
   readonly pacer: Pacer
 }

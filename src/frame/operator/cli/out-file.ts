@@ -1,35 +1,35 @@
-/** A file that appears whole or not at all: written beside its place, then renamed. */
+/** An output file that appears completely or not at all: written to a temporary file, then renamed. */
 import { randomBytes } from "node:crypto"
 import { rmSync } from "node:fs"
 import { open, readdir, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 
-/** Where so long nothing was written, whoever wrote was killed: nobody goes on with it. */
+/** A temporary file that is untouched for this long was left by a killed process. */
 const LEFTOVER_AFTER_MS = 12 * 3_600_000
 
 /** A file that is being written. */
 export interface OutFile {
   readonly write: (chunk: string | Uint8Array) => Promise<void>
   /**
-   * Flushes everything to the disk and gives the file its name.
+   * Flushes everything to the disk and renames the file to its path.
    *
-   * @param signal aborted where it shall not get it: up to that moment nothing is seen of the file
+   * @param signal aborted to prevent that; until the rename nothing of the file is visible
    * @throws CannotWrite, and the signal's reason
    */
   readonly commit: (signal?: AbortSignal) => Promise<void>
-  /** Removes what was written; what stood there before stays. After `keep` it does nothing. */
+  /** Deletes the temporary file; an earlier file at the path stays. Does nothing after `commit`. */
   readonly discard: () => Promise<void>
 }
 
-/** The file cannot be written: the sentence names it and the reason. */
+/** The file cannot be written; the message gives its path and the reason. */
 export class CannotWrite extends Error {
   override readonly name = "CannotWrite"
 }
 
 /**
- * Begins to write a file that shall stand at `path`, with the mode of the one that stands there. A
- * secret one is its owner's alone to read. Where this process exits in the middle of it what was
- * written is removed as well; what one that was killed had written is, by the next of the same name.
+ * Opens a file that will replace the one at `path`, with the mode of that one; only the owner can read a secret
+ * one. If the process exits, the temporary file is deleted; that of a killed process is deleted by the next
+ * write to the same path.
  *
  * @throws CannotWrite
  */
@@ -80,26 +80,26 @@ export async function openOutFile(path: string, isSecret = false): Promise<OutFi
   }
 }
 
-/** Removes what killed processes wrote: it may be as secret as the whole file, and as large. */
+/** Deletes temporary files of killed processes, which may be secret or large. */
 async function removeLeftovers(folder: string, begins: string): Promise<void> {
   const before = Date.now() - LEFTOVER_AFTER_MS
   for (const name of (await readdir(folder).catch(ignoreMissing)) ?? []) {
     if (!name.startsWith(begins) || !/^[0-9a-f]{12}\.tmp$/.test(name.slice(begins.length))) continue
     const path = join(folder, name)
     const found = await stat(path).catch(ignoreMissing)
-    // Another user's is theirs to remove.
+    // Another user's file cannot be deleted.
     if (found !== null && found.mtimeMs < before)
       await rm(path, { force: true }).catch(ignoreMissing)
   }
 }
 
-/** Null where a file is gone, or is not ours: nothing that is to be written depends on it. */
+/** Returns null if a file is gone or belongs to another user, which does not affect the output. */
 function ignoreMissing(error: unknown): null {
   if (["ENOENT", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return null
   throw error
 }
 
-/** Where the file goes, behind links, and its mode. @throws CannotWrite where no file can stand */
+/** Resolves links and returns the file's mode. @throws CannotWrite if no file can be there */
 async function targetOf(path: string): Promise<{ target: string; mode: number }> {
   return explainFailure(path, async () => {
     const found = await stat(path).catch((error: unknown) => {
@@ -108,13 +108,13 @@ async function targetOf(path: string): Promise<{ target: string; mode: number }>
     })
     if (found === null) return { target: path, mode: 0o666 }
     if (!found.isFile()) {
-      throw new CannotWrite(`${path} is there and is no file: name another one.`)
+      throw new CannotWrite(`${path} exists and is not a file. Name another path.`)
     }
     return { target: await realpath(path), mode: found.mode & 0o777 }
   })
 }
 
-/** A rename is safe once its folder is on the disk; not every file system can do that. */
+/** Flushes the folder, so that the rename survives a crash. Some file systems cannot do that. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r")
   try {
@@ -147,14 +147,14 @@ async function explainFailure<T>(path: string, work: () => Promise<T>): Promise<
   }
 }
 
-/** Whether its folder is what is missing: the system says the same of places that hold no files. */
+/** Whether the folder is missing: the system reports the same error for other causes. */
 async function missingFolder(path: string, code: string): Promise<string | null> {
   if (code !== "ENOENT") return null
   const folder = await stat(dirname(path)).catch((error: unknown) => error)
   return folder instanceof Error ? "its folder does not exist" : null
 }
 
-/** What the system said, as in "no such file or directory (ENOENT)". */
+/** Returns the system's message, such as "no such file or directory (ENOENT)". */
 function systemReason(error: unknown, code: string): string {
   const [, words] = /^[A-Z0-9]+: ([^,]+)/.exec(error instanceof Error ? error.message : "") ?? []
   return words === undefined ? code : `the system says "${words}" (${code})`

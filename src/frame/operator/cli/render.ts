@@ -1,4 +1,4 @@
-/** What an operation answered, as people read it: `key: value` lines and tables. */
+/** Renders answers for people: `key: value` lines and tables. */
 import Table from "cli-table3"
 import { formatMoney } from "../../../../domain/kernel/money.ts"
 import type { ResultRow } from "../protocol.ts"
@@ -6,7 +6,7 @@ import { isResultRow } from "../protocol.ts"
 import type { Terminal } from "./terminal.ts"
 import { escapeForTerminalOutput } from "./terminal.ts"
 
-/** What decides how wide output may be and whether it may be framed. */
+/** The width of the output, and whether it is a terminal. */
 export type OutputPage = Pick<Terminal, "isTTY" | "columns">
 
 const EMPTY_VALUE = "-"
@@ -28,12 +28,12 @@ const PLAIN_CHARS = {
   middle: "  ",
 }
 
-/** The rows of a value that is a list of such; null where it is anything else. */
+/** Returns a value as rows if it is a list of objects; else null. */
 function rowsOf(value: unknown): readonly ResultRow[] | null {
   return Array.isArray(value) && value.every(isResultRow) ? value : null
 }
 
-/** Any answer: its plain fields as lines, its lists of rows as tables. Ends with a line feed. */
+/** Renders any answer: plain fields as lines, lists of objects as tables. Ends with a line feed. */
 export function renderResult(result: unknown, page: OutputPage): string {
   if (!isResultRow(result)) return `${formatValue("", result)}\n`
   const lines: [string, unknown][] = []
@@ -47,12 +47,12 @@ export function renderResult(result: unknown, page: OutputPage): string {
   return renderFields(lines) + tables.join("")
 }
 
-/** Fields as `key: value` lines. Micros show as dollars. */
+/** Renders fields as `key: value` lines, with micros as dollars. */
 export function renderFields(fields: readonly (readonly [string, unknown])[]): string {
   return fields.map(([name, value]) => `${labelOf(name)}: ${formatValue(name, value)}\n`).join("")
 }
 
-/** Rows as a table; on a terminal too narrow for it as blocks of lines. */
+/** Renders rows as a table, or as blocks of lines if a terminal is too narrow. */
 export function renderTable(listed: readonly object[], page: OutputPage, what: string): string {
   if (listed.length === 0) return `No ${what}.\n`
   const rows = listed as readonly ResultRow[]
@@ -72,7 +72,7 @@ export function renderTable(listed: readonly object[], page: OutputPage, what: s
 
 const NO_PADDING = { "padding-left": 0, "padding-right": 0 }
 
-/** Fields of fields by their path: `card.status`. */
+/** Flattens nested fields to paths: `card.status`. */
 function flattenFields(row: ResultRow, prefix = ""): readonly (readonly [string, unknown])[] {
   return Object.entries(row).flatMap(([name, value]) =>
     isResultRow(value)
@@ -81,7 +81,7 @@ function flattenFields(row: ResultRow, prefix = ""): readonly (readonly [string,
   )
 }
 
-/** A field's name in words: `remainingMicros` is "remaining", in dollars. */
+/** Returns a field's label: `remainingMicros` becomes "remaining", with the value in dollars. */
 function labelOf(name: string): string {
   return name
     .replace(/(?<=.)Micros$/, "")
@@ -90,7 +90,7 @@ function labelOf(name: string): string {
     })
 }
 
-/** A value in one line. */
+/** Formats a value in one line. */
 function formatValue(name: string, value: unknown): string {
   if (value === null || value === undefined) return EMPTY_VALUE
   if (typeof value === "boolean") return value ? "yes" : "no"

@@ -1,6 +1,6 @@
 /**
- * The command line from its words to its exit code: 0 done, 1 refused, 2 wrong usage, 130
- * interrupted. With `--json` standard output carries exactly one JSON document, whatever happens.
+ * Runs the command line. Exit codes: 0 done, 1 rejected, 2 wrong usage, 130 interrupted. With `--json` standard
+ * output has exactly one JSON document in every case.
  */
 import { userInfo } from "node:os"
 import type { OperatorAnswer, OperatorRequest, ErrorBody } from "../protocol.ts"
@@ -27,10 +27,9 @@ import type { OperationInput, CommandSpec } from "./command-spec.ts"
 /**
  * Runs a command line.
  *
- * @param words what stands behind the program's name
- * @param signal aborted by Ctrl-C: the command stops waiting and leaves nothing half-written
- * @param giveUpMs how long after that it may take to close what it opened, milliseconds; then it is
- * left, and nothing more may be expected of it but that the process exits
+ * @param words the words after the program's name
+ * @param signal aborted by Ctrl-C: the command stops waiting and leaves no partial file
+ * @param giveUpMs how long closing may take after that, milliseconds; then the process should exit
  * @returns the exit code
  */
 export async function runCommandLine(
@@ -53,7 +52,7 @@ export async function runCommandLine(
   const { invocation } = parsed
   try {
     const work = runInvocation(invocation, host, terminal, signal)
-    // A server stops in a time of its own, and says what it could not bring to its end.
+    // A server has its own stop deadline, and reports what it could not finish.
     if (invocation.command.does === "start") return await work
     return await untilAbortTimeout(work, signal, giveUpMs)
   } catch (error) {
@@ -61,9 +60,9 @@ export async function runCommandLine(
   }
 }
 
-/** Whether words that could not be read ask for JSON. */
+/** Whether words with a usage error contain `--json`. */
 function asksForJson(words: readonly string[]): boolean {
-  // There it names a file.
+  // The benchmarks' `--json` names a file.
   if (words[0] === "bench") return false
   const end = words.indexOf("--")
   return words.slice(0, end === -1 ? undefined : end).includes("--json")
@@ -101,18 +100,18 @@ async function runInvocation(
   }
 }
 
-/** What is declared behind a command. */
+/** Finds the declaration of a command. */
 async function findDeclared<D extends OperatorCommand["does"]>(
   host: CommandLineHost,
   does: D,
   name: string,
 ): Promise<Extract<OperatorCommand, { does: D }>> {
   const found = (await host.commands()).find((one) => one.does === does && one.name === name)
-  if (found === undefined) throw new Error(`${name} stands in the catalogue and is not declared`)
+  if (found === undefined) throw new Error(`${name} is in the catalogue and not declared`)
   return found as Extract<OperatorCommand, { does: D }>
 }
 
-/** Prints the settings; beside a running server also its own, which it was started with. */
+/** Prints the settings, with those of a running server in another column. */
 async function showSettings(
   { json }: Invocation,
   host: CommandLineHost,
@@ -128,7 +127,7 @@ async function showSettings(
   return DONE
 }
 
-/** Prints what was found, a line each, and whether all of it serves. */
+/** Prints the findings; the exit code is 1 if one is `wrong`. */
 async function runDoctor(
   { json }: Invocation,
   host: CommandLineHost,
@@ -142,7 +141,7 @@ async function runDoctor(
   return ok ? DONE : REFUSED
 }
 
-/** Runs an operation and prints its answer. Its file, if it has one, is kept only on success. */
+/** Runs an operation and prints its answer. Its file, if any, is kept only on success. */
 async function runServerOperation(
   invocation: Invocation,
   host: CommandLineHost,
@@ -150,8 +149,8 @@ async function runServerOperation(
   signal: AbortSignal,
 ): Promise<number> {
   const { command, out, json } = invocation
-  const asked = await askConfirmation(invocation, terminal, signal)
-  if ("error" in asked) return printRefusal(asked.error, json, terminal)
+  const confirmation = await askConfirmation(invocation, terminal, signal)
+  if ("error" in confirmation) return printRefusal(confirmation.error, json, terminal)
   const isSecret = command.hasSecretFile === true || command.isPrivate === true
   const file = out === null || out === "-" ? null : await openOutFile(out, isSecret)
   const progress = openProgressLine(terminal)
@@ -169,15 +168,15 @@ async function runServerOperation(
     }
     const answer = await callServerOrLocal(
       host,
-      { ...request, confirmation: asked.confirmed },
+      { ...request, confirmation: confirmation.confirmed },
       following,
     ).finally(progress.clear)
     if ("error" in answer)
       return printRefusal(toCommandError(command, answer.error), json, terminal)
     await file?.commit(signal)
-    const say = out === "-" ? terminal.err : terminal.out
+    const print = out === "-" ? terminal.err : terminal.out
     const { result } = answer
-    if (!json) say(isResultRow(result) ? String(result["text"]) : "")
+    if (!json) print(isResultRow(result) ? String(result["text"]) : "")
     else
       printJson(terminal, file === null || !isResultRow(result) ? result : { ...result, file: out })
     return exitCodeOf(command, result)
@@ -190,7 +189,7 @@ function exitCodeOf({ isVerdict }: Invocation["command"], result: unknown): numb
   return isVerdict !== true || (isResultRow(result) && result["ok"] === true) ? DONE : REFUSED
 }
 
-/** Does the work of a command here, and prints its answer. */
+/** Runs a command in this process and prints its answer. */
 async function runLocalCommand(
   { command, input, json }: Invocation,
   host: CommandLineHost,
@@ -203,10 +202,10 @@ async function runLocalCommand(
     input: await schema.parseAsync(input),
     progress: progress.report,
     signal,
-    callOperation: async (operation, asked, take) => {
+    callOperation: async (operation, operationInput, take) => {
       const decoder = new TextDecoder()
       const send = async (piece: Uint8Array) => take(decoder.decode(piece, { stream: true }))
-      const request = { operation, input: asked, actor: systemUser(), reason: null }
+      const request = { operation, input: operationInput, actor: systemUser(), reason: null }
       const answer = await callServerOrLocal(host, request, {
         progress: progress.report,
         send,
@@ -222,7 +221,7 @@ async function runLocalCommand(
   return exitCodeOf(command, result)
 }
 
-/** Moves the installation and prints how that ended. A server that would be in the way is left alone. */
+/** Runs a maintenance command and prints its result; refuses while a server that it conflicts with runs. */
 async function runMaintenance(
   { command, input, json }: Invocation,
   host: CommandLineHost,
@@ -236,7 +235,7 @@ async function runMaintenance(
   )
   if (canRunWithServer !== true && (await host.runningServer()) !== null) {
     const message =
-      "A server works on this installation: stop it first, so that nothing new is written meanwhile."
+      "A server uses this installation. Stop it first, so that it writes nothing in the meantime."
     return printRefusal({ error: "conflict", message }, json, terminal)
   }
   const progress = openProgressLine(terminal)
@@ -263,7 +262,7 @@ function requestOf(
   }
 }
 
-/** The user of the operating system by name; by number where it has none. */
+/** Returns the name of the system user, or the number if it has no name. */
 function systemUser(): string {
   try {
     return userInfo().username
@@ -274,16 +273,16 @@ function systemUser(): string {
   }
 }
 
-/** Asks the living server; without one the same app, on stores that are opened here. */
+/** Calls the running server; without one, the same app on stores opened in this process. */
 async function callServerOrLocal(
   host: CommandLineHost,
   request: OperatorRequest,
   following: OperationObserver,
 ): Promise<OperatorAnswer> {
-  const living = await host.runningServer()
+  const running = await host.runningServer()
   following.signal.throwIfAborted()
-  if (living !== null) return callOperation(sendOverSocket(living.socketPath), request, following)
-  // A server says so itself; here no store need be opened to see that words are wrong.
+  if (running !== null) return callOperation(sendOverSocket(running.socketPath), request, following)
+  // Without a server, check the input before opening the stores.
   const { input, createsInstallation } = await findDeclared(host, "operation", request.operation)
   const { parseFields } = await import("../../routes/checks/7-values.ts")
   const { [USAGE]: fault } = parseFields(input, request.input).fields
@@ -296,7 +295,7 @@ async function callServerOrLocal(
   }
 }
 
-/** The words for the benchmarks. No file's name is taken for an option, whatever it begins with. */
+/** Returns the arguments of the benchmarks. File names come after `--`, so none is read as an option. */
 function benchArguments({
   names,
   json,
@@ -311,12 +310,12 @@ function benchArguments({
   return [...given.map(([name, value]) => `--${name}=${String(value)}`), "--", ...words]
 }
 
-/** Exit codes: done, refused, wrong usage. */
+/** Exit codes: done, rejected, wrong usage. */
 const [DONE, REFUSED, WRONG_USAGE] = [0, 1, 2] as const
-/** Exit code of what was interrupted, as shells have it for SIGINT. */
+/** Exit code after an interrupt, as shells use it for SIGINT. */
 const INTERRUPTED = 130
 
-/** Prints why something was not done. Words that cannot stand together are wrong usage. */
+/** Prints a refusal. Conflicting options are wrong usage. */
 function printRefusal(body: ErrorBody, json: boolean, terminal: Terminal): number {
   const isUsage = body.error === USAGE
   if (isUsage) terminal.err(`error: ${escapeForTerminalOutput(body.message)}\n${HELP_HINT}\n`)
@@ -325,7 +324,7 @@ function printRefusal(body: ErrorBody, json: boolean, terminal: Terminal): numbe
   return isUsage ? WRONG_USAGE : REFUSED
 }
 
-/** Prints what ended a command, and tells its exit code. */
+/** Prints an error and returns the exit code. */
 async function printFailure(
   error: unknown,
   { command, json }: Invocation,
@@ -336,12 +335,12 @@ async function printFailure(
   const isAbort = signal.aborted && error === signal.reason
   if (isUnbegun || isAbort) {
     const message = isUnbegun
-      ? "Interrupted at the question: nothing was done."
+      ? "Interrupted before the confirmation. Nothing was done."
       : command.changes
-        ? "Interrupted: look whether it was done before giving it again."
+        ? "Interrupted. Check whether the command took effect before you run it again."
         : command.does === "move"
-          ? "Interrupted: give the same command again, and it goes on where it stopped."
-          : "Interrupted before it was done."
+          ? "Interrupted. Run the same command again to continue."
+          : "Interrupted before the command was done."
     if (json) printJson(terminal, { error: "interrupted", message })
     else terminal.err(`${message}\n`)
     return INTERRUPTED
@@ -351,26 +350,26 @@ async function printFailure(
   if (body !== null) printRefusal(body, json, terminal)
   else {
     const stack = error instanceof Error ? (error.stack ?? message) : message
-    terminal.err(`This is a fault of the program:\n${stack}\n`)
+    terminal.err(`This is a bug in the program:\n${stack}\n`)
     if (json) printJson(terminal, { error: "internal", message })
   }
   return signal.aborted ? INTERRUPTED : REFUSED
 }
 
-/** Prints the one document of `--json`. */
+/** Prints the JSON document of `--json`. */
 function printJson(terminal: Terminal, document: unknown): void {
   terminal.out(`${JSON.stringify(document, null, terminal.isTTY ? 2 : undefined)}\n`)
 }
 
-/** What an interrupted command opened is closed within so long; it is left before the program is. */
+/** How long an interrupted command may take to close what it opened. */
 const CLOSE_TIMEOUT_MS = 9_000
 
-/** The value of a promise, or the reason of the signal where that comes first. */
+/** Resolves like the promise, or rejects with the signal's reason if that aborts first. */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return unlessEnded(promise, signal, (end) => end())
 }
 
-/** The value of a promise, or the reason of the signal where that was aborted so long before. */
+/** Resolves like the promise, or rejects with the signal's reason some time after that aborts. */
 async function untilAbortTimeout<T>(
   promise: Promise<T>,
   signal: AbortSignal,
@@ -384,7 +383,7 @@ async function untilAbortTimeout<T>(
   }
 }
 
-/** The value of a promise, unless what an abort sets off ends the wait with the signal's reason. */
+/** Resolves like the promise, unless `onceAborted` ends the wait with the signal's reason. */
 async function unlessEnded<T>(
   promise: Promise<T>,
   signal: AbortSignal,
@@ -401,17 +400,17 @@ async function unlessEnded<T>(
   }
 }
 
-/** The first broken place, which a fault of a file carries. */
+/** Returns the first corrupt place that an error about a file names. */
 function corruptionDetails(error: Error): object {
   if ("place" in error) return { place: error.place }
   return "corruption" in error ? { place: error.corruption } : {}
 }
 
-/** An error whose sentence tells an operator what to do; null where it is none of these. */
+/** Returns an error that an operator can act on; null for a bug in the program. */
 async function errorBodyFor(error: unknown): Promise<ErrorBody | null> {
   if (!(error instanceof Error)) return null
   const { name, message } = error
-  // The embedded PostgreSQL has its own class of this name.
+  // The embedded PostgreSQL has its own class with this name.
   if (name === "StartupFault") return { error: "startup", message }
   if (error instanceof CommandRefused) return error.body
   if (name === "HistoryFileFault")
@@ -427,11 +426,11 @@ async function errorBodyFor(error: unknown): Promise<ErrorBody | null> {
   }
   if (error instanceof ServerGone) return { error: "unavailable", message }
   if (error instanceof CannotWrite) return { error: "cannot_write", message }
-  // Others are of the stores, which are there by then.
+  // The remaining errors come from the stores, so their module is loaded already.
   return (await import("../run-operation.ts")).operatorErrorBody(error)
 }
 
-/** The faults of an input in the words of its command; words that cannot stand together are wrong usage. */
+/** Names the faults of an input by the words of its command; conflicting options are wrong usage. */
 export function toCommandError(command: CommandSpec, body: ErrorBody): ErrorBody {
   const { error, fields } = body
   if (error !== "validation" || !isResultRow(fields)) return body
@@ -439,8 +438,8 @@ export function toCommandError(command: CommandSpec, body: ErrorBody): ErrorBody
   const faults = Object.entries(fields).map(([path, fault]) => {
     const [field = path] = path.split(".")
     const text = String(fault)
-    const behind = `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
-    return `${commandWordOf(command, field)}: ${behind}`
+    const reason = `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
+    return `${commandWordOf(command, field)}: ${reason}`
   })
   return { ...body, message: `This is not valid: ${faults.join("; ")}` }
 }

@@ -1,11 +1,11 @@
-/** Where the command line writes. */
+/** Terminal output, prompts and progress. */
 import type { ErrorBody } from "../protocol.ts"
 import { USAGE } from "../protocol.ts"
 import type { Invocation } from "./command-parser.ts"
 
-/** Standard output and standard error, as much of them as the command line needs. */
+/** Standard output and standard error, as the command line uses them. */
 export interface Terminal {
-  /** Writes to standard output: text, or a piece of a file that is none. */
+  /** Writes text or a piece of a binary file to standard output. */
   readonly out: (text: string | Uint8Array) => void
   /** Writes to standard error. */
   readonly err: (text: string) => void
@@ -16,7 +16,8 @@ export interface Terminal {
   /** Characters in a line. */
   readonly columns: number
   /**
-   * Asks whoever sits there for a line, which is empty where none comes; absent where nobody does.
+   * Asks the user for a line; empty if the input ends. Absent if there is no terminal.
+   *
    * @throws the signal's reason
    */
   readonly prompt?: (question: string, signal: AbortSignal) => Promise<string>
@@ -24,7 +25,7 @@ export interface Terminal {
 
 const DEFAULT_COLUMNS = 80
 
-/** The terminal of this process. A reader that went away (`… | head`) is no fault. */
+/** The terminal of this process. A closed pipe (`… | head`) is not an error. */
 export function processTerminal({ stdin, stdout, stderr }: NodeJS.Process): Terminal {
   for (const stream of [stdout, stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -43,7 +44,7 @@ export function processTerminal({ stdin, stdout, stderr }: NodeJS.Process): Term
   }
 }
 
-/** The line that is typed behind a question. The terminal itself edits it, and sends its signals. */
+/** Reads the line that the user types after a question. The terminal handles editing and signals. */
 async function readTypedLine(
   input: NodeJS.ReadStream,
   output: NodeJS.WriteStream,
@@ -67,7 +68,7 @@ async function readTypedLine(
   }
 }
 
-/** Text that cannot move the cursor or turn the line around: such characters show as escapes. */
+/** Escapes characters that could move the cursor or reverse the line. */
 export function escapeForTerminalOutput(text: string): string {
   return text.replaceAll(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
     return character === "\n" ? "\n" : `\\u{${character.codePointAt(0)?.toString(16)}}`
@@ -76,13 +77,13 @@ export function escapeForTerminalOutput(text: string): string {
 
 /** Shows progress. */
 export interface ProgressLine {
-  /** Shows where the work is. */
+  /** Shows the current step. */
   readonly report: (message: string) => void
-  /** Clears what was shown, so that the next line begins at the margin. */
+  /** Clears the line, so that the next output begins at the margin. */
   readonly clear: () => void
 }
 
-/** One line that is rewritten on a terminal; nothing elsewhere, where it would stand among faults. */
+/** Rewrites one line on a terminal; shows nothing elsewhere, because it would mix with errors. */
 export function openProgressLine(terminal: Terminal): ProgressLine {
   if (!terminal.errIsTTY) return { report: () => undefined, clear: () => undefined }
   let isShown = false
@@ -100,19 +101,19 @@ export function openProgressLine(terminal: Terminal): ProgressLine {
   }
 }
 
-/** Whether a command may be done, and the name that was confirmed; null where none is asked for. */
+/** The confirmed name (null if none was needed), or the error. */
 type Confirmation = { readonly confirmed: string | null } | { readonly error: ErrorBody }
 
-/** Who was asked interrupted it: nothing was begun. */
+/** The user interrupted the confirmation: nothing was done. */
 export class InterruptedBeforeStart extends Error {
   override readonly name = "InterruptedBeforeStart"
 }
 
 /**
- * Asks where something is lost by a command. What was confirmed goes with the request: whoever does the
- * command does not do it without.
+ * Asks for confirmation of an irreversible command. The confirmed name is part of the request: the server
+ * checks it again.
  *
- * @throws InterruptedBeforeStart where the signal was aborted meanwhile
+ * @throws InterruptedBeforeStart if the signal was aborted during the prompt
  */
 export async function askConfirmation(
   { command, input, isConfirmed }: Invocation,
@@ -124,15 +125,15 @@ export async function askConfirmation(
   const name = String(input[field])
   if (isConfirmed) return { confirmed: name }
   const what = `${escapeForTerminalOutput(`${command.name} ${name}`)}: ${says}.`
-  if (prompt === undefined) return notConfirmed(`${what} Say that it is meant, with --yes`)
+  if (prompt === undefined) return notConfirmed(`${what} Confirm it with --yes`)
   const typed = await prompt(
-    `${what}\nType ${escapeForTerminalOutput(name)} to go on: `,
+    `${what}\nType ${escapeForTerminalOutput(name)} to continue: `,
     signal,
   ).catch((error: unknown) => {
     throw signal.aborted && error === signal.reason ? new InterruptedBeforeStart() : error
   })
   if (typed.trim() === name.trim()) return { confirmed: name }
-  return notConfirmed(`that is not ${escapeForTerminalOutput(name)}: nothing was done`)
+  return notConfirmed(`the input does not match ${escapeForTerminalOutput(name)}: nothing was done`)
 }
 
 const notConfirmed = (message: string) => ({ error: { error: USAGE, message } })
