@@ -52,7 +52,7 @@ export interface ConsoleSignIn {
   readonly createLink: (companyId: CompanyId, personId: PersonId) => Promise<string>
   /** Signs in with a link. Returns the session's token; null if the link is not valid. */
   readonly signInWithLink: (link: string) => Promise<string | null>
-  /** Returns the memberships of the session's person that still have the permissions of the sign-in. */
+  /** Returns the session's memberships whose person still exists with an unchanged role. */
   readonly profilesOf: (token: string) => Promise<readonly Profile[]>
   /** Returns the session's membership of a company; null if there is none. */
   readonly findMembership: (companyId: CompanyId, token: string) => Promise<Membership | null>

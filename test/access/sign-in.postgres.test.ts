@@ -240,7 +240,7 @@ describe("401", () => {
     const { status, body } = await readAs(personId)
     expect([status, body.message]).toEqual([
       401,
-      "The API key is missing, unknown, paused or deleted.",
+      "This API key is paused. An owner or admin of the company can resume it.",
     ])
   })
 })

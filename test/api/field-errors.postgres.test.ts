@@ -124,8 +124,8 @@ describe("a value that does not fit", () => {
     [z.number().lt(3), 3, "Must be less than 3."],
     [z.number().multipleOf(2), 3, "Must be a multiple of 2."],
     [z.strictObject({}), { a: 1, b: 2 }, "Must have no field a, b."],
-    [z.string().regex(/a/), "b", "Does not have the form that is asked for here."],
-    [z.union([z.int(), z.null()]), "b", "Does not have the form that is asked for here."],
+    [z.string().regex(/a/), "b", "Does not have the required format."],
+    [z.union([z.int(), z.null()]), "b", "Does not have the required format."],
     [z.map(z.string(), z.string()), {}, "Must be of another kind."],
   ]
 

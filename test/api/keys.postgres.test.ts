@@ -83,13 +83,21 @@ describe("401", () => {
     expect((await callWith(authorization)).status).toBe(401)
   })
 
-  it("says the same of every refused key", async () => {
-    const { key, keyId } = await makeKey(world, company)
-    await world.operate("key pause", { keyId })
+  it("says the same of every key that is malformed, unknown, deleted or has a wrong secret", async () => {
+    const paused = await makeKey(world, company)
+    await world.operate("key pause", { keyId: paused.keyId })
+    const deleted = await makeKey(world, company)
+    await world.operate("key delete", { keyId: deleted.keyId })
+    const [, companyTag, keyTag] = paused.key.split("_")
+    const [, , , secret] = makeApiKey(company.companyId).key.split("_")
+    const keys = [
+      "x",
+      deleted.key,
+      makeApiKey("co_nobody").key,
+      `cpk_${companyTag}_${keyTag}_${secret}`,
+    ]
     const bodies = await Promise.all(
-      [undefined, "Bearer x", `Bearer ${key}`, `Bearer ${makeApiKey("co_nobody").key}`].map(
-        async (header) => (await callWith(header)).body,
-      ),
+      keys.map(async (key) => (await callWith(`Bearer ${key}`)).body),
     )
     expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1)
   })
@@ -115,5 +123,44 @@ describe("what is kept of a key", () => {
       }
     }
     expect(events).toBeGreaterThan(0)
+  })
+})
+
+describe("the message of a 401", () => {
+  const callWithHeaders = async (headers: Readonly<Record<string, string>>) =>
+    (await world.call(null, "GET", PEOPLE, { headers })).body
+
+  it("asks for the header where there is none", async () => {
+    expect(await callWithHeaders({})).toEqual({
+      error: "invalid_key",
+      message: 'The Authorization header is missing. Send "Authorization: Bearer <API key>".',
+    })
+  })
+
+  it("names X-Api-Key where the key is there", async () => {
+    expect(await callWithHeaders({ "x-api-key": company.key })).toEqual({
+      error: "invalid_key",
+      message: 'X-Api-Key is not read. Send the API key as "Authorization: Bearer <API key>".',
+    })
+  })
+
+  it("names the scheme where it is not Bearer", async () => {
+    for (const authorization of [company.key, `Basic ${company.key}`, "Bearer a b"]) {
+      expect(await callWithHeaders({ authorization })).toEqual({
+        error: "invalid_key",
+        message: 'The Authorization header must be "Bearer <API key>", with one key.',
+      })
+    }
+  })
+
+  it("says that a key is paused to its holder alone", async () => {
+    const { key, keyId } = await makeKey(world, company)
+    await world.operate("key pause", { keyId })
+    expect(await callWithHeaders({ authorization: `Bearer ${key}` })).toEqual({
+      error: "invalid_key",
+      message: "This API key is paused. An owner or admin of the company can resume it.",
+    })
+    const unknown = await callWithHeaders({ authorization: `Bearer ${changed(key, 40)}` })
+    expect(unknown["message"]).toBe("The API key is unknown or deleted.")
   })
 })

@@ -271,7 +271,7 @@ describe("an unknown query parameter", () => {
     const answer = await world.call(key, route.method, url, asked)
     const { error, fields } = refusalFromBody(answer.body)
     expect([answer.status, error]).toEqual([400, "validation"])
-    expect(fields?.["sinse"]).toMatch(/^Is no query parameter of this route[;,] .*\.$/)
+    expect(fields?.["sinse"]).toMatch(/^Is not a query parameter of this route[;,] .*\.$/)
   })
 
   it("changes nothing of what is retired, and of paths that are not there", async () => {

@@ -68,7 +68,7 @@ describe("paid calls", () => {
     expect(refused?.headers["retry-after"]).toBe("60")
     expect(refused?.body).toEqual({
       error: "rate_limited",
-      message: "More than 120 paid calls by this key in a minute; wait a minute.",
+      message: "More than 120 paid calls by this key per minute. Wait a minute.",
     })
     expect(await tally()).toEqual([121])
   })

@@ -23,7 +23,7 @@ const world = await sharedWorld({ calls: "free" })
 const LATE = new DeadlinePassed("too late")
 const NOTHING = /; nothing was charged\. Send it again later\.$/
 const UNKNOWN =
-  /Nobody knows yet whether this was charged\. Send it again with the same Idempotency-Key/
+  /It is not known yet whether this was charged\. Send it again with the same Idempotency-Key/
 const STILL_UNKNOWN =
   /^(?!.*nothing was).* it is not known yet whether an earlier request with this Idempotency-Key was charged\. Send it again with the same Idempotency-Key: it is charged at most once, and you get the answer that was stored/
 
@@ -87,7 +87,7 @@ describe("a first request", () => {
     expect((await sendTo(without("access", LATE))).message).toMatch(NOTHING)
     const { message } = await sendTo(chargeFails(new OutcomeUnknown("nobody knows")))
     expect(message).toBe(
-      "Nobody knows yet whether this was charged. Look the charge up by its chargeId before you " +
+      "It is not known yet whether this was charged. Look the charge up by its chargeId before you " +
         "send it again.",
     )
   })
@@ -138,7 +138,7 @@ describe("a call that is turned away at the door", () => {
     ["charge", false, NOTHING],
     ["purchase", true, /whether an earlier request with this Idempotency-Key was paid\. .*paid at/],
     ["purchase", false, /; nothing was paid\./],
-    [null, false, /^Too many calls wait here right now\. Send it again later\.$/],
+    [null, false, /^Too many calls are waiting\. Send it again later\.$/],
   ] as const)(
     "(%s, perhaps done: %s) is told no more than is known",
     ([paymentKind, mayHaveRun, said]) => {

@@ -212,7 +212,7 @@ describe("a whole installation", () => {
     const refused = await world.call(company.key, "POST", texts, { body })
     expect(refused).toMatchObject({ status: 503, body: { error: "stream_damaged" } })
     expect(refused.body.message).toMatch(
-      /is damaged, and the operator has been told; nothing was charged/,
+      /is damaged; the operator was notified; nothing was charged/,
     )
     expect((await world.call(company.key, "GET", "/api/v1/credits")).status).toBe(503)
     const other = await makeCompany(world)

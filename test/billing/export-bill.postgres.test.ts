@@ -131,7 +131,7 @@ describe("429", () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 429])
     expect(answers[6]?.body).toEqual({
       error: "rate_limited",
-      message: "More than 6 exports by this key in a minute; wait a minute.",
+      message: "More than 6 exports by this key per minute. Wait a minute.",
     })
     expect([lines.status, owner.status]).toEqual([200, 200])
   })

@@ -36,10 +36,10 @@ const ANSWERED_WITHIN_MS = DEADLINE_MS + 10_000
 
 /** What a caller is told of a call that could not be served. */
 const HONEST =
-  /nothing was charged|Nobody knows yet whether this was charged|it is not known yet whether|still running/
+  /nothing was charged|It is not known yet whether this was charged|it is not known yet whether|still running/
 
 /** What a caller is told whose call may have been served. */
-const DOUBT = /Nobody knows yet whether this was charged|it is not known yet whether/
+const DOUBT = /It is not known yet whether this was charged|it is not known yet whether/
 
 const closing: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -163,7 +163,7 @@ describe("a PostgreSQL that falls silent", () => {
     way.silence()
     await line.query("select pg_advisory_unlock_all()")
     await expect.poll(charged).toBe(1)
-    const message = expect.stringMatching(/^Nobody knows yet whether this was charged/)
+    const message = expect.stringMatching(/^It is not known yet whether this was charged/)
     const unsure = { error: "unavailable", message, chargeId: expect.stringMatching(/^chg_/) }
     expect(await answering).toMatchObject({ status: 503, body: unsure })
     way.failOver()

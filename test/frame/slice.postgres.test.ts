@@ -148,7 +148,7 @@ describe("a call that waits while its process stops", () => {
     const stopped = world.restart()
     const told = await waiting
     expect(told).toMatchObject({ status: 503, body: { error: "unavailable" } })
-    expect(told.body.message).toContain("Nobody knows yet whether this was charged")
+    expect(told.body.message).toContain("It is not known yet whether this was charged")
     expect(told.body.chargeId).toMatch(/^chg_/)
     world = await stopped
     await again.promise

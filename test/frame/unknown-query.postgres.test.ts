@@ -16,7 +16,7 @@ const LIST = "/api/v1/pretended/list"
 it("is 400 on a route that takes none, and counted", async () => {
   const before = await unchargedCallsOf(world, company)
   const answer = await get("/api/v1/pretended/a/ports/1?prot=1")
-  const words = "Is no query parameter of this route, which takes none."
+  const words = "Is not a query parameter of this route, which takes none."
   expect(answer).toMatchObject({ status: 400, body: { error: "validation" } })
   expect(answer.body.fields).toEqual({ prot: words })
   expect(answer.body.message).toBe(`The request is not valid: prot: ${words}`)
@@ -29,7 +29,7 @@ it.for([
   ["since=a&curser=b", "curser", "cursor"],
 ] as const)("is 400 with the nearest name: %s", async ([query, name, nearest]) => {
   const answer = await get(`${LIST}?${query}`)
-  const words = `Is no query parameter of this route; the nearest is ${nearest}.`
+  const words = `Is not a query parameter of this route; the nearest is ${nearest}.`
   expect([answer.status, answer.body.fields]).toEqual([400, { [name]: words }])
 })
 
@@ -39,7 +39,7 @@ it.for(["constructor", "toString", "limt"])(
     const answer = await get(`/api/v1/pretended/list?${name}=1`)
     expect(answer.status).toBe(400)
     expect(answer.body.fields[name]).toMatch(
-      /^Is no query parameter of this route(, which takes since, cursor, limit\.|; the nearest is limit\.)$/,
+      /^Is not a query parameter of this route(, which takes since, cursor, limit\.|; the nearest is limit\.)$/,
     )
   },
 )

@@ -300,7 +300,7 @@ describe("too many", () => {
     })
     const late = await postForm(world, form, { email: "late@example.com" })
     expect([late.status, late.headers["retry-after"]]).toEqual([429, "60"])
-    expect(late.body).toContain("wait a minute")
+    expect(late.body).toContain("Wait a minute")
     const keys = await anyTable(world.ports.readAll)
       .selectFrom("ledger.subject_keys")
       .select("subject")

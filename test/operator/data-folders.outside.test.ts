@@ -168,7 +168,7 @@ describe("the settings that a command shows beside a server", () => {
       const { code, stdout, stderr } = await beside.tryCommand("config", "--json")
       expect([code, stderr]).toEqual([
         0,
-        expect.stringMatching(/holds this data folder and does not/),
+        expect.stringMatching(/uses this data folder and does not/),
       ])
       expect(JSON.parse(stdout).settings).toContainEqual({
         name: "RATE_LIMITS",

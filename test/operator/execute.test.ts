@@ -120,7 +120,7 @@ describe("a command that is refused", () => {
     [new OperatorRefused("not_found", "There is no company x."), "not_found", /^There is no/],
     [new RangeError("no such read model"), "validation", /^no such read model$/],
     [new Unavailable("connection lost"), "unavailable", /nothing was stored.*connection lost/],
-    [new OutcomeUnknown("timed out"), "unavailable", /^Nobody knows.*timed out/],
+    [new OutcomeUnknown("timed out"), "unavailable", /^It is not known whether.*timed out/],
   ])("exits 1 with the code and a sentence: %s", async (error, code, message) => {
     const host = fakeHost([refusing(error)])
     const json = await runTestCommand(["company", "list", "--json"], host)
@@ -198,7 +198,7 @@ describe("a command that is interrupted", () => {
       return Promise.withResolvers<never>().promise
     })
     const ran = await runTestCommand(["company", "lock", "acme"], fakeHost([locking]), abort.signal)
-    expect(ran).toMatchObject({ code: 130, stderr: expect.stringContaining("look whether") })
+    expect(ran).toMatchObject({ code: 130, stderr: expect.stringContaining("Check whether") })
   })
 
   it("runs nothing where it came while the stores were opened", async () => {

@@ -88,13 +88,13 @@ describe.each(lines)("%s", (name, line, named, says) => {
   it("asks on a terminal for the name", async () => {
     const { code, deeds, questions } = await typing(` ${named} `)
     expect([code, deeds.length]).toEqual([0, 1])
-    expect(questions).toEqual([`${line}: ${says}.\nType ${named} to go on: `])
+    expect(questions).toEqual([`${line}: ${says}.\nType ${named} to continue: `])
   })
 
   it.each(["", "y", "yes", "Acme", "key_2"])("does nothing where %j is typed", async (typed) => {
     const { code, deeds, stderr } = await typing(typed)
     expect([code, deeds]).toEqual([2, []])
-    expect(stderr).toContain(`that is not ${named}: nothing was done`)
+    expect(stderr).toContain(`the input does not match ${named}: nothing was done`)
   })
 
   it("is not done for whoever speaks to the admin socket and confirms nothing, or another", async () => {
@@ -203,6 +203,6 @@ it("asks on a true terminal, and takes what is typed there", async (context) => 
   expect(await atTerminal(line, folder, "no\n")).toMatchObject({ code: 2 })
   expect(deeds).toEqual([])
   const sure = await atTerminal(line, folder, "acme\n")
-  expect(sure).toMatchObject({ code: 0, shown: expect.stringContaining("Type acme to go on: ") })
+  expect(sure).toMatchObject({ code: 0, shown: expect.stringContaining("Type acme to continue: ") })
   return expect(deeds).toEqual([{ company: "acme" }])
 })

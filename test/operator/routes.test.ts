@@ -308,7 +308,7 @@ it("takes the file of an operation as the body", async () => {
   expect(read).toEqual(["app.zip", "ü".repeat(300_000), "ä & b"])
   const missing = { ...asked, input: { ...input, file: folder } }
   await expect(askServer(socketPath, missing, newRecordingClient().talk)).rejects.toThrow(
-    "is no file",
+    "is not a file",
   )
   const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
   const ran = await runTestCommand(
@@ -346,7 +346,10 @@ describe("a server that stops", () => {
     await began
     await server.close()
     expect(await answer).toMatchObject({
-      error: { error: "unavailable", message: expect.stringMatching(/look whether it was done/) },
+      error: {
+        error: "unavailable",
+        message: expect.stringMatching(/Check whether it took effect/),
+      },
     })
     expect(await ended).toBe("aborted")
   })

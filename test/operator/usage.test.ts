@@ -30,7 +30,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ]),
   ["company create acme --plan 30", /Allowed choices are payg, 29, 79, 197, 329/],
   ["company create acme --funds lots", /Write dollars such as 12.50/],
-  ["company create acme --funds -1", /cannot be below zero/],
+  ["company create acme --funds -1", /cannot be negative/],
   ["company create acme --funds 0.0000001", /at most six decimals/],
   ["person add --company acme --name A --email a@b.c --role king", /Allowed choices/],
   ["person add --name A --email a@b.c --role user", /required option '--company <company>'/],
@@ -84,12 +84,12 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["carrier deliver msg_1 --status failed --code x", /number in digits/],
   ["simulator set nobody ok", /Allowed choices are carrier/],
   ["simulator set carrier explode", /carrier has no outcome "explode"; use ok/],
-  ["simulator set carrier ok --times 0", /whole number from 1/],
+  ["simulator set carrier ok --times 0", /whole number of 1 or more/],
   ["clock set tomorrow", /Write a time/],
   ["clock set 2026-02-30", /Write a time/],
   ["clock advance 15", /Write a duration/],
   ["clock advance 1.5h", /Write a duration/],
-  ["job retry x", /whole number from 1/],
+  ["job retry x", /whole number of 1 or more/],
   ["audit show", /missing required argument 'STREAM'/],
   ["audit show s --since soon", /Write a time/],
   ["export billing --company acme --month 2026-13 --format csv --out f", /Write a month/],
@@ -133,7 +133,7 @@ const ZODS_OWN =
   /Invalid (input|string|option|ISO|date|value|key|element|number)|Too (small|big)|Unrecognized key|expected .* received/i
 
 /** What says of no value what it should be. */
-const FOR_NOBODY = /the form that is asked for here|of another kind/
+const FOR_NOBODY = /the required format|of another kind/
 const LONG = "x".repeat(200_000)
 const TEXTS = ["", " ", LONG, "\0", "\uD800", "-1", "0.5", "1e99", "nonsense", "2026-13-45T99:00Z"]
 const OTHERS = [null, Number.NaN, -1, 0, 0.5, 1e99, true, {}, [], [7], ["\0"], [LONG], [{}]]

@@ -106,7 +106,7 @@ describe("store migrate and restore", () => {
     const host = fakeHost([], { runningServer: async () => ({ socketPath: "/nowhere" }) })
     const ran = await runTestCommand(splitWords("store migrate --to esdb://host:2113"), host)
     expect(ran).toMatchObject({ code: 1, stdout: "" })
-    expect(ran.stderr).toMatch(/^A server works on this installation: stop it first/)
+    expect(ran.stderr).toMatch(/^A server uses this installation. Stop it first/)
     expect(host.deeds).toEqual([])
   })
 

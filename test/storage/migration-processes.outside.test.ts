@@ -69,7 +69,7 @@ describe("an installation that moves", () => {
     const words = ["store", "migrate", "--to", store.url]
     const cut = await interruptCommand(other, words, begun.promise)
     expect(cut).toMatchObject({ code: 130 })
-    expect(cut.stderr).toMatch(/give the same command again, and it goes on where it stopped/)
+    expect(cut.stderr).toMatch(/Run the same command again to continue/)
     store.faultOf = () => "none"
     const copied = await other.runCommand(...words)
     expect(copied).toMatchObject({ ok: true, to: store.url, events })

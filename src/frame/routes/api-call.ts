@@ -1,7 +1,4 @@
-/**
- * A call as it comes in, whoever brings it: the web server, the MCP server, git's sign-in or a page
- * with a session. Nothing here knows a web framework.
- */
+/** An API call from any source: the web server, the MCP server, git's sign-in or a page with a session. */
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import type { RawRequest, Route, Caller } from "./declare/route.ts"
 import { BODY_LIMIT_BYTES, BODY_TIMEOUT_MS, CHUNKED_BODY } from "./declare/route.ts"
@@ -12,59 +9,59 @@ import type { RequestFacts } from "./answers/error-refusals.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 
-/** A body that is still on its way. */
+/** A body that may still be arriving. */
 export interface IncomingBody {
   /**
-   * The whole of it, read once however often it is asked for; null where there is none.
+   * Reads the whole body once, even if called again; null if there is none.
    *
    * @throws BodyTooLarge, BodyCutOff, BodyTooLate
    */
   readonly bytes: (mostBytes: number, withinMs: number) => Promise<Uint8Array | null>
-  /** The same piece by piece, for whoever takes it as it comes: once, and not beside `bytes`. */
+  /** Reads the body in pieces as it arrives; once, and not together with `bytes`. */
   readonly chunks: () => AsyncIterable<Uint8Array>
 }
 
-/** Somebody who is known without a key: by a console's session, a box's push, or the program itself. */
+/** A person who is known without a key: by a session, a push from a box, or the program itself. */
 export interface PersonIdentity {
   readonly companyId: CompanyId
   readonly personId: PersonId
 }
 
-/** A call. */
+/** An API call. */
 export interface ApiCall extends RawRequest {
-  /** What is asked for: a route, or several that share a verb and a path. */
+  /** The requested route, or several that share a method and path. */
   readonly route: Route | RouteVariants
-  /** What stands at the route's `:names`, decoded. */
+  /** Values of the route's `:names`, decoded. */
   readonly params: Readonly<Record<string, string>>
   /** The query's parameters, decoded. */
   readonly query: unknown
   readonly body: IncomingBody
-  /** Aborted when the caller went away. */
+  /** Aborted when the client disconnects. */
   readonly callerGone: AbortSignal
   /** Aborted when this process is about to stop. */
   readonly stopping: AbortSignal
-  /** Who calls, where it came by another way than with a key; null: the call says it itself. */
+  /** Identifies a caller without a key; null if the call carries a key. */
   readonly identify: (() => Promise<PersonIdentity | Refusal>) | null
-  /** What whoever brings it found wrong with what it was given, by the field; default nothing. */
+  /** Faults that the caller's adapter found, by field; default none. */
   readonly faults?: Readonly<Record<string, string>>
 }
 
-/** The body is longer than the route takes. */
+/** The body is longer than the route allows. */
 export class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge"
 }
 
-/** The body ended before its length was reached, or went on behind it. */
+/** The body is shorter or longer than its declared length. */
 export class BodyCutOff extends Error {
   override readonly name = "BodyCutOff"
 }
 
-/** The body did not come in the time that the route gives it. */
+/** The body did not arrive within the route's time limit. */
 export class BodyTooLate extends Error {
   override readonly name = "BodyTooLate"
 }
 
-/** A body that is at hand already. Reading it throws BodyTooLarge, like one that comes in. */
+/** Wraps bytes as a body. Reading it throws BodyTooLarge like any other. */
 export function bodyFromBytes(bytes: Uint8Array | null): IncomingBody {
   return {
     bytes: async (mostBytes) => {
@@ -77,7 +74,7 @@ export function bodyFromBytes(bytes: Uint8Array | null): IncomingBody {
   }
 }
 
-/** What is known of a call before anything was looked at. */
+/** Returns the facts of a call before any check. */
 export function requestFactsOf(
   call: Pick<ApiCall, "route" | "headers" | "requestId">,
 ): RequestFacts {
@@ -86,48 +83,44 @@ export function requestFactsOf(
   return { requestId, paymentKind: paymentKindOf(route), isKeyed, mayHaveRun: isKeyed }
 }
 
-/** What a route's calls pay for; null where it is nothing. */
+/** Returns what a route's calls pay for; null if nothing. */
 export function paymentKindOf(route: Route | RouteVariants): RequestFacts["paymentKind"] {
   if (!isRouteVariants(route) && route.permanentIdempotency !== undefined) return "purchase"
   return route.isCharged === true ? "charge" : null
 }
 
-/** The idempotency key of what takes one; null where it has none. */
+/** Returns the idempotency key; null if the call has none or its route takes none. */
 export function idempotencyKeyOf(call: Pick<ApiCall, "route" | "headers">): string | null {
   return paymentKindOf(call.route) === null ? null : headerValue(call, "idempotency-key")
 }
 
-/**
- * The body is not valid JSON. It does not end a call by itself, because key, account and count are checked
- * before the body is looked at: validation refuses this mark.
- */
+/** Marks invalid JSON. It is rejected at validation, because key, account and count are checked first. */
 export const INVALID_JSON_BODY = Symbol("broken body")
-/** The body has a content type other than JSON in UTF-8, or an encoding. */
+/** Marks a body that is not plain JSON in UTF-8. */
 export const UNSUPPORTED_BODY = Symbol("unsupported body")
 
-/** No request here nests deeper; what walks a body may so call itself. */
+/** Maximum nesting of a body, so that recursive code is safe. */
 const MAX_NESTING = 64
 
-/** A body that was read. */
+/** A parsed body. */
 export interface ParsedBody {
-  /** Null where there is none, and where it is taken piece by piece. */
+  /** Null if there is none, or if the handler reads it in pieces. */
   readonly bytes: Uint8Array | null
-  /** What stands in it; undefined for nothing, else perhaps one of the marks. */
+  /** The JSON value, or one of the marks; undefined if there is no body. */
   readonly value: unknown
 }
 
-/** Nothing was sent. */
+/** An absent body. */
 export const NO_BODY: ParsedBody = { bytes: null, value: undefined }
 
 /**
- * Reads the body of a call at most once, up to as many bytes as the first who asks takes of it; default as
- * many as its route does.
+ * Reads a call's body at most once, up to the limit of the first caller; default the route's limit.
  *
  * @throws BodyTooLarge, BodyCutOff, BodyTooLate
  */
 export type BodyReader = (mostBytes?: number) => Promise<ParsedBody>
 
-/** The body of a call, to be read. */
+/** Creates the reader of a call's body. */
 export function createBodyReader(call: ApiCall): BodyReader {
   let read: Promise<ParsedBody> | null = null
   return (mostBytes) => {
@@ -138,7 +131,7 @@ export function createBodyReader(call: ApiCall): BodyReader {
 
 async function readBody(call: ApiCall, mostBytes?: number): Promise<ParsedBody> {
   const { route, body } = call
-  // What is asked for by GET is in its address.
+  // The input of a GET is in its URL.
   if (route.method === "GET") return NO_BODY
   if (!isRouteVariants(route) && route.body === CHUNKED_BODY) return NO_BODY
   const { bodyLimitBytes = BODY_LIMIT_BYTES } = route
@@ -150,12 +143,12 @@ async function readBody(call: ApiCall, mostBytes?: number): Promise<ParsedBody> 
   return { bytes, value: parseJsonBody(call, bytes) }
 }
 
-/** What stands in a body of JSON; one of the marks where it is none. */
+/** Parses a JSON body; returns a mark if it is not one. */
 export function parseJsonBody(sent: Pick<RawRequest, "headers">, bytes: Uint8Array): unknown {
   return hasPlainUtf8Body(sent, "application/json") ? parseJson(bytes) : UNSUPPORTED_BODY
 }
 
-/** Whether a body is of a type and in UTF-8, as JSON is (RFC 8259): nothing here takes off an encoding. */
+/** Whether a body has a media type and is UTF-8 without a content encoding (RFC 8259). */
 export function hasPlainUtf8Body(sent: Pick<RawRequest, "headers">, mediaType: string): boolean {
   const type = (headerValue(sent, "content-type") ?? "").trim()
   if (type.split(/\s*;/, 1)[0]?.toLowerCase() !== mediaType) return false
@@ -170,13 +163,13 @@ function parseJson(bytes: Uint8Array): unknown {
     const body: unknown = JSON.parse(text)
     return isNestedTooDeep(body) ? INVALID_JSON_BODY : body
   } catch (error) {
-    // A TypeError is the decoder's: these bytes are no UTF-8.
+    // The decoder throws a TypeError for invalid UTF-8.
     if (error instanceof SyntaxError || error instanceof TypeError) return INVALID_JSON_BODY
     throw error
   }
 }
 
-/** Looks level by level, without calling itself. */
+/** Checks the nesting level by level, without recursion. */
 function isNestedTooDeep(body: unknown): boolean {
   const isNode = (value: unknown): value is object => typeof value === "object" && value !== null
   let level = [body].filter(isNode)
@@ -187,28 +180,28 @@ function isNestedTooDeep(body: unknown): boolean {
   return false
 }
 
-/** The cause of what this caller asks for. */
+/** Returns the cause for a caller's commands. */
 export function causeOf({ requestId, spender }: Caller): Cause {
   const { keyId, personId } = spender
   return { command: requestId, actor: null, keyId, personId, reason: null }
 }
 
-/** A call on its way in, before its route is looked at. */
+/** A request at an entry point, before its route is chosen. */
 interface EntryRequest extends RawRequest {
   readonly method: string
-  /** What stands at the `:names` of the way's path, decoded. */
+  /** Values of the path prefix's `:names`, decoded. */
   readonly params: Readonly<Record<string, string>>
 }
 
-/** A way in. */
+/** A way to authenticate other than by an API key. */
 export interface EntryPoint {
-  /** What stands before the path of each route: `/console/:company`. */
+  /** Prefix of the routes' paths: `/console/:company`. */
   readonly pathPrefix: string
-  /** Who calls; the refusal of whoever is nobody, or may not come from where they come. */
+  /** Identifies the caller; a refusal if it is unknown or its origin is not allowed. */
   readonly identify: (ports: Ports, entering: EntryRequest) => Promise<PersonIdentity | Refusal>
 }
 
-/** The first value of a header field; null where it was not sent. */
+/** Returns the first value of a header field; null if it was not sent. */
 export function headerValue({ headers }: Pick<RawRequest, "headers">, name: string): string | null {
   return headers[name]?.[0] ?? null
 }

@@ -1,4 +1,4 @@
-/** How far a call came, and what it is given on the way: its time, and a way to send calls on. */
+/** The progress of a call, its deadline, and internal calls. */
 import type { BodyReader, ApiCall } from "./api-call.ts"
 import { bodyFromBytes } from "./api-call.ts"
 import type { RequestFacts } from "./answers/error-refusals.ts"
@@ -12,7 +12,7 @@ import type { TracedAnswer } from "./answers/answer.ts"
 import { refusalAnswer } from "./answers/answer.ts"
 import type { Runner } from "../writer/runner.ts"
 
-/** What is known of a call where it ends. */
+/** What is known of a call when it ends. */
 export interface CallProgress {
   facts: RequestFacts
   caller: Caller | null
@@ -21,13 +21,13 @@ export interface CallProgress {
   readonly callInternally: CheckedRequest["callInternally"]
 }
 
-/** A call whose caller is known. */
+/** A call with a known caller. */
 export interface AuthenticatedCall extends AuthenticatedCaller {
   readonly progress: CallProgress
   readonly call: ApiCall
 }
 
-/** What a handler is given of a call beside its values. */
+/** Returns what a handler gets in addition to the parsed values. */
 export function handlerContext({
   call,
   progress: { callInternally },
@@ -36,26 +36,24 @@ export function handlerContext({
   return { callerGone, stopping, rawRequest: call, callInternally }
 }
 
-/** What of a call's head goes on with it. A sign-in does not: what it is over is another request. */
+/** Headers that internal calls inherit. A sign-in is not one: its signature covers another request. */
 const FORWARDED_HEADERS = ["authorization", "ledger-position"]
 
-/** Sends calls on that a handler was brought by another call. */
+/** Creates the function for internal calls. */
 export function createInternalCaller(
   call: ApiCall,
   log: Log,
-  carryOut: (next: ApiCall) => Promise<TracedAnswer>,
+  execute: (next: ApiCall) => Promise<TracedAnswer>,
 ): CheckedRequest["callInternally"] {
-  return async (onward) => {
-    const next = internalApiCall(call, onward)
+  return async (internal) => {
+    const next = internalApiCall(call, internal)
     const isStopping = call.stopping.aborted
-    const answer = isStopping
-      ? refusalAnswer(stoppingRefusal(next.requestId))
-      : await carryOut(next)
+    const answer = isStopping ? refusalAnswer(stoppingRefusal(next.requestId)) : await execute(next)
     const { status, error, body } = answer
     if (error !== null) {
-      const { method, url: route } = onward.route
+      const { method, url: route } = internal.route
       const { companyId, keyId, chargeId } =
-        "trace" in answer ? (answer as TracedAnswer).trace : NOBODY
+        "trace" in answer ? (answer as TracedAnswer).trace : NO_TRACE
       log.info(`${method} ${route} ${status}`, {
         requestId: next.requestId,
         within: call.requestId,
@@ -68,14 +66,14 @@ export function createInternalCaller(
         chargeId: chargeId ?? undefined,
       })
     }
-    // Its route answers in JSON.
+    // Its route answers JSON.
     return { status, body: body as string }
   }
 }
 
-const NOBODY: TracedAnswer["trace"] = { companyId: null, keyId: null, chargeId: null }
+const NO_TRACE: TracedAnswer["trace"] = { companyId: null, keyId: null, chargeId: null }
 
-/** The call as it would have come in. */
+/** Builds the call as if it had arrived from outside. */
 function internalApiCall(
   call: ApiCall,
   { route, params, query, body, idempotencyKey, faults }: InternalCall,
@@ -85,7 +83,7 @@ function internalApiCall(
   const path = route.url.replaceAll(/:(\w+)/g, (_all, name: string) =>
     encodeURIComponent(params[name] ?? ""),
   )
-  const asked = new URLSearchParams(query).toString()
+  const search = new URLSearchParams(query).toString()
   return {
     route,
     params,
@@ -101,25 +99,22 @@ function internalApiCall(
       ...named,
       "content-type": ["application/json"],
     },
-    target: asked === "" ? path : `${path}?${asked}`,
+    target: search === "" ? path : `${path}?${search}`,
     body: bodyFromBytes(body === undefined ? null : Buffer.from(JSON.stringify(body))),
   }
 }
 
-/**
- * The ports as one request has them: all its waits for the ledger together take no longer than one of them
- * may. What it waits for elsewhere is bounded there, and not counted.
- */
+/** Limits a request's total wait for the ledger to one deadline. Other waits have their own limits. */
 export function withRequestDeadline(ports: Ports): Ports {
   return { ...ports, runner: withRunnerDeadline(ports.runner) }
 }
 
 function withRunnerDeadline(runner: Runner): Runner {
   let leftMs = runner.deadlineMs
-  const waited = async <T>(asked: Promise<T>): Promise<T> => {
+  const waited = async <T>(answer: Promise<T>): Promise<T> => {
     const from = runner.elapsedMs()
     try {
-      return await asked
+      return await answer
     } finally {
       leftMs = Math.max(0, leftMs - (runner.elapsedMs() - from))
     }

@@ -1,18 +1,16 @@
 /**
- * What happens to every call, whoever brings it. The order of the checks (decisions.md §1) stands here
- * and nowhere else:
+ * Handles every call, from any source. The order of the checks (decisions.md §1) is defined here only:
  *
- * 1. before it: overloaded 503 · unknown path 404 · verb 405 · retired 410 (the router)
- * 2. who calls 401; the replay of an idempotent request is looked up right behind it
- * 3. the company's ledger, visited once: deleted 401 · key's own limit 401 · lock 402 · what the account
- *    must have 402 · general limit used up 429 · the call is counted
- * 4. of several routes on one path the one that is meant (400), and what its account must have
+ * 1. before a call: overloaded 503 · unknown path 404 · method 405 · retired 410 (the router)
+ * 2. the caller 401; the replay of an idempotent request follows directly
+ * 3. the company's ledger, read once: deleted 401 · key's own limit 401 · lock 402 · account requirement 402 ·
+ *    general limit used up 429 · the call is counted
+ * 4. the variant among several routes on one path (400), and its account requirement
  * 5. rate 429 · operation 403 · person 403
  * 6. `Ledger-Position`, path, query and body: 413 · 415 · 400
  * 7. in the handler: the resource's own rules 404/409/502 · limits 429 · funds 402 · effect 503
  *
- * The body is read for 4 or 6, and before 2 where an `Idempotency-Key` or a sign-in makes it part of
- * the question.
+ * The body is read for 4 or 6, and before 2 if an `Idempotency-Key` or a sign-in covers it.
  */
 import type { IdempotencyClaimRequest } from "../../../adapters/postgres/idempotency/port.ts"
 import type { Ports } from "../ports.ts"
@@ -61,17 +59,17 @@ import { validateCall } from "./checks/7-values.ts"
 import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
 import { randomUUIDv7 } from "node:crypto"
 
-/** What calls are carried out with. */
+/** What calls are handled with. */
 export interface CallContext {
   readonly ports: Ports
   readonly rateLimits: RateLimits
   readonly lastWrites: LastWrites
 }
 
-/** Carries out a call. Whatever goes wrong is an answer too: nothing is thrown. */
+/** Handles a call. Errors become answers: nothing is thrown. */
 export async function handleCall(calls: CallContext, call: ApiCall): Promise<TracedAnswer> {
   const body = createBodyReader(call)
-  // What is sent on has a time budget of its own.
+  // Internal calls have a time budget of their own.
   const callInternally = createInternalCaller(call, calls.ports.log, (next) =>
     handleCall(calls, next),
   )
@@ -94,11 +92,11 @@ async function answerCall(
   progress: CallProgress,
 ): Promise<CallAnswer> {
   try {
-    const own = { ...calls, ports: withRequestDeadline(calls.ports) }
+    const bounded = { ...calls, ports: withRequestDeadline(calls.ports) }
     const { route } = call
     if (!isRouteVariants(route) && route.auth === false)
-      return await answerPublicRoute(own, call, route, progress)
-    return await answerCaller(own, call, progress)
+      return await answerPublicRoute(bounded, call, route, progress)
+    return await answerCaller(bounded, call, progress)
   } catch (error) {
     const fault = error instanceof Error ? error : new Error(String(error))
     const why = errorRefusal(fault, progress.facts, calls.ports.log)
@@ -107,13 +105,13 @@ async function answerCall(
   }
 }
 
-/** The charge that a refusal names; null where it names none. */
+/** Returns the charge that a refusal names; null if it names none. */
 function chargeIdIn({ details, chargeId: ofRefused }: Refusal): string | null {
   const chargeId = details?.["chargeId"] ?? ofRefused
   return typeof chargeId === "string" ? chargeId : null
 }
 
-/** A route that is open to everybody: no caller is known, so only the rate is checked. */
+/** Answers a public route: without a caller, only the rate is checked. */
 async function answerPublicRoute(
   { ports, rateLimits }: CallContext,
   call: ApiCall,
@@ -121,8 +119,8 @@ async function answerPublicRoute(
   progress: CallProgress,
 ): Promise<CallAnswer> {
   const { rateLimit } = route
-  const often = rateLimit === undefined ? null : rateLimits.refuse(rateLimit, call.address)
-  if (often !== null) return refusalAnswer(often)
+  const tooOften = rateLimit === undefined ? null : rateLimits.refuse(rateLimit, call.address)
+  if (tooOften !== null) return refusalAnswer(tooOften)
   const input = validateCall(route, call, await progress.body())
   if ("refusal" in input) return refusalAnswer(input.refusal)
   const given = { ...input, seed: freshSeed(), ...handlerContext({ call, progress }) }
@@ -170,12 +168,12 @@ async function answerCaller(
       : await replayAnswer(ports, route, caller, claimed.answer)
     return answerFromStored(kept, null, true)
   }
-  // Only here it is known that no earlier request with this key was ever begun, or can have been done.
+  // Only now it is certain that no earlier request with this key was executed.
   if (!claimed.isTakenOver) progress.facts = { ...progress.facts, mayHaveRun: false }
   return runOwned(calls, given, claimed)
 }
 
-/** What the checks say, or where they let the call pass, this refusal. */
+/** Returns the refusal of the checks; if they admit the call, the given one. */
 async function checksOrElse(
   calls: CallContext,
   given: AuthenticatedCall,
@@ -185,7 +183,7 @@ async function checksOrElse(
   return "refusal" in admitted ? admitted.refusal : last
 }
 
-/** The checks between who calls and what is asked, in their order; the route that is meant. */
+/** Runs the checks between the caller and the values, in order; returns the chosen route. */
 async function admit(
   { ports, rateLimits }: CallContext,
   { call, caller, companyStatus, progress }: AuthenticatedCall,
@@ -197,11 +195,11 @@ async function admit(
   const lacking = accountRefusal(need, companyStatus)
   const barred = await admitAndCount(ports, caller, { ...entry, isContinuation }, lacking)
   if (barred !== null) return { refusal: barred }
-  const shape = isRouteVariants(entry)
+  const chosen = isRouteVariants(entry)
     ? variantFor(entry, (await progress.body()).value)
     : { route: entry }
-  if ("refusal" in shape) return shape
-  const { route } = shape
+  if ("refusal" in chosen) return chosen
+  const { route } = chosen
   const why =
     (isRouteVariants(entry) ? accountRefusal(route.accountRequirement, companyStatus) : null) ??
     rateRefusal(rateLimits, route, caller) ??
@@ -210,36 +208,38 @@ async function admit(
   return why === null ? { route } : { refusal: why }
 }
 
-/** A request that this process carries out now; `claim` is null without an `Idempotency-Key`. */
+/** A request that this process executes; `claim` is null without an `Idempotency-Key`. */
 interface OwnedRequest {
   readonly claim: IdempotencyClaimRequest | null
   readonly seed: Seed
   readonly isTakenOver: boolean
 }
 
-/** What a call came to. */
+/** The outcome of a call. */
 interface HandledCall {
   readonly route: Route | null
   readonly result: AnyReply
   readonly isStale?: boolean
 }
 
-/** Runs the rest of the checks and the handler, and settles the claim with the outcome. */
+/** Runs the remaining checks and the handler, and settles the claim with the outcome. */
 async function runOwned(
   calls: CallContext,
   given: AuthenticatedCall,
-  mine: OwnedRequest,
+  owned: OwnedRequest,
 ): Promise<CallAnswer> {
   const { ports, lastWrites } = calls
   let handled: HandledCall
   try {
-    const { result: came, isOver } = await handleOwned(calls, given, mine)
-    handled = came
-    if (isFreeingRefusal(came.result) && mine.claim !== null) {
-      await (isOver ? ports.idempotency.release(mine.claim) : ports.idempotency.abandon(mine.claim))
+    const { result: outcome, isOver } = await handleOwned(calls, given, owned)
+    handled = outcome
+    if (isFreeingRefusal(outcome.result) && owned.claim !== null) {
+      await (isOver
+        ? ports.idempotency.release(owned.claim)
+        : ports.idempotency.abandon(owned.claim))
     }
   } catch (error) {
-    const { claim, isTakenOver } = mine
+    const { claim, isTakenOver } = owned
     if (claim !== null)
       await releaseIdempotencyClaim(ports, { claim, takenOver: isTakenOver }, error)
     throw error
@@ -250,20 +250,20 @@ async function runOwned(
     return refusalAnswer((result as Extract<typeof result, { ok: false }>).refusal)
   const { position = null } = result
   if (position !== null) lastWrites.record(callerScope(given.caller), position)
-  if (mine.claim !== null && !isFreeingRefusal(result)) {
-    await storeAnswer(ports, mine.claim, storedAnswerOf(ports, route, result))
+  if (owned.claim !== null && !isFreeingRefusal(result)) {
+    await storeAnswer(ports, owned.claim, storedAnswerOf(ports, route, result))
   }
   const answer = answerFromReply(ports, route, result)
   if (!isStale || !result.ok) return answer
   return { ...answer, headers: { ...answer.headers, "Ledger-Stale": "true" } }
 }
 
-/** A refusal that frees the key. */
+/** Whether a refusal frees the idempotency key. */
 function isFreeingRefusal(result: AnyReply): boolean {
   return !result.ok && result.isFinal !== true
 }
 
-/** What is told of a request that somebody else is carrying out just now. */
+/** Answers a request that another process is executing. */
 async function answerInProgress(
   ports: Ports,
   given: AuthenticatedCall,
@@ -274,18 +274,18 @@ async function answerInProgress(
   const input = validateCall(route, call, await progress.body())
   if ("refusal" in input) return refusalAnswer(input.refusal)
   const once = route.permanentIdempotency as PermanentIdempotency<unknown, unknown, number>
-  const told = await once.inProgress(ports, caller, { ...input, seed, ...handlerContext(given) })
-  return answerFromReply(ports, route, told)
+  const reply = await once.inProgress(ports, caller, { ...input, seed, ...handlerContext(given) })
+  return answerFromReply(ports, route, reply)
 }
 
 async function handleOwned(
   calls: CallContext,
   given: AuthenticatedCall,
-  mine: OwnedRequest,
+  owned: OwnedRequest,
 ): Promise<TakeoverResult<HandledCall>> {
-  if (!mine.isTakenOver)
-    return { result: await handleFirstTime(calls, given, mine.seed), isOver: true }
-  return continueTakenOver<HandledCall>(mine.seed, {
+  if (!owned.isTakenOver)
+    return { result: await handleFirstTime(calls, given, owned.seed), isOver: true }
+  return continueTakenOver<HandledCall>(owned.seed, {
     resume: (seed) => resumeRequest(calls.ports, given, seed),
     perform: (seed) => handleFirstTime(calls, given, seed),
     isFreeingRefusal: ({ result }) => isFreeingRefusal(result),
@@ -314,8 +314,8 @@ async function handleFirstTime(
   }
   let isStale = false
   if (route.readModels !== undefined && route.method === "GET") {
-    const places = [named.position, lastWrites.last(callerScope(caller))]
-    isStale = await waitForReadModels(ports, route.readModels, places)
+    const positions = [named.position, lastWrites.last(callerScope(caller))]
+    isStale = await waitForReadModels(ports, route.readModels, positions)
   }
   const result = await route.handle(ports, caller, {
     ...input,
@@ -325,7 +325,7 @@ async function handleFirstTime(
   return { route, result, isStale }
 }
 
-/** Goes on with a request that was begun before. */
+/** Continues a request that was begun before. */
 async function resumeRequest(
   ports: Ports,
   given: AuthenticatedCall,
@@ -334,11 +334,11 @@ async function resumeRequest(
   const { call, caller, progress } = given
   const read = await progress.body()
   const entry = call.route
-  const shape = isRouteVariants(entry) ? variantFor(entry, read.value) : { route: entry }
-  if ("refusal" in shape) return { seed }
-  const { route } = shape
+  const chosen = isRouteVariants(entry) ? variantFor(entry, read.value) : { route: entry }
+  if ("refusal" in chosen) return { seed }
+  const { route } = chosen
   const input = validateCall(route, call, read)
-  // Nothing was ever begun for a request that is not valid: it takes the usual way to its refusal.
+  // An invalid request was never begun: the usual path rejects it.
   if (route.resume === undefined || "refusal" in input) return { seed }
   const resumed: ResumeResult<unknown, number> = await route.resume(ports, caller, {
     ...input,
@@ -348,17 +348,17 @@ async function resumeRequest(
   return "reply" in resumed ? { came: { route, result: resumed.reply } } : resumed
 }
 
-/** Carries out a call. Of who calls only the company is told, and that by its id. */
+/** Handles a call within a trace span, which identifies only the company of the caller. */
 export function handleCallTraced(calls: CallContext, call: ApiCall): Promise<TracedAnswer> {
   const { tracing } = calls.ports
   if (tracing === NO_TRACING) return handleCall(calls, call)
   const { method, url } = call.route
-  const asked = {
+  const attributes = {
     "http.request.method": method,
     "http.route": url,
     "ledger.request.id": call.requestId,
   }
-  const spanned = { name: `${method} ${url}`, kind: "server", attributes: asked } as const
+  const spanned = { name: `${method} ${url}`, kind: "server", attributes } as const
   return tracing.span(spanned, headerValue(call, "traceparent"), async (span) => {
     const answer = await handleCall(calls, call)
     const { status, error, trace } = answer
@@ -374,7 +374,7 @@ export function handleCallTraced(calls: CallContext, call: ApiCall): Promise<Tra
   })
 }
 
-/** The seed of a request without an `Idempotency-Key`: nothing ever derives from it again. */
+/** Creates the seed of a request without an `Idempotency-Key`, which is never derived again. */
 function freshSeed(): Seed {
   return { parts: [randomUUIDv7()], isKeyed: false, next: async () => freshSeed() }
 }

@@ -1,6 +1,6 @@
 /**
- * Lists that show the newest of what came after `since`, oldest first, and walk from there back to `since`
- * by `nextCursor`, so that nothing is lost.
+ * Lists of the newest rows after `since`, oldest first. `nextCursor` walks back to `since`, so that no row is
+ * missed.
  */
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -9,28 +9,28 @@ import type { Refusal } from "./answers/refusal.ts"
 import { createHash } from "node:crypto"
 import { invalidRefusal } from "./checks/7-values.ts"
 
-/** What is said of a cursor that is none. */
+/** The message for an invalid cursor. */
 export const INVALID_CURSOR = "Must be a nextCursor of this list."
 const CHECK_DIGITS = 10
 
-/** The query parameter `cursor`: a place that the list gave. */
+/** The query parameter `cursor`: a position that the list returned. */
 export const cursorSchema = z
   .string({ error: INVALID_CURSOR })
-  .meta({ description: "The nextCursor of this list's last answer, as it is" })
+  .meta({ description: "The nextCursor of this list's last answer, unchanged" })
 
-/** The name of a place in a company's list: a time. */
+/** Creates the cursor for a time in a company's list. */
 export function cursorForTime(list: string, companyId: CompanyId, time: Date): string {
   return cursorForNumber(list, companyId, time.getTime())
 }
 
-/** The same where the place is a whole number. */
+/** Creates the cursor for a whole number. */
 export function cursorForNumber(list: string, companyId: CompanyId, place: number): string {
   const text = place.toString(36)
   const check = createHash("sha256").update(`${list}\n${companyId}\n${text}`).digest("hex")
   return `${text}-${check.slice(0, CHECK_DIGITS)}`
 }
 
-/** The time that a cursor names; a refusal where it is none of this company's list. */
+/** Parses the time of a cursor; a refusal if it is not one of this company's list. */
 function parseTimeCursor(
   list: string,
   companyId: CompanyId,
@@ -40,32 +40,32 @@ function parseTimeCursor(
   return "refusal" in found ? found : { before: new Date(found.place) }
 }
 
-/** The number that a cursor names; a refusal where it is none of this company's list. */
+/** Parses the number of a cursor; a refusal if it is not one of this company's list. */
 export function parseNumberCursor(
   list: string,
   companyId: CompanyId,
   cursor: string,
 ): { readonly place: number } | { readonly refusal: Refusal } {
-  // Nine digits reach into the year 5188.
+  // Nine digits reach the year 5188.
   const digits = /^([0-9a-z]{1,9})-/.exec(cursor)?.[1]
   const place = Number.parseInt(digits ?? "0", 36)
   if (cursor === cursorForNumber(list, companyId, place)) return { place }
   return { refusal: invalidRefusal({ cursor: INVALID_CURSOR }) }
 }
 
-/** What such a list is asked. */
+/** The query of such a list. */
 export const NewestListQuery = z.object({
   since: sinceTimeSchema.optional(),
   cursor: cursorSchema.optional(),
 })
 
-/** Where the list goes on. */
+/** The cursor of the next page. */
 export const nextCursorSchema = z
   .string()
   .optional()
-  .meta({ description: "The `cursor` of those before these; absent where there are none" })
+  .meta({ description: "The `cursor` for the rows before these; absent if there are none" })
 
-/** Which rows are asked for: the newest of those between two instants, both left out. */
+/** A request for the newest rows between two times, both exclusive. */
 interface NewestRowsRequest {
   readonly companyId: CompanyId
   readonly since: Date | null
@@ -73,14 +73,14 @@ interface NewestRowsRequest {
   readonly limit: number
 }
 
-/** Such a list: what its cursors are made for, whose it is, and how much it shows. */
+/** A list: the name in its cursors, its company, and its maximum length. */
 interface NewestList {
   readonly list: string
   readonly companyId: CompanyId
   readonly max: number
 }
 
-/** The rows that are shown, oldest first, and where the list goes on; or why the cursor is none of it. */
+/** Returns the rows, oldest first, and the next cursor; or the refusal of an invalid cursor. */
 export async function listNewest<R extends { readonly created_at: Date }>(
   { list, companyId, max }: NewestList,
   { since, cursor }: z.infer<typeof NewestListQuery>,
@@ -91,7 +91,7 @@ export async function listNewest<R extends { readonly created_at: Date }>(
 > {
   const place = cursor === undefined ? null : parseTimeCursor(list, companyId, cursor)
   if (place !== null && "refusal" in place) return place
-  // One more than is shown says whether there are more.
+  // One row more than shown tells whether there are more.
   const rows = await read({
     companyId,
     since: since ?? null,

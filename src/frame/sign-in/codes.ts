@@ -1,7 +1,6 @@
 /**
- * Codes by which people sign in without a password: mailed to them, valid for ten minutes, once, and only in
- * the browser that asked. An email that belongs to no person gets a code too, which is mailed to no address: so
- * asking, and trying, take the same steps for every email, and no answer, nor its time, says whose it is.
+ * Sign-in codes: mailed, valid for ten minutes, once, and only in the browser that requested them. An email
+ * without a person gets a code too, which is not mailed, so that no answer or timing reveals whether it exists.
  */
 import { randomInt, timingSafeEqual, hash, randomBytes } from "node:crypto"
 import type { TtlRecord, TtlRecords } from "../../../adapters/postgres/ttl-store/port.ts"
@@ -19,14 +18,14 @@ import type { Ports } from "../ports.ts"
 import type { SignInCodeRequest } from "../console-ports.ts"
 import { cookieValue } from "../http/proxy/proxy.ts"
 
-/** So long a code is of use. */
+/** How long a code is valid. */
 export const CODE_LIFETIME_MS = 10 * 60_000
-/** So often a code may be tried. */
+/** How many times a code may be tried. */
 export const MAX_CODE_ATTEMPTS = 5
 
 const DIGITS = 6
 
-/** What it works with: most of what is there when the rest is made. */
+/** The ports of sign-in, most of which exist before the others are opened. */
 export type SignInPorts = Pick<
   Ports,
   | "clock"
@@ -44,41 +43,41 @@ export type SignInPorts = Pick<
   | "baseUrl"
 >
 
-/** What equal emails are known by, whatever company they are of. */
+/** Returns the tag of an email, equal across companies. */
 export function emailTagOf({ installationTag }: SignInPorts["sealing"], email: string): string {
   return installationTag(email.toLowerCase())
 }
 
 interface StoredCode<T> {
   readonly codeTag: string
-  /** Null: nobody was told it. */
+  /** Null if the code was not mailed. */
   readonly whom: T | null
   readonly triesLeft: number
 }
 
-/** The person to whom a code is mailed, at the stored address, and whom it signs in. */
+/** The person that a code is mailed to, at the stored address. */
 export interface CodeRecipient<T> {
   readonly principal: T
   readonly companyId: CompanyId
   readonly personId: PersonId
   readonly address: string
-  /** The words of the mail after "your code": in its subject, and in its first line. */
+  /** The words after "your code" in the mail's subject and first line. */
   readonly purposeText: { readonly subject: string; readonly line: string }
 }
 
-/** Codes for one purpose. A company is null where it is not known, which no caller is told. */
+/** Codes for one purpose. The company is null if it is not known, which no answer reveals. */
 export interface SignInCodes<T> {
-  /** Mails a code, if the email has an addressee. @param address as limits count it */
+  /** Mails a code if a person has the email. @param address the client's address, for rate limits */
   readonly requestCode: (
     companyId: CompanyId | null,
     email: string,
     address: string,
   ) => SignInCodeRequest | { readonly refusal: Refusal }
-  /** Whom a code signs in, once; null where it is not that, was tried too often, or is over. */
+  /** Redeems a code once; null if it is wrong, expired or was tried too often. */
   readonly redeem: (companyId: CompanyId | null, browser: string, code: string) => Promise<T | null>
 }
 
-/** Opens the codes of a purpose, which are of no use for another. */
+/** Opens the codes of a purpose; they are not valid for another. */
 export function openSignInCodes<T>(
   ports: SignInPorts,
   purpose: string,
@@ -113,7 +112,7 @@ export function openSignInCodes<T>(
   }
 }
 
-/** Mails a code to the stored address: the typed one may differ in the case of its letters. */
+/** Mails a code to the stored address, which may differ from the typed one in case. */
 async function mailCode<T>(
   ports: SignInPorts,
   { companyId, personId, address, purposeText }: CodeRecipient<T>,
@@ -122,8 +121,8 @@ async function mailCode<T>(
   const lines = [
     `${code} is your code ${purposeText.line}.`,
     "",
-    "It works once, for 10 minutes, in the browser that asked for it.",
-    "Did you not ask for it? Then do nothing, and tell it to nobody: without it nobody gets in.",
+    "It works once, for 10 minutes, in the browser that requested it.",
+    "If you did not request it, ignore this mail and do not share the code.",
   ]
   const mail = {
     mailId: newId("mail"),
@@ -138,10 +137,11 @@ async function mailCode<T>(
     "the mailer",
     ports.mailer.sendSystemMail(mail),
   )
-  if (answer.answer !== "taken") throw new Error(`the mailer did not take it: ${answer.answer}`)
+  if (answer.answer !== "taken")
+    throw new Error(`the mailer did not accept the mail: ${answer.answer}`)
 }
 
-/** The codes of a purpose, by the hash of the browser that asked. */
+/** Stores the codes of a purpose by the hash of the requesting browser. */
 function openStoredCodes<T>(
   { ttlStore, clock, sealing }: Pick<Ports, "ttlStore" | "clock" | "sealing">,
   purpose: string,
@@ -178,7 +178,7 @@ function openStoredCodes<T>(
   }
 }
 
-/** A code once it was tried: by the right one it is used up, by another one try is gone. */
+/** Tries a code: the right one is used up, a wrong one costs an attempt. */
 function tryCode<T>(
   known: TtlRecord<StoredCode<T>>,
   tag: string,
@@ -190,50 +190,50 @@ function tryCode<T>(
   return { code: { ...known, content }, whom: isRight ? whom : null }
 }
 
-// Tokens that only their browser has: kept by their keyed hash, each with what it stands for, until it is
-// over. As it was looked up it may be known for some seconds more.
+// Tokens that only their browser has are stored by their keyed hash, each with its content and expiry. A found
+// token may be cached for some seconds.
 
-/** More than anybody has open at once; what is dropped is looked up again. */
+/** Maximum number of cached tokens; dropped ones are read again. */
 const MAX_CACHED = 10_000
-/** A use lengthens a token's time by so much at least, or it would be written at each. */
+/** Minimum extension of a token's expiry, so that not every use writes. */
 const MIN_EXTENSION_MS = 5 * 60_000
 
-/** What is no company's, or of nobody knows which: it is kept there. */
+/** The storage company of tokens and codes without a known company. */
 export const NO_COMPANY: CompanyId = "co_nobody"
 
-/** How long tokens of one purpose last. */
+/** The lifetime of tokens of one purpose. */
 interface TokenTerms {
-  /** Those of one purpose are of no use for another. */
+  /** Tokens of one purpose are not valid for another. */
   readonly purpose: string
-  /** What they are, in the singular: `session`. */
+  /** Name in the singular: `session`. */
   readonly kind: string
-  /** So long one is of use, */
+  /** Lifetime of a token, */
   readonly lifetimeMs: number
-  /** and where this is said, so long after each use anew, but no longer than this in all. */
+  /** extended by each use up to this total; absent: not extended. */
   readonly maxLifetimeMs?: number
-  /** So long what was looked up is known without looking again. */
+  /** How long a found token is cached. */
   readonly cacheMs: number
 }
 
-/** Tokens of one purpose. A company is null where they are no company's. */
+/** Tokens of one purpose. The company is null if they belong to none. */
 interface TokenStore<T> {
-  /** Makes one. */
+  /** Issues a token. */
   readonly issue: (companyId: CompanyId | null, content: T) => Promise<string>
-  /** What one stands for; null where it is none, or over. */
+  /** Returns a token's content; null if it is unknown or expired. */
   readonly find: (companyId: CompanyId | null, token: string) => Promise<T | null>
-  /** Uses one up: what it stood for is told to one of all who ask, and to nobody again. */
+  /** Uses a token up; of concurrent callers only one gets its content. */
   readonly redeem: (companyId: CompanyId | null, token: string) => Promise<T | null>
   readonly revoke: (companyId: CompanyId | null, token: string) => Promise<void>
 }
 
-/** Something that nobody guesses. */
+/** Creates a random token. */
 function newToken(): string {
   return randomBytes(32).toString("base64url")
 }
 
 interface StoredToken<T> {
   readonly for: T
-  /** When it ends however much it is used. */
+  /** Expiry regardless of use. */
   readonly endsAt: number
 }
 
@@ -241,7 +241,7 @@ interface CachedToken<T> extends TtlRecord<StoredToken<T>> {
   readonly readAt: number
 }
 
-/** Opens them. */
+/** Opens the tokens of a purpose. */
 export function openTokenStore<T>(
   { ttlStore, clock, pacer, sealing }: Pick<Ports, "ttlStore" | "clock" | "pacer" | "sealing">,
   { purpose, kind, lifetimeMs, maxLifetimeMs, cacheMs }: TokenTerms,
@@ -253,30 +253,31 @@ export function openTokenStore<T>(
   const known = new Map<string, CachedToken<T>>()
   const nameOf = (token: string) =>
     sealing.installationTag(JSON.stringify([`sign-in ${kind}`, purpose, token]))
-  // In memory by a hash that is quicker to make.
-  const placeOf = (companyId: CompanyId, token: string) => hash("sha256", `${companyId} ${token}`)
-  const lengthened = async (at: CompanyId, token: string, found: TtlRecord<StoredToken<T>>) => {
+  // A plain hash is faster and sufficient in memory.
+  const cacheKeyOf = (companyId: CompanyId, token: string) =>
+    hash("sha256", `${companyId} ${token}`)
+  const extend = async (at: CompanyId, token: string, found: TtlRecord<StoredToken<T>>) => {
     const expiresAt = Math.min(found.content.endsAt, clock.now() + lifetimeMs)
     if (maxLifetimeMs === undefined || expiresAt - found.expiresAt < MIN_EXTENSION_MS) return
-    // Who signs out in the same moment is signed out.
+    // A concurrent sign-out wins.
     await tokens.update(at, nameOf(token), (now) =>
       now === null ? { ...found, expiresAt: 0 } : { ...now, expiresAt },
     )
   }
   const find = async (at: CompanyId, token: string): Promise<TtlRecord<StoredToken<T>> | null> => {
-    const place = placeOf(at, token)
-    const former = known.get(place)
+    const cacheKey = cacheKeyOf(at, token)
+    const former = known.get(cacheKey)
     const readAt = pacer.elapsedMs()
     if (former !== undefined && readAt - former.readAt < cacheMs) return former
-    known.delete(place)
+    known.delete(cacheKey)
     const found = await tokens.find(at, nameOf(token))
     if (found === null) return null
-    await lengthened(at, token, found)
+    await extend(at, token, found)
     if (cacheMs === 0) return found
     if (known.size >= MAX_CACHED) known.clear()
-    const looked = { ...found, readAt }
-    known.set(place, looked)
-    return looked
+    const cached = { ...found, readAt }
+    known.set(cacheKey, cached)
+    return cached
   }
   return {
     issue: async (companyId, content) => {
@@ -307,17 +308,17 @@ export function openTokenStore<T>(
     revoke: async (companyId, token) => {
       const at = companyId ?? NO_COMPANY
       await tokens.delete(at, nameOf(token))
-      known.delete(placeOf(at, token))
+      known.delete(cacheKeyOf(at, token))
     },
   }
 }
 
-/** Whatever the host is: it only shows whether a path stays there. */
+/** An arbitrary host to resolve paths against. */
 const PLACEHOLDER_ORIGIN = "http://here.invalid"
 
 /**
- * A path, with its query, that leads nowhere but to the own host; `/` for whatever is none. Browsers take a
- * backslash for a slash, drop tabs and line feeds, and resolve dots before they look for a second slash.
+ * Returns a path with its query if it stays on the same host; else `/`. Browsers treat a backslash as a slash, drop
+ * tabs and line feeds, and resolve dots before they look for a second slash.
  */
 export function sameHostPath(next: string | null): string {
   if (next === null || !/^\/(?![/\\])[^\\\p{Cc}]*$/u.test(next)) return "/"
@@ -326,21 +327,21 @@ export function sameHostPath(next: string | null): string {
   return origin === PLACEHOLDER_ORIGIN && !pathname.startsWith("//") ? `${pathname}${search}` : "/"
 }
 
-/** Whether a form was sent from a page of the host it is sent to: every browser says so of a form. */
+/** Whether a form was sent from a page of the same host; every browser sends the origin of a form. */
 export function isSameOrigin(origin: string | undefined, host: string | undefined): boolean {
   if (origin === undefined || host === undefined || !URL.canParse(origin)) return false
-  const { protocol, host: asked } = new URL(origin)
+  const { protocol, host: originHost } = new URL(origin)
   if (!/^https?:$/.test(protocol) || !URL.canParse(`${protocol}//${host}`)) return false
-  return asked === new URL(`${protocol}//${host}`).host
+  return originHost === new URL(`${protocol}//${host}`).host
 }
 
-/** The token in a cookie of a `Cookie` header; null where there is none. */
+/** Returns the token in a cookie of a `Cookie` header; null if there is none. */
 export function tokenFromCookie(header: string | undefined, name: string): string | null {
   const token = cookieValue(header, name)
   return token !== null && /^[\w-]{43}$/.test(token) ? token : null
 }
 
-/** A `Set-Cookie` that keeps a token in a browser, out of reach of scripts, for a time; 0 ends it. */
+/** Returns a `Set-Cookie` value that stores a token out of reach of scripts; a lifetime of 0 deletes it. */
 export function tokenCookie(name: string, token: string, lastsMs: number, isPlain = false): string {
   const lasts = `Max-Age=${Math.floor(lastsMs / 1_000)}`
   return `${name}=${token}; ${lasts}; Path=/${isPlain ? "" : "; Secure"}; HttpOnly; SameSite=Lax`

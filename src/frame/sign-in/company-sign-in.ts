@@ -1,7 +1,6 @@
 /**
- * Signing in to one company's pages by an emailed code, for twelve hours. A session ends with the person, whom
- * every look finds among the company's people or not at all; and as it was looked up it is known for ten
- * seconds, so one that is left in another process is over by then.
+ * Sign-in to one company's pages by an emailed code, for twelve hours. A session ends with the person. Sessions are
+ * cached for ten seconds, so a sign-out takes that long in other processes.
  */
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
@@ -19,32 +18,32 @@ import { listInvitationsTo, findInvitedEmail } from "../../../projections/access
 import { causedBy } from "../kernel/envelope.ts"
 import { derivedId, newId } from "../kernel/ids.ts"
 
-/** How long a session lasts, milliseconds. */
+/** Lifetime of a session, milliseconds. */
 export const SESSION_LIFETIME_MS = 12 * 3_600_000
 const SESSION_CACHE_MS = 10_000
 
-/** What people sign in to. */
+/** The pages that people sign in to. */
 interface SignInPurpose {
-  /** Codes and sessions of one purpose are of no use for another. */
+  /** Codes and sessions of one purpose are not valid for another. */
   readonly purpose: string
-  /** Its name in the mail: `the preview`. */
+  /** Name in the mail: `the preview`. */
   readonly displayName: string
 }
 
-/** Signing in to a company's pages. */
+/** Sign-in to a company's pages. */
 export interface CompanySignIn extends Pick<SignInCodes<PersonId>, "requestCode"> {
-  /** Signs in by a code; answers the session's token, null where the code is not right, or over. */
+  /** Signs in with a code. Returns the session's token; null if the code is wrong or expired. */
   readonly signInWithCode: (
     companyId: CompanyId | null,
     browser: string,
     code: string,
   ) => Promise<string | null>
-  /** Who is signed in by a token; null for no person. */
+  /** Returns the person who is signed in by a token; null if none is. */
   readonly personOf: (companyId: CompanyId, token: string) => Promise<PersonId | null>
   readonly signOut: (companyId: CompanyId, token: string) => Promise<void>
 }
 
-/** Opens it. */
+/** Opens the sign-in of a purpose. */
 export function openCompanySignIn(
   ports: Ports,
   { purpose, displayName }: SignInPurpose,
@@ -77,7 +76,7 @@ export function openCompanySignIn(
   }
 }
 
-/** The person of a company with an email; null for no person, and in a company that was deleted. */
+/** Finds the person of a company with an email; null if there is none or the company is deleted. */
 async function findCodeRecipient(
   ports: Ports,
   companyId: CompanyId,
@@ -106,29 +105,29 @@ async function findCodeRecipient(
   }
 }
 
-/** How long the read models of people are waited for, milliseconds. */
+/** Maximum wait for the read models of people, milliseconds. */
 const READ_MODELS_WAIT_MS = 5_000
 const READ_MODELS = ["people", "invitations"]
 
-/** An email at a company, by its tag there; `inviteId` is null where somebody of the company has it. */
+/** An email at a company, by its tag there; `inviteId` is null for a person, else the invitation. */
 export interface EmailMembership {
   readonly companyId: CompanyId
   readonly emailTag: string
   readonly inviteId: string | null
 }
 
-/** What a code was asked for. */
+/** The memberships and invitations that a code signs in to. */
 export interface SignInTarget {
   readonly emailTag: string
   readonly at: readonly EmailMembership[]
 }
 
-/** The id of the person whom an invitation makes: the same, however often it is accepted. */
+/** Returns the id of the person that an invitation creates; the same for every acceptance. */
 export function invitedPersonId(companyId: CompanyId, inviteId: string): PersonId {
   return derivedId("per", companyId, inviteId)
 }
 
-/** Where an email belongs; null for nowhere. */
+/** Finds the memberships and invitations of an email; null if there are none. */
 export async function findEmailMemberships(
   ports: SignInPorts,
   email: string,
@@ -162,7 +161,7 @@ export async function findEmailMemberships(
   }
 }
 
-/** The email's tag at a company; null once that was erased. */
+/** Returns the email's tag at a company; null if the company was erased. */
 async function companyEmailTag(
   { sealing }: SignInPorts,
   companyId: CompanyId,
@@ -176,7 +175,7 @@ async function companyEmailTag(
   }
 }
 
-/** Makes a person of whom an invitation invited, unless that is over. */
+/** Accepts an invitation, which creates a person, unless it has ended. */
 export async function acceptInvitation(
   ports: SignInPorts,
   { companyId, emailTag, inviteId }: EmailMembership & { readonly inviteId: string },

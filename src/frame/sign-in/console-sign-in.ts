@@ -1,8 +1,7 @@
 /**
- * Signing in without naming a company: who owns a mailbox is each person who has its address, in whatever
- * company, and becomes one where that address was invited. A session is of all of them; of each it ends with
- * the person, and once their role is another. Nothing that is answered, nor when, says whether an email is
- * anybody's.
+ * Sign-in by email without naming a company: the owner of a mailbox is signed in as each person with that address,
+ * in any company, and accepts its invitations. A membership of a session ends with the person or a change of
+ * role. No answer or timing reveals whether an email exists.
  */
 import { findPerson, personByEmailTag, companyProfileOf } from "../../../domain/access/access.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
@@ -23,18 +22,18 @@ import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { findPersonRow } from "../../../projections/access/people.ts"
 
 const PURPOSE = "console"
-/** A session is over when it was not used for so long. */
+/** A session ends after this long without use. */
 export const SESSION_IDLE_MS = 12 * 3_600_000
-/** A session is over in any case so long after the sign-in. */
+/** A session ends this long after the sign-in at the latest. */
 export const SESSION_MAX_MS = 30 * 86_400_000
-/** So long a link signs somebody in that an operator made. */
+/** How long an operator's sign-in link is valid. */
 export const LINK_LIFETIME_MS = 10 * 60_000
 
 interface ConsoleSession {
   readonly memberships: readonly Membership[]
 }
 
-/** Opens it. */
+/** Opens the sign-in of the console. */
 export function openConsoleSignIn(ports: SignInPorts): ConsoleSignIn {
   const newest = openNewestRequests(ports)
   const codes = openSignInCodes<SignInTarget>(ports, PURPOSE, async (_nowhere, email, browser) => {
@@ -42,29 +41,29 @@ export function openConsoleSignIn(ports: SignInPorts): ConsoleSignIn {
     await newest.set(email, browser)
     return found
   })
-  const own = { purpose: PURPOSE, cacheMs: 0 }
+  const terms = { purpose: PURPOSE, cacheMs: 0 }
   const sessions = openTokenStore<ConsoleSession>(ports, {
-    ...own,
+    ...terms,
     kind: "session",
     lifetimeMs: SESSION_IDLE_MS,
     maxLifetimeMs: SESSION_MAX_MS,
   })
   const links = openTokenStore<Omit<Membership, "role">>(ports, {
-    ...own,
+    ...terms,
     kind: "link",
     lifetimeMs: LINK_LIFETIME_MS,
   })
   const begin = async (found: readonly Omit<Membership, "role">[]): Promise<string | null> => {
-    const looked = await Promise.all(found.map((one) => currentMembership(ports, one)))
-    const memberships = looked.filter((one) => one !== null)
+    const current = await Promise.all(found.map((one) => currentMembership(ports, one)))
+    const memberships = current.filter((one) => one !== null)
     return memberships.length === 0 ? null : sessions.issue(null, { memberships })
   }
   return {
     requestCode: (email, address) => codes.requestCode(null, email, address),
     signInWithCode: async (browser, code, name) => {
-      const asked = await codes.redeem(null, browser, code)
-      if (asked === null || !(await newest.is(asked.emailTag, browser))) return null
-      const people = await Promise.all(asked.at.map((one) => findOrInvitePerson(ports, one, name)))
+      const target = await codes.redeem(null, browser, code)
+      if (target === null || !(await newest.is(target.emailTag, browser))) return null
+      const people = await Promise.all(target.at.map((one) => findOrInvitePerson(ports, one, name)))
       return begin(people.filter((one) => one !== null))
     },
     createLink: (companyId, personId) => links.issue(null, { companyId, personId }),
@@ -74,12 +73,12 @@ export function openConsoleSignIn(ports: SignInPorts): ConsoleSignIn {
     },
     profilesOf: async (token) => {
       const found = await sessions.find(null, token)
-      const looked = await Promise.all(
+      const current = await Promise.all(
         (found?.memberships ?? []).map(async (one) =>
           ifRoleUnchanged(one, await currentMembership(ports, one)),
         ),
       )
-      const still = looked.filter((one) => one !== null)
+      const still = current.filter((one) => one !== null)
       return Promise.all(still.map((one) => profileOf(ports, one)))
     },
     findMembership: async (companyId, token) => {
@@ -91,9 +90,9 @@ export function openConsoleSignIn(ports: SignInPorts): ConsoleSignIn {
   }
 }
 
-/** Which browser asked last for a code for an email: a code of before is of no use any more. */
+/** Stores which browser requested the newest code of an email; earlier codes are not valid. */
 function openNewestRequests({ ttlStore, clock, sealing }: SignInPorts) {
-  const things = ttlStore.of<{ readonly browserTag: string }>({
+  const records = ttlStore.of<{ readonly browserTag: string }>({
     slice: "sign-in",
     kind: `${PURPOSE} newest code`,
   })
@@ -103,14 +102,14 @@ function openNewestRequests({ ttlStore, clock, sealing }: SignInPorts) {
     set: async (email: string, browser: string) => {
       const content = { browserTag: tagOf(browser) }
       const expiresAt = clock.now() + CODE_LIFETIME_MS
-      await things.update(NO_COMPANY, emailTagOf(sealing, email), () => ({ content, expiresAt }))
+      await records.update(NO_COMPANY, emailTagOf(sealing, email), () => ({ content, expiresAt }))
     },
     is: async (emailTag: string, browser: string) =>
-      (await things.find(NO_COMPANY, emailTag))?.content.browserTag === tagOf(browser),
+      (await records.find(NO_COMPANY, emailTag))?.content.browserTag === tagOf(browser),
   }
 }
 
-/** Somebody as they are now; null where they are nobody of the company any more. */
+/** Returns a membership as it is now; null if the person no longer belongs to the company. */
 async function currentMembership(
   { runner }: SignInPorts,
   { companyId, personId }: Omit<Membership, "role">,
@@ -121,12 +120,12 @@ async function currentMembership(
   return person === null ? null : { companyId, personId, role: person.role }
 }
 
-/** Whoever is given another role signs in anew. */
+/** Returns the current membership if the role is unchanged; a new role requires a new sign-in. */
 function ifRoleUnchanged(then: Membership, now: Membership | null): Membership | null {
   return now?.role === then.role ? now : null
 }
 
-/** Whose the address is at a company by now; whoever it invited becomes a person. */
+/** Finds the person with an email at a company, or accepts its invitation. */
 async function findOrInvitePerson(
   ports: SignInPorts,
   { companyId, emailTag, inviteId }: EmailMembership,
@@ -142,13 +141,13 @@ async function findOrInvitePerson(
   return personId === null ? null : { companyId, personId }
 }
 
-/** Looks it up; names are null once they were erased. */
+/** Reads a profile; erased names are null. */
 async function profileOf(
   ports: SignInPorts,
   { companyId, personId, role }: Membership,
 ): Promise<Profile> {
   const { runner, sealing } = ports
-  const standing = await runner.read(accessStreamOf(companyId), companyProfileOf)
+  const company = await runner.read(accessStreamOf(companyId), companyProfileOf)
   const person = await runner.read(accessStreamOf(companyId), (state) =>
     findPerson(state, personId),
   )
@@ -160,7 +159,7 @@ async function profileOf(
     role,
     permissions: person?.permissions ?? [],
     operations: person === null ? [] : ALL_OPERATIONS.filter((one) => canPerform(person, one)),
-    company: standing === null ? null : await sealing.unseal(companyId, standing.name),
+    company: company === null ? null : await sealing.unseal(companyId, company.name),
     name: row?.name ?? null,
     email: row?.email ?? null,
     deleteDataAfter: deletion === null ? null : new Date(deletion.erasureStartsAt).toISOString(),

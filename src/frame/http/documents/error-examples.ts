@@ -189,20 +189,20 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
     "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
   range_not_satisfiable: "The requested range is outside the file, which has 54000 bytes.",
   misdirected: "Nothing is served here for other.example; this API is at ledger.example.",
-  rate_limited: "More than 120 calls in a minute; wait a minute.",
+  rate_limited: "More than 120 calls per minute. Wait a minute.",
   spend_limit_reached: refusalBody(limitRefusal(NEARLY_USED_UP_LIMIT)),
   internal: {
     message: "Something went wrong on our side.",
     requestId: EXAMPLE_ID.request,
   },
   overloaded: {
-    message: "Too many calls wait here right now. Send it again later.",
+    message: "Too many calls are waiting. Send it again later.",
     requestId: EXAMPLE_ID.request,
   },
   stream_damaged: {
     message:
-      "Part of this company's records is damaged, and the operator has been told. Send it again once " +
-      "that is mended.",
+      "Part of this company's records is damaged; the operator was notified. Send it again once that " +
+      "is repaired.",
     requestId: EXAMPLE_ID.request,
   },
   unavailable: {

@@ -100,7 +100,7 @@ export function listenForStop(
     if (stop.signal.aborted) return
     stop.abort()
     setTimeout(() => {
-      warn("the process exits before its clean stop was complete: it took too long", null)
+      warn("stopped before all was done: it took too long", null)
       process.exit(1)
     }, STOP_WITHIN_MS).unref()
   }

@@ -1,53 +1,53 @@
-/** What is answered in place of JSON: bodies sent piece by piece (made meanwhile, or parts of something stored), pages. */
+/** Answer bodies other than JSON: streamed files, ranges of stored bytes, and pages. */
 
-/** A file that is made while it is sent. */
+/** A file that is produced while it is sent. */
 export interface StreamedFile {
   readonly mediaType: string
-  /** What to call it where it is kept; null for what nobody keeps. */
+  /** File name for a download; null if it is not saved. */
   readonly name: string | null
-  /** Makes it. What is thrown ends the connection before the file does. */
+  /** Produces the file. An error cuts the connection off. */
   readonly write: (target: {
-    /** Takes a piece; resolves when there is room for the next. */
+    /** Sends a piece; resolves when there is room for the next. */
     readonly send: (piece: string | Uint8Array) => Promise<void>
     readonly progress: (message: string) => void
-    /** Aborted when the caller went away. */
+    /** Aborted when the client disconnects. */
     readonly signal: AbortSignal
   }) => Promise<void>
 }
 
-/** Stored bytes of a known length, of which a caller may ask for a part (206, 416): see `partOf`. */
+/** Stored bytes of a known length, from which a client may request a range (206, 416). */
 export interface RangedBytes {
   readonly mediaType: string
   readonly size: number
-  /** A name for exactly these bytes, sent as their `ETag`; default they have none. */
+  /** Tag of exactly these bytes, sent as their `ETag`; default none. */
   readonly etag?: string
-  /** What else their head says, in small letters. */
+  /** Additional headers, with names in lower case. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The bytes from `from` on, up to and without `to`. */
+  /** Reads the bytes from `from` up to `to`, exclusive. */
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
 }
 
-/** What a browser is answered in place of JSON. */
+/** Parts of an answer to a browser. */
 export interface BrowserReply {
-  /** Where the answer leads (303): a path of this server, sent as `Location` and without a body. */
+  /** Redirect target (303): a path of this server, sent as `Location` without a body. */
   readonly location?: string
-  /** What their browser keeps, as `Set-Cookie` says it. */
+  /** Value of a `Set-Cookie` header. */
   readonly cookie?: string
-  /** A page, as `htmlPage` makes it. */
+  /** A page, from `htmlPage`. */
   readonly page?: string
 }
 
-/** What is sent piece by piece. */
+/** A body that is sent in pieces. */
 export type StreamedBody = StreamedFile | RangedBytes
 
-/** What pages are sent with. */
+/** The headers of pages. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; " +
     "frame-ancestors 'none'",
   "cache-control": "no-store",
-  // Without a word on it a browser would send the page's own form with `Origin: null`.
+  // With a stricter policy a browser would send the page's own form with `Origin: null`.
   "referrer-policy": "same-origin",
 }
 
@@ -59,7 +59,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 }
 
-/** Text as it stands in HTML, between tags or in a quoted attribute: it is shown, and does nothing. */
+/** Escapes text for HTML, between tags or in a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text
     .replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "")
@@ -74,9 +74,9 @@ const STYLE =
   "box-sizing:border-box;padding:.5rem}.away{position:absolute;left:-100rem}"
 
 /**
- * A page, readable on a phone too. What is of the class `away` stands outside of what is seen.
+ * Returns a page that is also readable on a phone. Elements of the class `away` are outside the visible area.
  *
- * @param body HTML: `escaped` whatever in it is somebody's
+ * @param body HTML; use `escapeHtml` for text from users
  */
 export function htmlPage(title: string, body: string): string {
   const head =

@@ -1,4 +1,4 @@
-/** Answers as they are sent, kept, and sent again. */
+/** Answers as they are sent, stored and replayed. */
 import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
 import { formatPositionToken } from "../checks/6-position.ts"
 import type { Ports } from "../../ports.ts"
@@ -17,31 +17,31 @@ import { nonApiClientOf, isRouteVariants } from "../declare/route-variants.ts"
 /** An answer. */
 export interface CallAnswer {
   readonly status: number
-  /** Header fields in the spelling of the documents. */
+  /** Header fields, spelled as in the API document. */
   readonly headers: Readonly<Record<string, string>>
-  /** JSON text or a page, something that is sent piece by piece, or nothing. */
+  /** JSON text or a page, a streamed body, or nothing. */
   readonly body: string | StreamedBody | null
-  /** The code of a refusal; null where it is none. */
+  /** The error code of a refusal; null for a success. */
   readonly error: string | null
 }
 
-/** Who asked and what was charged for it, as far as is known: for the log. */
+/** The caller and charge of a call, for the log; null if unknown. */
 export interface AnswerTrace {
   readonly companyId: CompanyId | null
   readonly keyId: KeyId | null
   readonly chargeId: string | null
 }
 
-/** An answer, with what its line in the log says beside it. */
+/** An answer with its trace for the log. */
 export interface TracedAnswer extends CallAnswer {
   readonly trace: AnswerTrace
 }
 
 const JSON_TYPE = "application/json; charset=utf-8"
 
-/** A refusal as an answer. */
+/** Converts a refusal to an answer. */
 export function refusalAnswer(why: Refusal): CallAnswer {
-  // HTTP asks for it (RFC 9110, 15.5.2): how one says who one is.
+  // A 401 must name an authentication scheme (RFC 9110 §15.5.2).
   const challenge = why.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
   const headers = { ...challenge, ...why.headers, "content-type": JSON_TYPE }
   return {
@@ -52,7 +52,7 @@ export function refusalAnswer(why: Refusal): CallAnswer {
   }
 }
 
-/** What a handler said, as it is kept under an `Idempotency-Key`. */
+/** Converts a handler's reply to the answer that is stored for its `Idempotency-Key`. */
 export function storedAnswerOf(
   ports: Pick<Ports, "storeGeneration">,
   route: Route,
@@ -71,7 +71,7 @@ export function storedAnswerOf(
   return location === undefined ? kept : { ...kept, headers: { location } }
 }
 
-/** A kept answer as it is sent. */
+/** Converts a stored answer to one that is sent. */
 export function answerFromStored(
   kept: StoredAnswer,
   error: string | null,
@@ -87,7 +87,7 @@ export function answerFromStored(
   return { status, headers, body, error }
 }
 
-/** What a handler said, as it is sent: a file, a way elsewhere and a page stand in place of its JSON. */
+/** Converts a handler's reply to an answer; a file, redirect or page replaces the JSON body. */
 export function answerFromReply(
   ports: Pick<Ports, "storeGeneration">,
   route: Route,
@@ -118,8 +118,8 @@ const withCookie = (answer: CallAnswer, cookie: string): CallAnswer => {
 }
 
 /**
- * A kept answer as it is sent again. What happens once for ever is told as it stands by now, except
- * for a final refusal; a read may still wait for the place of what was done by the first answer.
+ * Returns the answer to a replayed request. A permanent request is answered with its current state, unless it
+ * ended in a final refusal; the position stays the first answer's.
  */
 export async function replayAnswer(
   ports: Ports,
@@ -136,13 +136,13 @@ export async function replayAnswer(
   return kept.status === 200 ? { ...now, position: kept.position } : now
 }
 
-/** The refusal of what happens once and came without a key to know it by. */
+/** Returns the refusal of a permanent request without an `Idempotency-Key`. */
 export function keyRequiredRefusal(): Refusal {
   const message = "A purchase needs the header Idempotency-Key: a new one for each purchase."
   return refusal("idempotency_key_required", message)
 }
 
-/** An answer as a route's clients read it: of refusals, what they show to people. */
+/** Formats a refusal for a route's non-API client. */
 export function answerForClient<A extends CallAnswer>(
   client: NonApiClient | undefined,
   answer: A,
@@ -161,10 +161,7 @@ export function answerForClient<A extends CallAnswer>(
   }
 }
 
-/**
- * An answer as it is sent to who asked: people in a browser see a refusal of a page as one, other clients
- * as they show it, and those of another protocol in its form.
- */
+/** Formats an answer for its caller: a page for browsers, the form of other clients or protocols, or unchanged. */
 export async function formatForCaller(
   call: Pick<ApiCall, "route" | "headers">,
   body: BodyReader,
@@ -184,8 +181,8 @@ export async function formatForCaller(
 }
 
 /**
- * What stands in the body of a call that was refused; undefined where it cannot be read. What was refused
- * before that is read now, as much of it as anybody may send who needs no key.
+ * Returns the parsed body of a rejected call; undefined if it cannot be parsed. If the body was not read
+ * before the rejection, it is read up to the limit of public routes.
  */
 async function sentBodyOf(body: BodyReader): Promise<unknown> {
   try {

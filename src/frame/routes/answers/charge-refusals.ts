@@ -1,4 +1,4 @@
-/** Charges and limits that said no, as callers see them: who refused, what is left, and what helps. */
+/** Refusals of charges and limits: which limit rejected, how much is left, and what helps. */
 import { randomUUID } from "node:crypto"
 import type { ChargeRefused } from "../../../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../../../domain/charging/limits.ts"
@@ -19,14 +19,14 @@ const MIN_DOLLARS = dollarsFromMicros(MIN_PURCHASE_MICROS)
 const MAX_DOLLARS = dollarsFromMicros(MAX_PURCHASE_MICROS)
 const OVERLOADED_RETRY_S = "5"
 
-/** Who could pay for a refused charge by itself: an API key, and whether an owner lets it. */
+/** The key that could buy missing funds, and whether it may. */
 export interface Payer {
   readonly canBuy: boolean
-  /** The public address of this service, without a slash at the end. */
+  /** The public URL of this service, without a trailing slash. */
   readonly baseUrl: string
 }
 
-/** The answer to a charge that the ledger refused; `payer` is null where no key asked for it. */
+/** Returns the answer to a charge that the ledger rejected; `payer` is null without a key. */
 export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   switch (refused.code) {
     case "spend_limit_reached":
@@ -38,18 +38,20 @@ export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refu
     case "ledger_closed":
       return refusal("invalid_key", "The company of this API key was deleted.")
     case "too_many_open_charges": {
-      const message = "Too many charges of this company have not ended yet; send it again later."
+      const message = "This company has too many pending charges. Send the request again later."
       return { ...refusal("overloaded", message), headers: { "retry-after": OVERLOADED_RETRY_S } }
     }
     case "amount_too_large":
-      return refusal("validation", "This costs more than can be charged.", { fields: {} })
+      return refusal("validation", "The amount exceeds the largest possible charge.", {
+        fields: {},
+      })
   }
 }
 
-/** The answer where a limit is used up or what is asked does not fit. */
+/** Returns the answer to a limit that is used up or too small for the request. */
 export function limitRefusal(limit: LimitReading): Refusal {
-  // A key whose own limit was used up before it came is a refused key; what came in with something left
-  // is a refused charge, though its call took the rest (decisions.md §2).
+  // A key whose own limit was used up before the request is an invalid key; otherwise the charge is rejected,
+  // even if this call used the rest (decisions.md §2).
   const isDeadKey = limit.holder === "key" && limit.askedMicros === 0 && isLimitExhausted(limit)
   const code = isDeadKey ? "invalid_key" : "spend_limit_reached"
   return refusal(code, limitMessage(limit), {
@@ -80,7 +82,7 @@ function limitMessage(limit: LimitReading): string {
   )
 }
 
-/** The answer while the account is locked for a missed payment. */
+/** Returns the answer while the account is locked for a missed payment. */
 export function lockedRefusal(): Refusal {
   return refusal(
     "payment_required",
@@ -95,18 +97,18 @@ function paymentRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   const beyond = line === 0 ? "" : ` and a credit line of ${formatMoney(line)}`
   const message = `This costs ${formatMoney(needed)} and the company has ${formatMoney(balance)} of funds${beyond}.`
   const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
-  // Who may only spend prepaid funds is not shown a way to pay: an owner adds funds elsewhere.
+  // A caller restricted to prepaid funds gets no payment request: an owner adds funds.
   if (refused.prepaidOnly || payer === null) return refusal("payment_required", message, sums)
   return refusal("payment_required", message, {
     ...sums,
     pay: payBlock(needed - balance, payer),
-    // The specification names this field; a text cannot be taken for a promise.
+    // The specification names this field `then`; a string cannot be mistaken for a promise's method.
     // eslint-disable-next-line unicorn/no-thenable
     then: "After the payment, send the original request again.",
   })
 }
 
-/** How the caller can pay: the request to send, literally. */
+/** Returns the request that buys the missing funds. */
 function payBlock(missing: Micros, { canBuy, baseUrl }: Payer): object {
   const wholeDollars = Math.ceil(dollarsFromMicros(missing))
   const amount = Math.min(Math.max(wholeDollars, MIN_DOLLARS), MAX_DOLLARS)
@@ -122,7 +124,7 @@ function payBlock(missing: Micros, { canBuy, baseUrl }: Payer): object {
   }
 }
 
-/** What a 402 tells this caller about paying. @throws as `Runner.read` does */
+/** Returns what a 402 says to this caller about paying. @throws as `Runner.read` does */
 export async function payerOf(
   ports: Pick<Ports, "baseUrl" | "runner">,
   { companyId, key }: Caller,
@@ -134,17 +136,17 @@ export async function payerOf(
   return { canBuy, baseUrl: ports.baseUrl() }
 }
 
-/** What is said of a spending limit, wherever one is told. */
+/** Schema fields of a spending limit. */
 export const limitSchemaFields = {
-  holder: z.enum(["company", "person", "key"]).describe("Whose limit it is"),
+  holder: z.enum(["company", "person", "key"]).describe("Who the limit belongs to"),
   class: z
     .enum(["ai", "general", "all"])
-    .describe("What it counts: AI models, everything else, or, of a key's, all"),
-  period: z.enum(["day", "week", "month"]).describe("How long what is used counts"),
-  amountMicros: microsSchema.describe("The most that may be spent, millionths of a dollar"),
-  usedMicros: microsSchema.describe("What is spent of it, millionths of a dollar"),
+    .describe("What it covers: AI models, everything else, or, for a key's limit, all"),
+  period: z.enum(["day", "week", "month"]).describe("The window that the limit counts"),
+  amountMicros: microsSchema.describe("The limit, millionths of a dollar"),
+  usedMicros: microsSchema.describe("The used part, millionths of a dollar"),
   remainingMicros: microsSchema.describe(
-    "What is left of it, millionths of a dollar; never below 0",
+    "The remaining part, millionths of a dollar; never below 0",
   ),
-  resetsAt: isoTimeSchema.describe("When it begins anew"),
+  resetsAt: isoTimeSchema.describe("When the next window begins"),
 }

@@ -1,4 +1,4 @@
-/** Errors that are nobody's refusal, as callers see them: nothing of the inside. */
+/** Converts errors to refusals that reveal no internals. */
 import { isConnectionFault } from "../../../../adapters/postgres/port.ts"
 import type { Log } from "../../kernel/log.ts"
 import type { Refusal } from "./refusal.ts"
@@ -6,25 +6,25 @@ import { refusal } from "./refusal.ts"
 
 const RETRY_AFTER = { "retry-after": "5" }
 
-/** It is mended by people, not by waiting. */
+/** A corrupt stream needs an operator, so a quick retry is useless. */
 const CORRUPT_RETRY_AFTER = { "retry-after": "300" }
-const CORRUPT_MESSAGE = "Part of this company's records is damaged, and the operator has been told"
+const CORRUPT_MESSAGE = "Part of this company's records is damaged; the operator was notified"
 
-/** Errors of the ledger that say it cannot be reached or written to in time. */
+/** Errors of a ledger that is unreachable or too slow. */
 const UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
 
 /** What is known of a request that fails. */
 export interface RequestFacts {
   readonly requestId: string
-  /** What it pays for; null where nothing is paid for by it. */
+  /** What it pays for; null if nothing. */
   readonly paymentKind: "charge" | "purchase" | null
   /** Whether it has an `Idempotency-Key`. */
   readonly isKeyed: boolean
-  /** Whether an earlier request with the same `Idempotency-Key` may have been carried out. */
+  /** Whether an earlier request with the same `Idempotency-Key` may have been executed. */
   readonly mayHaveRun: boolean
 }
 
-/** The answer to an error that was thrown. */
+/** Returns the answer to a thrown error. */
 export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refusal {
   const { requestId } = asked
   switch (error.name) {
@@ -42,7 +42,7 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
       return sendAgainRefusal("unavailable", why, asked, error)
     }
     case "CorruptStream":
-      // The runner has told of it, once.
+      // The runner has logged it once.
       return {
         ...sendAgainRefusal("stream_damaged", CORRUPT_MESSAGE, asked, error),
         headers: CORRUPT_RETRY_AFTER,
@@ -55,7 +55,7 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
       return refusal("conflict", message)
     }
   }
-  // Whatever fails behind a charge is an unknown outcome: what comes here has charged nothing.
+  // Failures after a charge are unknown outcomes, so these errors charged nothing.
   if (UNAVAILABLE_ERRORS.has(error.name) || isConnectionFault(error)) {
     log.warn("a call could not be served", error)
     return sendAgainRefusal("unavailable", "The ledger cannot be reached right now", asked, error)
@@ -64,20 +64,20 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
   return refusal("internal", "Something went wrong on our side.", { requestId })
 }
 
-/** The answer to a call that comes while the server stops. */
+/** Returns the answer to a call during shutdown. */
 export function stoppingRefusal(requestId: string): Refusal {
   const message = "This server is stopping and has not begun this call. Send it again."
   return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
 }
 
-/** The answer to a call that would wait for too long. */
+/** Returns the answer to a call that would wait too long. */
 export function overloadedRefusal(asked: RequestFacts): Refusal {
-  return sendAgainRefusal("overloaded", "Too many calls wait here right now", asked, null)
+  return sendAgainRefusal("overloaded", "Too many calls are waiting", asked, null)
 }
 
 /**
- * The answer where this request did nothing: that nothing was paid is said only where no earlier one
- * can have done it.
+ * Returns the answer if this request did nothing. It says that nothing was paid only if no earlier request with
+ * the same key can have paid.
  */
 function sendAgainRefusal(
   code: "unavailable" | "overloaded" | "stream_damaged",
@@ -90,7 +90,7 @@ function sendAgainRefusal(
   const message = mayHaveRun
     ? `${why}, and it is not known yet whether an earlier request with this Idempotency-Key was ` +
       `${PAYMENT_VERBS[paymentKind ?? "charge"]}. ${safeRetryText(asked)}.`
-    : `${why}${nothing}. ${code === "stream_damaged" ? "Send it again once that is mended." : "Send it again later."}`
+    : `${why}${nothing}. ${code === "stream_damaged" ? "Send it again once that is repaired." : "Send it again later."}`
   const named = mayHaveRun && error !== null ? idsInError(error) : {}
   return { ...refusal(code, message, { requestId, ...named }), headers: RETRY_AFTER }
 }
@@ -112,12 +112,12 @@ function unknownOutcomeRefusal(error: Error, asked: RequestFacts): Refusal {
   const done = paymentKind === null ? "done" : PAYMENT_VERBS[paymentKind]
   const next = isKeyed
     ? `${safeRetryText(asked)}${isCharge ? ", or look the charge up by its chargeId" : ""}`
-    : `Look ${isCharge ? "the charge up by its chargeId" : "at it"} before you send it again`
-  const message = `Nobody knows yet whether this was ${done}. ${next}.`
+    : `Look ${isCharge ? "the charge up by its chargeId" : "it up"} before you send it again`
+  const message = `It is not known yet whether this was ${done}. ${next}.`
   return { ...refusal("unavailable", message, { requestId, ...named }), headers: RETRY_AFTER }
 }
 
-/** What an error names that may have been made, to be looked up. */
+/** Returns the id in an error that may exist, for a look-up. */
 function idsInError(error: Error): Readonly<Record<string, unknown>> {
   if ("purchaseId" in error) return { purchaseId: error.purchaseId }
   return "chargeId" in error ? { chargeId: error.chargeId } : {}

@@ -1,10 +1,10 @@
 /**
- * Refusals as callers see them: `{error, message, …}` with the status of the code (specification,
- * "Errors"; decisions.md §1). A code without a status does not compile.
+ * Refusals as callers get them: `{error, message, …}` with the status of the code (specification, "Errors";
+ * decisions.md §1). A code without a status does not compile.
  */
 import type { ChargeId } from "../../../../domain/kernel/ids.ts"
 
-/** Every error code that any route may answer with, and its HTTP status. */
+/** Every error code of the API, with its HTTP status. */
 export const ERROR_STATUSES = {
   validation: 400,
   bad_number: 400,
@@ -44,44 +44,44 @@ export const ERROR_STATUSES = {
   unavailable: 503,
 } as const
 
-/** An error code that any route may answer with. */
+/** An error code of the API. */
 export type ErrorCode = keyof typeof ERROR_STATUSES
 
-/** An error code of a slice alone. */
+/** An error code of a single slice. */
 export interface SliceErrorCode {
   readonly error: string
   readonly status: number
-  /** A body with it, for the document: its message, and whatever else it says. */
+  /** Example body for the API document. */
   readonly example: { readonly message: string; readonly [detail: string]: unknown }
 }
 
 /** An error code. */
 export type RefusalCode = ErrorCode | SliceErrorCode
 
-/** The code as callers see it. */
+/** Returns the code as callers see it. */
 export function publicErrorCode(code: RefusalCode): string {
   return typeof code === "string" ? code : code.error
 }
 
-/** Its HTTP status. */
+/** Returns the HTTP status of a code. */
 export function statusOfCode(code: RefusalCode): number {
   return typeof code === "string" ? ERROR_STATUSES[code] : code.status
 }
 
-/** A no, ready to be sent. */
+/** A refusal, ready to send. */
 export interface Refusal {
   readonly error: string
   readonly status: number
-  /** One sentence for a person. */
+  /** One sentence for people. */
   readonly message: string
-  /** What else the body says. */
+  /** Additional fields of the body. */
   readonly details?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
-  /** The charge that was refused: its evidence is found by it. For the log; no answer says it. */
+  /** The rejected charge, for the log only; its evidence is stored under this id. */
   readonly chargeId?: ChargeId
 }
 
-/** Makes a refusal. */
+/** Creates a refusal. */
 export function refusal(
   code: RefusalCode,
   message: string,
@@ -91,7 +91,7 @@ export function refusal(
   return details === undefined ? refused : { ...refused, details }
 }
 
-/** The body of a refusal. */
+/** Returns the body of a refusal. */
 export function refusalBody({ error, message, details }: Refusal) {
   return { error, message, ...details }
 }

@@ -47,12 +47,16 @@ export async function authenticateCaller(
   }
   const client = nonApiClientOf(call.route)
   const basic = client === undefined ? null : basicCredentials(call)
-  const text = client === undefined ? bearerToken(call) : (basic?.password ?? "")
-  const named = parseApiKey(text)
-  if (named === null) return invalidKeyRefusal()
+  const token = client === undefined ? bearerToken(call) : (basic?.password ?? "")
+  if (token === null) return bearerRefusal(call)
+  const unknown = client === undefined ? unknownKeyRefusal : invalidKeyRefusal
+  const named = parseApiKey(token)
+  if (named === null) return unknown()
   const found = await lookUpKey(ports, named)
-  if (found === null || !isMatchingKey(text, found.key.keyHash)) return invalidKeyRefusal()
-  if (!isKeyUsable(found.key)) return invalidKeyRefusal()
+  if (found === null || !isMatchingKey(token, found.key.keyHash)) return unknown()
+  // Only a holder of the whole key learns that it is paused.
+  if (found.key.status === "paused") return pausedKeyRefusal()
+  if (!isKeyUsable(found.key)) return unknown()
   const { key, companyStatus } = found
   const { companyId } = named
   const signedIn = await signedInPerson(ports, call, signed, companyId, key)
@@ -67,10 +71,33 @@ export async function authenticateCaller(
   return (await client?.accessRefusal(ports, caller, asked)) ?? { caller, companyStatus }
 }
 
-const bearerToken = (call: ApiCall): string =>
-  /^Bearer +(\S+) *$/i.exec(headerValue(call, "authorization") ?? "")?.[1] ?? ""
+/** Returns the token of a Bearer header; null if there is none. */
+const bearerToken = (call: ApiCall): string | null =>
+  /^Bearer +(\S+) *$/i.exec(headerValue(call, "authorization") ?? "")?.[1] ?? null
 
-/** The refusal of a key that is none, or of nobody. */
+/** Returns the refusal of a call without a Bearer token, by what was sent instead. */
+function bearerRefusal(call: ApiCall): Refusal {
+  if (headerValue(call, "authorization") !== null) {
+    const message = 'The Authorization header must be "Bearer <API key>", with one key.'
+    return refusal("invalid_key", message)
+  }
+  const message =
+    headerValue(call, "x-api-key") === null
+      ? 'The Authorization header is missing. Send "Authorization: Bearer <API key>".'
+      : 'X-Api-Key is not read. Send the API key as "Authorization: Bearer <API key>".'
+  return refusal("invalid_key", message)
+}
+
+function unknownKeyRefusal(): Refusal {
+  return refusal("invalid_key", "The API key is unknown or deleted.")
+}
+
+function pausedKeyRefusal(): Refusal {
+  const message = "This API key is paused. An owner or admin of the company can resume it."
+  return refusal("invalid_key", message)
+}
+
+/** Returns the refusal of a key that is not valid, whatever the cause. */
 export function invalidKeyRefusal(): Refusal {
   return refusal("invalid_key", "The API key is missing, unknown, paused or deleted.")
 }

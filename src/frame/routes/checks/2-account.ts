@@ -1,6 +1,6 @@
 /**
- * The checks of the account: whether the company is there, its limits that are used up, the lock, what
- * the account must have; and the count of the call. The ledger is visited once for all of them.
+ * The checks of the account (company deleted, limits used up, lock, requirements) and the count of the call, all
+ * with one read of the ledger.
  */
 import { PRICES_STREAM, ledgerStreamOf } from "../../../../domain/charging/aggregates.ts"
 import type { CompanyProfile } from "../../../../domain/access/access.ts"
@@ -17,17 +17,16 @@ import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import type { AccountRequirement, Caller, Route } from "../declare/route.ts"
 
-/** What of a route, or of all that share its path, the ledger is asked about. */
+/** The properties of a route, or of all variants on its path, that the account checks need. */
 type CountedRoute = Pick<Route, "isCounted" | "isAllowedWhenLocked"> & {
-  /** Whether the call goes on with one that was counted: what that one used up does not stop it. */
+  /** Whether the call continues a counted one, whose usage must not stop it. */
   readonly isContinuation?: boolean
 }
 
 /**
- * Refuses where the company was deleted: what is done before a replay is looked up, and once much may have
- * changed since a call was let in.
+ * Rejects calls of a deleted company; used before a replay, and later in long calls.
  *
- * @param lockStops whether a locked account refuses as well
+ * @param lockStops whether a locked account is rejected as well
  * @throws as `Runner.read` does
  */
 export async function deletedCompanyRefusal(
@@ -41,12 +40,12 @@ export async function deletedCompanyRefusal(
 }
 
 /**
- * Lets a call in by its company's ledger and counts it, which weighs in the limits at once and is
- * charged the next night. A call whose own price does not fit is refused like by a used-up limit, and
- * not counted (decisions.md §5). Without a key nothing is counted, and the limits hold all the same.
+ * Admits a call by its company's ledger and counts it: it weighs on the limits immediately and is charged the
+ * next night. A call whose own price does not fit is rejected and not counted (decisions.md §5). Without a key
+ * nothing is counted, but the limits apply.
  *
- * @param lacking the refusal of an account that has not what the route needs; it stands behind the lock
- * @throws as `Runner.gather` does
+ * @param lacking the refusal of an account that lacks what the route needs; the lock comes first
+ * @throws as `Runner.buffer` does
  */
 export async function admitAndCount(
   ports: Pick<Ports, "runner">,
@@ -77,9 +76,8 @@ export async function admitAndCount(
 }
 
 /**
- * What stands against a call; null where nothing does. A glance may count facts that are not stored
- * yet, or lack what another process stored just now: it is enough to let a call pass, and nobody is
- * turned away on it.
+ * Returns what blocks a call; null if nothing. The cached state may lack facts or include unstored ones, so it
+ * can admit a call but not reject one.
  */
 async function obstacleIn(
   { runner }: Pick<Ports, "runner">,
@@ -98,7 +96,7 @@ function obstacleRefusal(obstacle: ApiCallBlocker): Refusal {
   return obstacle === "locked" ? lockedRefusal() : limitRefusal(obstacle)
 }
 
-/** Why an account does not have what is needed; null where it does, or nothing is. */
+/** Returns why an account lacks what is needed; null if it does not. */
 export function accountRefusal(
   need: AccountRequirement | undefined,
   standing: CompanyProfile,

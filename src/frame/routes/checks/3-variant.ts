@@ -1,14 +1,14 @@
-/** Which of several routes on one verb and path a body is meant for (decisions.md §1). */
+/** Chooses among several routes on one method and path by the body (decisions.md §1). */
 import { z } from "zod"
 import type { Refusal } from "../answers/refusal.ts"
 import type { Route } from "../declare/route.ts"
 import type { RouteVariants } from "../declare/route-variants.ts"
 import { bodyRefusal, invalidRefusal } from "./7-values.ts"
 
-/** What tells a shape from others: fields with the values they must have; undefined for any. */
+/** The fields that distinguish a variant, with their required values; undefined for any value. */
 type VariantMarks = Readonly<Record<string, unknown>>
 
-/** The route that a call is for; a refusal where its body has no shape of those there are, or two. */
+/** Returns the route for a body; a refusal if it matches no variant, or two. */
 export function variantFor(
   entry: RouteVariants,
   value: unknown,
@@ -36,7 +36,7 @@ function hasMarks(body: VariantMarks, marks: VariantMarks): boolean {
   )
 }
 
-/** Whether a body says by another field that it is another shape, even one that there is not. */
+/** Whether a body has a distinguishing field of another variant. */
 function hasForeignMarks(
   body: VariantMarks,
   marks: VariantMarks,
@@ -45,9 +45,9 @@ function hasForeignMarks(
   return [...telling].some((name) => !(name in marks) && body[name] !== undefined)
 }
 
-/** The literals of a route's body, or where it has none, the fields that must be there. */
+/** Returns the literals of a route's body; without any, its required fields. */
 function marksOf({ body, url }: Route): VariantMarks {
-  if (!(body instanceof z.ZodObject)) throw new TypeError(`a shape of ${url} is no object`)
+  if (!(body instanceof z.ZodObject)) throw new TypeError(`a variant of ${url} is not an object`)
   const fields = Object.entries(body.shape)
   const literals = fields.flatMap(([name, kind]) =>
     kind instanceof z.ZodLiteral && kind.values.size === 1 ? [[name, kind.value] as const] : [],
@@ -62,7 +62,7 @@ function noVariantRefusal(
   fitting: readonly { readonly marks: VariantMarks }[],
 ): Refusal {
   const listed = (fitting.length > 0 ? fitting : marked).map(({ marks }) => formatMarks(marks))
-  const says = fitting.length > 0 ? "Must be one of these, not several" : "Must have one of these"
+  const says = fitting.length > 0 ? "Must match only one of these" : "Must match one of these"
   return invalidRefusal({ body: `${says}: ${listed.join("; ")}.` })
 }
 

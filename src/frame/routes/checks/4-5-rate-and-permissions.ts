@@ -1,4 +1,4 @@
-/** The checks of how often a caller calls, of what the key is granted, and of what its person may. */
+/** The checks of the rate limit, the key's operations, and the person's role and permissions. */
 import type { ApiKey } from "../../../../domain/access/access.ts"
 import type { OperationRequirement } from "../../../../domain/access/permissions.ts"
 import { canPerform, OPERATIONS } from "../../../../domain/access/permissions.ts"
@@ -8,12 +8,12 @@ import type { Caller, Route } from "../declare/route.ts"
 import type { RateLimits } from "./rate-limits.ts"
 import { callerScope } from "./1-caller.ts"
 
-/** Refuses a key that lacks the route's operation, or another that the route needs as well. */
+/** Rejects a key that lacks one of the route's operations. */
 export function operationRefusal(
   { key }: { readonly key: Pick<ApiKey, "operations"> | null },
   { operation, additionalOperations = [] }: Pick<Route, "operation" | "additionalOperations">,
 ): Refusal | null {
-  // Who calls without a key may what their permissions say.
+  // Without a key, the person's permissions decide.
   if (key === null) return null
   const needed = operation === null ? additionalOperations : [operation, ...additionalOperations]
   const lacking = needed.find((one) => !key.operations.has(one))
@@ -22,16 +22,15 @@ export function operationRefusal(
   return refusal("operation_not_granted", message, { operation: lacking })
 }
 
-/** What of a route says who may call it. */
+/** The properties of a route that say who may call it. */
 type PersonRequirements = Pick<
   Route,
   "operation" | "isPersonKeyOnly" | "roles" | "roleRefusalCode" | "permissions"
 >
 
 /**
- * Refuses the app's shared key where somebody's own is needed, and a person without the role or the
- * permissions. Without a sign-in a shared key speaks for the company: then nobody's permissions are
- * asked, and nobody has a role.
+ * Rejects the app key where a person's own is needed, and a person without the role or permissions. An app key
+ * without a sign-in acts for the company: it needs no permissions and has no role.
  */
 export function personRefusal(
   { key, person }: Pick<Caller, "key" | "person">,
@@ -44,14 +43,14 @@ export function personRefusal(
   if (roles !== undefined && (person === null || !roles.includes(person.role))) {
     return refusal(roleRefusalCode, `Only an ${roles.join(" or ")} of the company may do this.`)
   }
-  // A key whose person is gone: nobody has anything any more.
+  // A person who was removed has no permissions.
   const whose = key === null ? "You do" : "The key's person does"
   if (person === null)
     return key === null || key.personId !== null ? missingPermissionRefusal(null, whose) : null
   if (operation !== null && !canPerform(person, operation)) {
     return missingPermissionRefusal(OPERATIONS[operation], whose)
   }
-  // What stands for the operation was asked with it: it may be granted by the operation's name.
+  // The operation's own permission was checked above; a route may list it again.
   const own = operation === null ? null : OPERATIONS[operation]
   const others = (route.permissions ?? []).filter((permission) => permission !== own)
   const lacking = others.find((one) => !person.permissions.includes(one))
@@ -64,7 +63,7 @@ function missingPermissionRefusal(needs: OperationRequirement | null, whose: str
   return refusal("not_allowed", `${whose} not have the permission ${which}.`)
 }
 
-/** Counts a caller's call towards its route's limit; the refusal where it is one too many. */
+/** Counts a call towards its route's rate limit; the refusal if the limit is exceeded. */
 export function rateRefusal(
   rates: RateLimits,
   { rateLimit }: Pick<Route, "rateLimit">,

@@ -1,4 +1,4 @@
-/** Parsing a call's parts once, at the edge: handlers get proven types. */
+/** Parses a call's path, query and body once, so that handlers get typed values. */
 import type { ZodType, core } from "zod"
 import { z } from "zod"
 import type { ParsedBody, ApiCall } from "../api-call.ts"
@@ -9,10 +9,10 @@ import type { CheckedRequest, Route } from "../declare/route.ts"
 import { RAW_BODY, CHUNKED_BODY } from "../declare/route.ts"
 import { nearestName } from "../../kernel/nearest.ts"
 
-/** A query of which the route looks at nothing: a provider may put into its own address what it likes. */
+/** A query whose parameters the route ignores, because providers add their own to the URL. */
 export const ANY_QUERY = z.looseObject({})
 
-/** A name that can be told again as it is; any other stands under `query`. */
+/** A name that is safe to repeat; others are reported under `query`. */
 const PLAIN = /^(?!__proto__$)[\w.[\]-]{1,64}$/
 
 type Issue = Pick<core.$ZodIssue, "code" | "path" | "message">
@@ -20,7 +20,7 @@ type Issue = Pick<core.$ZodIssue, "code" | "path" | "message">
 /** The parts of a call that have schemas. */
 type Parts = Pick<CheckedRequest<unknown, unknown, unknown>, "body" | "query" | "params">
 
-/** Parses path, query and body, or says what of them is wrong. */
+/** Parses path, query and body, or returns their faults. */
 export function validateCall(
   route: Route,
   call: ApiCall,
@@ -43,7 +43,7 @@ export function validateCall(
   return { refusal: invalidRefusal(fields) }
 }
 
-/** The refusal of a request whose fields have these faults. */
+/** Returns the refusal of a request with these faults. */
 export function invalidRefusal(fields: Readonly<Record<string, string>>): Refusal {
   const faults = Object.entries(fields).map(
     ([field, fault]) => `${field}: ${fault.replace(/\.$/, "")}`,
@@ -84,7 +84,7 @@ function parsedBody(route: Route, value: unknown): Parsed | { readonly refusal: 
   return fault === null ? parseFields(route.body, value ?? {}) : { refusal: fault }
 }
 
-/** Why a body is none that a schema can look at; null where it is. */
+/** Returns why a body cannot be validated; null if it can. */
 export function bodyRefusal(value: unknown): Refusal | null {
   if (value !== UNSUPPORTED_BODY) return jsonRefusal(value)
   const message = "The body must be JSON in UTF-8, not encoded, with content-type application/json."
@@ -98,9 +98,9 @@ function jsonRefusal(value: unknown): Refusal | null {
 }
 
 /**
- * Parses a value, or says what is wrong with it, by field.
+ * Parses a value, or returns its faults by field.
  *
- * @param part `query` where what is sent more than once is a list
+ * @param part `query` if repeated values form a list
  */
 export function parseFields(
   schema: ZodType | undefined,
@@ -118,7 +118,7 @@ export function parseFields(
   return { value: undefined, fields }
 }
 
-/** What is wrong: that it is not there at all comes before the form that it should have. */
+/** Returns the fault of a field; that it is missing comes before its form. */
 function faultOf({ code, path, message }: Issue, raw: unknown, part: "query" | "other"): string {
   if (code === "custom" || path.length === 0) return message
   const value = valueAt(raw, path)
@@ -135,17 +135,17 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   return value
 }
 
-/** What is wrong with the names in a query, by the name. */
+/** Returns the faults of unknown query parameters, by name. */
 function unknownParameters(schema: ZodType | undefined, query: unknown): Record<string, string> {
   if (schema === ANY_QUERY) return {}
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
   const names = Object.keys(query ?? {}).filter((name) => !known.includes(name))
-  const told = names.map((name) =>
+  const faults = names.map((name) =>
     PLAIN.test(name)
-      ? [name, `Is no query parameter of this route${nearestWords(name, known)}`]
+      ? [name, `Is not a query parameter of this route${nearestWords(name, known)}`]
       : ["query", `Has a parameter that this route does not have${nearestWords(name, known)}`],
   )
-  return Object.fromEntries(told) as Record<string, string>
+  return Object.fromEntries(faults) as Record<string, string>
 }
 
 function nearestWords(name: string, known: readonly string[]): string {
@@ -165,11 +165,11 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   null: "null",
 }
 
-/** A sentence about any issue that a schema can find. */
+/** Formats any issue of a schema as a sentence. */
 export function formatIssue(issue: core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type": {
-      // Only the whole of a body has no path: a query is an object whatever is sent.
+      // Only the body itself has an empty path: a query is always an object.
       if ((issue.path ?? []).length === 0) return `The body must be ${typeNameOf(issue.expected)}.`
       if (issue.input === undefined) return "Is required."
       return `Must be ${typeNameOf(issue.expected)}.`
@@ -189,7 +189,7 @@ export function formatIssue(issue: core.$ZodRawIssue): string {
     case "unrecognized_keys":
       return `Must have no field ${issue.keys.join(", ")}.`
     default:
-      return "Does not have the form that is asked for here."
+      return "Does not have the required format."
   }
 }
 

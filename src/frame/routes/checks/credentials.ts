@@ -1,19 +1,19 @@
 /**
- * The texts by which callers say who they are (decisions.md §2).
+ * API keys and sign-ins (decisions.md §2).
  *
- * An API key is `cpk_<company tag 6>_<key tag 8>_<secret 43><checksum 6>`, the secret base62 of 32 random
- * bytes. The checksum lets a scanner, and this server, reject a mistyped or made-up key without a look-up;
- * it protects nothing else.
+ * An API key is `cpk_<company tag 6>_<key tag 8>_<secret 43><checksum 6>`; the secret is base62 of 32 random
+ * bytes. The checksum lets a scanner, and this server, reject a mistyped key without a look-up; it protects
+ * nothing else.
  *
- * A call through the app's shared key can carry a sign-in: who is signed in in the app.
+ * A call with the app key can carry a sign-in of a person in the app:
  *
  *     X-Person-Id: per_…
  *     X-Person-Time: 2026-11-21T12:00:00.000Z
  *     X-Person-Signature: <64 hexadecimal digits>
  *
- * The signature is HMAC-SHA-256, keyed with the app's secret as it was shown, over five texts joined
- * by line feeds: the verb, the path with its query as it was sent, the SHA-256 of the body's bytes in
- * hexadecimal (of no bytes where there is none), the time and the person's id as in the headers.
+ * The signature is HMAC-SHA-256, keyed with the app's secret as it was shown, over five texts joined by line
+ * feeds: the method, the path with its query as sent, the SHA-256 of the body's bytes in hexadecimal (of no
+ * bytes without a body), the time and the person's id as in the headers.
  */
 import { hash, randomBytes, timingSafeEqual, createHmac } from "node:crypto"
 import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
@@ -26,19 +26,19 @@ import { refusal } from "../answers/refusal.ts"
 const FORM = /^cpk_([0-9A-Za-z]{6})_([0-9A-Za-z]{8})_[0-9A-Za-z]{43}[0-9A-Za-z]{6}$/
 const CHECKSUM_LENGTH = 6
 
-/** A key that was just made: the text is shown once, the hash is kept. */
+/** A new key: the text is shown once, only the hash is stored. */
 export interface NewApiKey {
   readonly keyId: KeyId
   readonly key: string
   readonly keyHash: string
 }
 
-/** Makes a key for a company. */
+/** Creates a key for a company. */
 export function makeApiKey(companyId: CompanyId): NewApiKey {
   return apiKeyOf(companyId, randomTag(8), randomBytes(32))
 }
 
-/** The key that always derives from a secret, so that it need not be kept to be shown again. */
+/** Derives a key from a secret, so that it can be shown again without being stored. */
 export function deriveApiKey(companyId: CompanyId, secret: string): NewApiKey {
   const bytes = hash("sha512", `${companyId}\n${secret}`, "buffer")
   return apiKeyOf(companyId, base62(bytes.subarray(0, 16)).slice(-8), bytes.subarray(32))
@@ -50,7 +50,7 @@ function apiKeyOf(companyId: CompanyId, keyTag: string, secret: Uint8Array): New
   return { keyId: keyIdFromTag(keyTag), key, keyHash: hashOfKey(key) }
 }
 
-/** Whose key a text says it is; null where it is no key at all. */
+/** Parses the company and key id of a key's text; null if it is malformed. */
 export function parseApiKey(
   text: string,
 ): { readonly companyId: CompanyId; readonly keyId: KeyId } | null {
@@ -64,12 +64,12 @@ export function parseApiKey(
   }
 }
 
-/** SHA-256 of a key's text, hexadecimal: all that is kept of it. */
+/** Returns the SHA-256 of a key in hexadecimal, which is all that is stored of it. */
 function hashOfKey(key: string): string {
   return hash("sha256", key, "hex")
 }
 
-/** Whether a text is the key with this hash, in a time that tells nothing. */
+/** Whether a text is the key with this hash, in constant time. */
 export function isMatchingKey(text: string, keyHash: string): boolean {
   return timingSafeEqual(Buffer.from(hashOfKey(text), "hex"), Buffer.from(keyHash, "hex"))
 }
@@ -80,42 +80,42 @@ function checksumOf(body: string): string {
   )
 }
 
-/** How far the time of a sign-in may be from the ledger's, either way. */
+/** Maximum difference between a sign-in's time and the ledger's. */
 const SIGN_IN_TOLERANCE_MS = 60_000
 
 const ID = "x-person-id"
 const TIME = "x-person-time"
 const SIGNATURE = "x-person-signature"
 
-/** What a request says of who is signed in. */
+/** The headers of a sign-in. */
 interface SignInHeaders {
   readonly personId: string | undefined
   readonly time: string | undefined
   readonly signature: string | undefined
 }
 
-/** What is signed with it. */
+/** The part of a request that a sign-in's signature covers. */
 export interface SignedContent {
   readonly method: string
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   readonly target: string
-  /** The body's bytes; null for none. */
+  /** The body's bytes; null without a body. */
   readonly body: Uint8Array | null
 }
 
-/** The sign-in of a request; null where no header speaks of one. */
+/** Returns the sign-in of a request; null if it has none of the headers. */
 export function signInHeadersOf(headers: HeaderFields): SignInHeaders | null {
   const [personId, time, signature] = [ID, TIME, SIGNATURE].map((name) => headers[name]?.join(", "))
   if (personId === undefined && time === undefined && signature === undefined) return null
   return { personId, time, signature }
 }
 
-/** Whether the body must be read before the key can be checked. */
+/** Whether the body must be read before the caller can be checked. */
 export function hasSignature(headers: HeaderFields): boolean {
   return headers[SIGNATURE] !== undefined
 }
 
-/** Whom a sign-in names, or why it holds for nobody. The message says which header does not hold. */
+/** Verifies a sign-in; the refusal names the header that is not valid. */
 export function verifySignIn(
   signIn: SignInHeaders,
   signed: SignedContent,
@@ -147,7 +147,7 @@ export function verifySignIn(
   return { personId }
 }
 
-/** The signature of a request, in hexadecimal. */
+/** Calculates the signature of a request, in hexadecimal. */
 function signatureOf(
   { method, target, body }: SignedContent,
   { personId, time }: { readonly personId: string; readonly time: string },
@@ -158,7 +158,7 @@ function signatureOf(
   return createHmac("sha256", appSecret).update(text).digest("hex")
 }
 
-/** Compares in a time that tells nothing. */
+/** Compares in constant time. */
 function isEqual(given: string, expected: string): boolean {
   if (!/^[0-9a-f]{64}$/i.test(given)) return false
   return timingSafeEqual(Buffer.from(given, "hex"), Buffer.from(expected, "hex"))

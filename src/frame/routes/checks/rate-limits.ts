@@ -1,7 +1,7 @@
 /**
- * Rate limits: windows of 60 seconds in the memory of each process, one counter per name and holder
- * (decisions.md, "Rate limits"). They go by the process's own time, never by the ledger's; money never
- * depends on them, and where counting fails the call goes through.
+ * Rate limits: windows of 60 seconds in the memory of each process, with a counter per name and holder
+ * (decisions.md, "Rate limits"). They use the process's own time. Money never depends on them, and a call
+ * passes if counting fails.
  */
 import { z } from "zod"
 import type { Ports } from "../../ports.ts"
@@ -11,25 +11,25 @@ import { refusal } from "../answers/refusal.ts"
 
 const WINDOW_MS = 60_000
 
-/** Whether anything is counted: `off` for volume tests and benchmarks. */
+/** The switch for rate limits: `off` for volume tests and benchmarks. */
 export const rateSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({ RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on") }),
 })
 
-/** How often somebody may call. */
+/** A rate limit. */
 export interface RateLimit {
-  /** Of its counter: routes that name the same one share it. */
+  /** Name of its counter: routes with the same name share it. */
   readonly name: string
-  /** So many calls pass in a window. */
+  /** Maximum number of calls per window. */
   readonly max: number
-  /** Who is counted. */
+  /** What is counted separately. */
   readonly per: "key" | "company" | "address" | "email"
-  /** What the calls are called. */
+  /** Name of the calls in messages. */
   readonly calls: string
 }
 
-/** The limits that the specification names, and those of exports and of sign-in codes. A slice may bring others. */
+/** The limits of the specification, and those of exports and sign-in codes. Slices may define others. */
 export const RATE_LIMITS = {
   paid: { name: "paid", max: 120, per: "key", calls: "paid calls by this key" },
   numberSearch: {
@@ -57,20 +57,20 @@ export const RATE_LIMITS = {
 
 /** Counts calls. */
 export interface RateLimits {
-  /** Counts a call of a holder; the refusal where it is one too many. */
+  /** Counts a call of a holder; returns the refusal if the limit is exceeded. */
   readonly refuse: (limit: RateLimit, holder: string) => Refusal | null
 }
 
-/** The answer to one call too many. */
+/** Returns the answer to a call over the limit. */
 export function rateLimitRefusal({ max, calls }: Pick<RateLimit, "max" | "calls">): Refusal {
-  const message = `More than ${max} ${calls} in a minute; wait a minute.`
+  const message = `More than ${max} ${calls} per minute. Wait a minute.`
   return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
 }
 
-/** Lets every call pass, uncounted. */
+/** Admits every call without counting. */
 export const NO_RATE_LIMITS: RateLimits = { refuse: () => null }
 
-/** Counters in memory. */
+/** Creates counters in memory. */
 export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): RateLimits {
   let window = -1
   let counts = new Map<string, number>()
@@ -80,9 +80,9 @@ export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): Ra
       window = current
       counts = new Map()
     }
-    const place = `${name} ${holder}`
-    const calls = (counts.get(place) ?? 0) + 1
-    counts.set(place, calls)
+    const counter = `${name} ${holder}`
+    const calls = (counts.get(counter) ?? 0) + 1
+    counts.set(counter, calls)
     return calls
   }
   return {

@@ -1,6 +1,6 @@
 /**
- * Who sends a form that is open to everybody: from which page it may come, and what gives robots away. They
- * are answered like everybody, nothing of what they sent is stored, and the metrics say how many there were.
+ * Public forms: which pages may send them, and how robots are detected. Robots get the same answer as people, but
+ * nothing they send is stored; the metrics count them.
  */
 import type { RawRequest } from "./route.ts"
 import { headerValue, hasPlainUtf8Body, parseJsonBody } from "../api-call.ts"
@@ -16,18 +16,18 @@ declare module "../../counters.ts" {
   }
 }
 
-/** Filled by whoever fills all that there is: people do not see it. */
+/** A field that people do not see and robots fill in. */
 export const HONEYPOT_FIELD = "website_url"
-/** When a hosted page was made, signed. */
+/** Signed time at which a hosted page was made. */
 export const PAGE_TIME_FIELD = "_time"
 
-/** Nobody fills in a form in less. */
+/** People need longer than this to fill in a form. */
 const TOO_QUICK_MS = 2_000
 
 /**
- * When a hosted page was made, so that nobody else can say it.
+ * Signs the time at which a hosted page was made, so that it cannot be forged.
  *
- * @param form what the page is of, unique in the installation
+ * @param form the page's form, unique in the installation
  */
 export function signPageTime(
   { sealing, clock }: Pick<Ports, "sealing" | "clock">,
@@ -39,8 +39,8 @@ export function signPageTime(
 }
 
 /**
- * What gives a robot away, whatever the form asks for: `unsigned` is a form that does not say when its page
- * was made, as those on pages of others are. Null where nothing does.
+ * Returns the signal that a robot sent the form; null if there is none. `unsigned` means that the form has no
+ * page time, as on pages of other sites.
  */
 export function robotSignal(
   ports: Pick<Ports, "sealing" | "clock">,
@@ -55,48 +55,48 @@ export function robotSignal(
 }
 
 /**
- * Whether the page it comes from may send it: this service's own, that of the host it is sent to, one of
- * these host names, or one that does not say where it is, as programs and browsers that keep it to themselves.
+ * Whether a page may send this request: a page of this service, of the same host, of one of these host names, or
+ * one without an origin, as programs and privacy-minded browsers send.
  */
 export function isAllowedOrigin(
   { baseUrl }: Pick<Ports, "baseUrl">,
   sent: RawRequest,
   hostnames: readonly string[] = [],
 ): boolean {
-  const said = headerValue(sent, "origin") ?? "null"
-  if (said === "null") return true
-  const origin = URL.parse(said)
+  const header = headerValue(sent, "origin") ?? "null"
+  if (header === "null") return true
+  const origin = URL.parse(header)
   if (origin === null) return false
   const own = URL.parse(baseUrl())
   const isOwn = origin.host === own?.host || origin.host === headerValue(sent, "host")
   return isOwn || hostnames.includes(origin.hostname)
 }
 
-/** HTML of the field that people do not see, in a form. @param attribute what takes it out of sight */
+/** HTML of the field that people do not see. @param attribute hides it */
 export const honeypotHtml = (attribute: string): string =>
   `<label ${attribute} aria-hidden="true">Leave this empty ` +
   `<input name="${HONEYPOT_FIELD}" tabindex="-1" autocomplete="off"></label>`
 
 const URLENCODED = "application/x-www-form-urlencoded"
 
-/** Whether people in a browser asked: it sent a form, or says that it shows pages. */
+/** Whether a browser sent the request: a form, or a request that accepts pages. */
 export function isBrowserRequest(sent: Pick<RawRequest, "headers">): boolean {
   return (
     hasPlainUtf8Body(sent, URLENCODED) || (headerValue(sent, "accept") ?? "").includes("text/html")
   )
 }
 
-/** A form that was sent. */
+/** A submitted form. */
 export interface SubmittedForm {
-  /** Whether a browser sent it: then people look at the answer. */
+  /** Whether a browser sent it, so that people see the answer. */
   readonly isFromBrowser: boolean
-  /** Values by their names, as they were sent. `__proto__` and `constructor` are names like others. */
+  /** Values by name. In a map, `__proto__` and `constructor` are names like any others. */
   readonly values: ReadonlyMap<string, string>
 }
 
 /**
- * A form out of a body. Of several values of a name the first stands; bytes that are no UTF-8 become
- * U+FFFD. The values of JSON are texts, numbers, true, false and null (as if it was not there).
+ * Parses a form from a body. The first of several values of a name counts; invalid UTF-8 becomes U+FFFD. JSON
+ * values are texts, numbers, true, false and null (as if absent).
  */
 export function parseForm(
   sent: Pick<RawRequest, "headers">,
@@ -122,7 +122,7 @@ export function parseForm(
   const values = new Map<string, string>()
   for (const [name, value] of Object.entries(body) as [string, unknown][]) {
     if (value === null) continue
-    // Names are not told again: they are the sender's words.
+    // Names are not repeated in messages: they come from the sender.
     if (typeof value === "object")
       return invalidFormRefusal("Each value must be text, a number or a flag.")
     values.set(name, String(value))

@@ -1,15 +1,15 @@
-/** Several routes on one verb and path. */
+/** Several routes on one method and path. */
 import type { Route } from "./route.ts"
 import { BODY_LIMIT_BYTES } from "./route.ts"
 import type { Refusal } from "../answers/refusal.ts"
 
-/** Several routes on one verb and path: which of them is meant stands in the body. */
+/** Several routes on one method and path, chosen by the body. */
 export interface RouteVariants {
   readonly name: string
   readonly method: Route["method"]
   readonly url: string
   readonly variants: readonly Route[]
-  /** What all shapes have alike, and what is checked before the body is read. */
+  /** Properties that all variants share, because they are checked before the body is read. */
   readonly isCounted: boolean
   readonly isAllowedWhenLocked: boolean
   readonly isCharged: boolean
@@ -17,10 +17,10 @@ export interface RouteVariants {
 }
 
 /**
- * Puts several shapes on one path. A body has the shape of a route where the literals of its schema
- * are those of the body; where a schema has none, where all its required fields are there.
+ * Combines several routes on one path. A body matches a variant by the literals of its schema; without literals,
+ * by its required fields.
  *
- * @throws RangeError where the shapes do not share what is checked before the body is read
+ * @throws RangeError if the variants differ in what is checked before the body is read
  */
 export function routeVariants(
   name: string,
@@ -28,19 +28,20 @@ export function routeVariants(
   variants: readonly Route[],
 ): RouteVariants {
   const [first] = variants
-  if (first === undefined) throw new RangeError(`${url} has no shape`)
+  if (first === undefined) throw new RangeError(`${url} has no variants`)
   const { method, isCounted, isAllowedWhenLocked = false } = first
   const isAlike = variants.every(
-    (shape) =>
-      shape.url === url &&
-      shape.method === method &&
-      shape.isCounted === isCounted &&
-      (shape.isAllowedWhenLocked ?? false) === isAllowedWhenLocked &&
-      shape.auth !== false &&
-      shape.permanentIdempotency === undefined &&
-      shape.body !== undefined,
+    (variant) =>
+      variant.url === url &&
+      variant.method === method &&
+      variant.isCounted === isCounted &&
+      (variant.isAllowedWhenLocked ?? false) === isAllowedWhenLocked &&
+      variant.auth !== false &&
+      variant.permanentIdempotency === undefined &&
+      variant.body !== undefined,
   )
-  if (!isAlike) throw new RangeError(`the shapes of ${url} differ in what stands before their body`)
+  if (!isAlike)
+    throw new RangeError(`the variants of ${url} differ in what is checked before the body is read`)
   const limits = variants.map(({ bodyLimitBytes }) => bodyLimitBytes ?? BODY_LIMIT_BYTES)
   return {
     name,
@@ -54,38 +55,38 @@ export function routeVariants(
   }
 }
 
-/** Whether several routes share a verb and a path. */
+/** Whether an entry is several routes on one method and path. */
 export function isRouteVariants(entry: Route | RouteVariants): entry is RouteVariants {
   return "variants" in entry
 }
 
-/** Who an entry is for; undefined for clients of the API. */
+/** Returns an entry's kind of client; undefined for clients of the API. */
 export function nonApiClientOf(entry: Route | RouteVariants): Route["nonApiClient"] {
   return isRouteVariants(entry) ? undefined : entry.nonApiClient
 }
 
-/** The routes behind an entry of a list. */
+/** Returns the routes of a list's entries. */
 export function routesIn(entries: readonly (Route | RouteVariants)[]): readonly Route[] {
   return entries.flatMap((entry) => (isRouteVariants(entry) ? entry.variants : [entry]))
 }
 
-/** Several routes on one verb and path: which of them is meant stands in the query, and so before anything else. */
+/** Several routes on one method and path, chosen by the query before any check. */
 export interface QueryVariants {
   readonly method: Route["method"]
   readonly url: string
-  /** What of the query says it. */
+  /** The query parameter that chooses. */
   readonly parameter: string
-  /** By its value. */
+  /** The routes by its value. */
   readonly routes: Readonly<Record<string, Route>>
-  /** The refusal of any other. */
+  /** The refusal of any other value. */
   readonly unmatchedRefusal: Refusal
 }
 
-/** The route that a query means; null where it means none. */
+/** Returns the route that a query chooses; null if none. */
 export function variantByQuery({ parameter, routes }: QueryVariants, query: unknown): Route | null {
   const value = (query as Readonly<Record<string, unknown>>)[parameter]
   return typeof value === "string" && Object.hasOwn(routes, value) ? (routes[value] ?? null) : null
 }
 
-/** What stands beside the API: one route, or several told apart by their query. */
+/** A route outside the API document, or several chosen by their query. */
 export type PageRoute = Route | QueryVariants

@@ -1,7 +1,6 @@
 /**
- * What a provider calls back: a call like any other, whose caller is known by a signature over the bytes
- * it sent. Each event is carried out once, by the provider's own id of it; a provider that got no answer
- * sends it again.
+ * Webhooks of providers: calls whose caller is known by a signature over the body. Each event is handled once, by
+ * the provider's event id; a provider without an answer sends it again.
  */
 import { createHash } from "node:crypto"
 import { z } from "zod"
@@ -15,19 +14,19 @@ import type { SliceErrorCode } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import { ANY_QUERY } from "../checks/7-values.ts"
 
-/** An older signature, or one of a later time than ours, is not taken: somebody may be playing it back. */
+/** Maximum age of a signature, either way, against replays. */
 const REPLAY_WINDOW_MS = 5 * 60_000
 
-/** An event as a provider tells it. */
+/** An event from a provider. */
 export interface WebhookEvent<E> {
-  /** The provider's id of it. */
+  /** The provider's event id. */
   readonly id: string
-  /** Whose it is; null where it is of nobody here, or by now of nobody any more. */
+  /** The company it concerns; null if it is none of this installation. */
   readonly companyId: CompanyId | null
   readonly event: E
 }
 
-/** What a signature vouches for. */
+/** The content that a valid signature covers. */
 export interface VerifiedWebhook<E> {
   /** When it was signed, UTC milliseconds by the provider's clock. */
   readonly signedAt: number
@@ -37,22 +36,22 @@ export interface VerifiedWebhook<E> {
 /** A webhook of a provider. */
 export interface WebhookSpec<E> {
   readonly provider: string
-  /** Where it calls; outside of `/api/v1`, and in no document of the API. */
+  /** Its path, outside `/api/v1` and the API document. */
   readonly url: string
-  /** What was signed; null where the signature is not the provider's. It looks at nothing before that. */
+  /** Verifies the signature before anything else is parsed; null if it is not the provider's. */
   readonly verify: (
     ports: Ports,
     raw: Uint8Array,
     sent: RawRequest,
   ) => Promise<VerifiedWebhook<E> | null>
-  /** What an event comes to: commands, which say no where they are late. May be begun again after a crash. */
+  /** Handles an event by commands, which are rejected if late. May run again after a crash. */
   readonly handleEvent: (
     ports: Ports,
     companyId: CompanyId,
     event: E,
     cause: Cause,
   ) => Promise<void>
-  /** What is done of an event of nobody here; default nothing. It may be done again. */
+  /** Handles an event without a company; default nothing. May run again. */
   readonly handleUnownedEvent?: (ports: Ports, event: E) => Promise<void>
 }
 
@@ -62,21 +61,21 @@ const NOT_SIGNED: SliceErrorCode = {
   example: { message: "The signature is not the provider's, or it is too old." },
 }
 
-const Taken = z.object({ taken: z.int(), known: z.int() })
+const WebhookReply = z.object({ taken: z.int(), known: z.int() })
 
-/** A webhook as a route that needs no key. */
+/** Creates the public route of a webhook. */
 export function webhook<E>(spec: WebhookSpec<E>): Route {
   return publicRoute({
     name: `${spec.provider}Webhook`,
     method: "POST",
     url: spec.url,
     group: "webhooks",
-    summary: `What ${spec.provider} tells`,
+    summary: `Events from ${spec.provider}`,
     query: ANY_QUERY,
     body: RAW_BODY,
-    reply: Taken,
+    reply: WebhookReply,
     refusalCodes: [NOT_SIGNED, "unavailable"],
-    handle: async (ports, { body, rawRequest }): Promise<Reply<z.infer<typeof Taken>>> => {
+    handle: async (ports, { body, rawRequest }): Promise<Reply<z.infer<typeof WebhookReply>>> => {
       const signed = await spec.verify(ports, body, rawRequest)
       const isFresh =
         signed !== null && Math.abs(ports.clock.now() - signed.signedAt) <= REPLAY_WINDOW_MS
@@ -84,10 +83,10 @@ export function webhook<E>(spec: WebhookSpec<E>): Route {
         return { ok: false, refusal: refusal(NOT_SIGNED, NOT_SIGNED.example.message) }
       }
       let taken = 0
-      for (const told of signed.events) {
-        const outcome = await handleOnce(spec, ports, told, rawRequest.requestId)
+      for (const event of signed.events) {
+        const outcome = await handleOnce(spec, ports, event, rawRequest.requestId)
         if (outcome === "under way") {
-          const message = "This event is being carried out just now. Send it again later."
+          const message = "This event is being handled by another request. Send it again later."
           return { ok: false, refusal: refusal("unavailable", message) }
         }
         ports.counters.increment("webhook_events", { provider: spec.provider, result: outcome })
@@ -98,7 +97,7 @@ export function webhook<E>(spec: WebhookSpec<E>): Route {
   })
 }
 
-/** Carries an event out, unless it was: by a claim on its id, which a process that dies holds no longer. */
+/** Handles an event unless it was handled before; a claim on its id survives crashes. */
 async function handleOnce<E>(
   { provider, handleEvent, handleUnownedEvent }: WebhookSpec<E>,
   ports: Ports,
@@ -115,7 +114,7 @@ async function handleOnce<E>(
     keyId: `webhook ${provider}`,
     idempotencyKey,
     requestId,
-    // Its id names it: a provider that tells more of the same event by now tells nothing new.
+    // The id identifies the event: repeated deliveries with other content are the same event.
     fingerprint: idempotencyKey,
     at: ports.clock.now(),
   }

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key` on charged POSTs (decisions.md §6): the same key and body give the same answer,
- * a decided refusal frees the key, an unknown outcome does not.
+ * `Idempotency-Key` on charged POSTs (decisions.md §6): the same key and body get the same answer; a decided
+ * refusal frees the key, an unknown outcome does not.
  */
 import { callerScope } from "../checks/1-caller.ts"
 import { createHash } from "node:crypto"
@@ -16,48 +16,48 @@ import type { Caller, Seed } from "../declare/route.ts"
 import { RAW_BODY } from "../declare/route.ts"
 import { isRouteVariants } from "../declare/route-variants.ts"
 
-/** How a request that was taken over is carried out; `T` is what it comes to. */
+/** How a request that was taken over is executed; `T` is its outcome. */
 export interface TakeoverSteps<T> {
-  /** Finds what was done of an attempt and goes on from there; the same seed where nothing is found. */
+  /** Finds what was done of an attempt and continues it; the same seed if nothing was done. */
   readonly resume: (seed: Seed) => Promise<{ readonly came: T } | { readonly seed: Seed }>
-  /** Carries the attempt out. */
+  /** Executes the attempt. */
   readonly perform: (seed: Seed) => Promise<T>
-  /** Whether it is a refusal that frees the key. */
+  /** Whether an outcome is a refusal that frees the key. */
   readonly isFreeingRefusal: (came: T) => boolean
 }
 
-/** What a request came to. */
+/** The outcome of a request. */
 export interface TakeoverResult<T> {
   readonly result: T
-  /** Whether nothing more of this attempt can be stored; where it can, its key is kept for it. */
+  /** Whether nothing more of this attempt can be stored; otherwise its key stays claimed. */
   readonly isOver: boolean
 }
 
-/** An answer as it is kept and sent again, byte for byte. */
+/** An answer as it is stored and replayed, byte for byte. */
 export interface StoredAnswer {
   readonly status: number
   readonly body: string
   /** The `Ledger-Position` of the first answer. */
   readonly position: string | null
-  /** What else the head of a refusal says; nothing of it is kept. */
+  /** Additional headers of a refusal; not stored. */
   readonly headers?: Refusal["headers"]
 }
 
-/** What an `Idempotency-Key` came to. */
+/** The result of claiming an `Idempotency-Key`. */
 export type ClaimResult =
   | {
       readonly state: "mine"
       readonly claim: IdempotencyClaimRequest
       readonly seed: Seed
-      /** The request was begun before, by a process that died or left it in doubt. */
+      /** An earlier process began the request and crashed or left its outcome unknown. */
       readonly isTakenOver: boolean
     }
   | { readonly state: "replay"; readonly answer: StoredAnswer }
-  /** Somebody is carrying it out, from this seed. */
+  /** Another process is executing it with this seed. */
   | { readonly state: "running"; readonly seed: Seed }
   | { readonly state: "refused"; readonly refusal: Refusal }
 
-/** Why a header cannot be an idempotency key; null where it can. `sent` are all values of it. */
+/** Returns why a header is not a valid idempotency key; null if it is. `sent` has all of its values. */
 export function idempotencyKeyFault(sent: readonly string[]): string | null {
   const [key = "", second] = sent
   if (second !== undefined) return "given once"
@@ -66,7 +66,7 @@ export function idempotencyKeyFault(sent: readonly string[]): string | null {
     : "1 to 255 printable ASCII characters"
 }
 
-/** What of a body tells two requests apart: what stands in it, or its bytes where those are taken. */
+/** Returns what identifies a body: its JSON value, or the hash of a raw body. */
 function bodyIdentityOf(route: ApiCall["route"], { bytes, value }: ParsedBody): unknown {
   const isRaw = !isRouteVariants(route) && route.body === RAW_BODY
   if (isRaw) return bytes === null ? null : { sha256: sha256(bytes) }
@@ -76,7 +76,7 @@ function bodyIdentityOf(route: ApiCall["route"], { bytes, value }: ParsedBody): 
 const sha256 = (sent: string | Uint8Array): string =>
   createHash("sha256").update(sent).digest("hex")
 
-/** Claims a request, or finds what became of it. */
+/** Claims a request, or finds its outcome. */
 export async function claimIdempotencyKey(
   ports: Pick<Ports, "idempotency" | "clock" | "sealing">,
   { route, params }: Pick<ApiCall, "route" | "params">,
@@ -87,16 +87,16 @@ export async function claimIdempotencyKey(
   const path = route.url.replaceAll(/:(\w+)/g, (_all, name: string) =>
     encodeURIComponent(params[name] ?? ""),
   )
-  const asked = sha256(`${route.method}\n${path}\n${canonicalJson(bodyIdentityOf(route, body))}`)
-  const isLasting = !isRouteVariants(route) && route.permanentIdempotency !== undefined
+  const request = sha256(`${route.method}\n${path}\n${canonicalJson(bodyIdentityOf(route, body))}`)
+  const isPermanent = !isRouteVariants(route) && route.permanentIdempotency !== undefined
   const claim: IdempotencyClaimRequest = {
     companyId: caller.companyId,
     keyId: claimScopeOf(caller),
     idempotencyKey,
-    fingerprint: ports.sealing.installationTag(`request ${asked}`),
+    fingerprint: ports.sealing.installationTag(`request ${request}`),
     requestId: caller.requestId,
     at: ports.clock.now(),
-    isPermanent: isLasting,
+    isPermanent,
   }
   const made = await ports.idempotency.claim(claim)
   switch (made.state) {
@@ -112,7 +112,7 @@ export async function claimIdempotencyKey(
     case "done":
       return { state: "replay", answer: await unsealAnswer(ports, claim, made.answer) }
     case "running": {
-      if (isLasting) {
+      if (isPermanent) {
         return { state: "running", seed: seedOf(ports, claim, "", made.attempt) }
       }
       const message = "A request with this Idempotency-Key is still running; send it again later."
@@ -126,25 +126,25 @@ export async function claimIdempotencyKey(
 }
 
 /**
- * What the ids of one attempt derive from. `begun` is new once the key was forgotten: what is sent
- * with it after that is another request, and must not find the facts of the first. What lasts for
- * ever is always the same request.
+ * Returns the seed of an attempt. `firstRequestId` is new after the key has expired, so that a later request with
+ * the same key does not find the facts of the first. A permanent request does not depend on it.
  */
 function seedOf(
   ports: Pick<Ports, "idempotency">,
   claim: IdempotencyClaimRequest,
-  begun: string,
+  firstRequestId: string,
   attempt: number,
 ): Seed {
-  const first = claim.isPermanent === true ? [] : [begun]
+  const first = claim.isPermanent === true ? [] : [firstRequestId]
   return {
     parts: [claim.keyId, claim.idempotencyKey, ...first, String(attempt)],
     isKeyed: true,
-    next: async () => seedOf(ports, claim, begun, await ports.idempotency.nextAttempt(claim)),
+    next: async () =>
+      seedOf(ports, claim, firstRequestId, await ports.idempotency.nextAttempt(claim)),
   }
 }
 
-/** Errors after which certainly nothing is stored. */
+/** Errors after which nothing is stored. */
 const NOTHING_STORED_ERRORS: ReadonlySet<string> = new Set([
   "Overloaded",
   "DeadlinePassed",
@@ -152,8 +152,8 @@ const NOTHING_STORED_ERRORS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Lets a claim go after an error: what is certainly not stored frees the key, all else does not. Of a
- * claim that was taken over nothing is certain: whoever had it before may have carried it out.
+ * Releases a claim after an error. It frees the key only if nothing was stored, which is uncertain for a claim
+ * that was taken over: its earlier holder may have executed the request.
  */
 export async function releaseIdempotencyClaim(
   ports: Pick<Ports, "idempotency" | "log">,
@@ -167,20 +167,17 @@ export async function releaseIdempotencyClaim(
   )
 }
 
-/**
- * Keeps the answer for whoever sends the request again. Where that fails the caller has it all the
- * same, and whoever asks again gets it built from the facts.
- */
+/** Stores the answer for replays. If that fails, a retry builds the answer from the facts. */
 export async function storeAnswer(
   ports: Pick<Ports, "idempotency" | "log" | "sealing">,
   claim: IdempotencyClaimRequest,
   answer: StoredAnswer,
 ): Promise<void> {
-  const kept = finishClaim(ports, claim, answer)
-  if (!(await orWarn(ports, kept))) await orWarn(ports, ports.idempotency.abandon(claim))
+  const stored = finishClaim(ports, claim, answer)
+  if (!(await orWarn(ports, stored))) await orWarn(ports, ports.idempotency.abandon(claim))
 }
 
-/** An answer holds what a person wrote: it is kept sealed under the company's key. */
+/** Stores an answer, sealed with the company's key because it contains a person's text. */
 async function finishClaim(
   ports: Pick<Ports, "idempotency" | "sealing">,
   claim: IdempotencyClaimRequest,
@@ -214,8 +211,8 @@ async function orWarn(ports: Pick<Ports, "log">, change: Promise<void>): Promise
 }
 
 /**
- * Whose `Idempotency-Key`s they are: those of a key, and through the app's shared key of each person who
- * is signed in (decisions.md §6). No caller is given another's answer.
+ * Returns the scope of an `Idempotency-Key`: the API key, and for an app key the signed-in person (decisions.md
+ * §6). No caller gets another one's answer.
  */
 function claimScopeOf(caller: Caller): string {
   const { key, person } = caller
@@ -224,9 +221,8 @@ function claimScopeOf(caller: Caller): string {
 }
 
 /**
- * Carries a request out that was taken over. Before a no is told it is looked for once more: the state
- * that said no has all that was stored until then, so a charge of this request that is part of the
- * reason is found. What arrives later still is found by the same request, if it comes again.
+ * Executes a request that was taken over. Before a refusal is answered, the earlier work is looked for again: its
+ * charge may be the cause of the refusal. Work that is stored later is found by the next retry.
  */
 export async function continueTakenOver<T>(
   seed: Seed,
@@ -235,7 +231,7 @@ export async function continueTakenOver<T>(
   const found = await resume(seed)
   if ("came" in found) return { result: found.came, isOver: true }
   const result = await perform(found.seed)
-  // An attempt that follows on one that is over was begun by nobody else.
+  // No other process can have begun an attempt that follows a finished one.
   if (found.seed !== seed || !isFreeingRefusal(result)) return { result, isOver: true }
   const again = await resume(seed)
   if ("came" in again) return { result: again.came, isOver: true }
