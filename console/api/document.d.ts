@@ -1460,7 +1460,7 @@ export interface components {
         ListMessagesAnswer: {
             /** @description The newest 200 after `since`, oldest first */
             messages: components["schemas"]["Message"][];
-            /** @description The `cursor` of those before these; absent where there are none */
+            /** @description The `cursor` for the rows before these; absent if there are none */
             nextCursor?: string;
         };
         SendTextRequest: {
@@ -1809,7 +1809,7 @@ export interface components {
         ListCallsAnswer: {
             /** @description The newest 200 after `since`, oldest first */
             calls: components["schemas"]["Call"][];
-            /** @description The `cursor` of those before these; absent where there are none */
+            /** @description The `cursor` for the rows before these; absent if there are none */
             nextCursor?: string;
         };
         /** @description A call with stored audio */
@@ -3377,27 +3377,27 @@ export interface components {
         /** @description A spending limit with its usage */
         Limit: {
             /**
-             * @description Whose limit it is
+             * @description Who the limit belongs to
              * @enum {string}
              */
             holder: "company" | "person" | "key";
             /**
-             * @description What it counts: AI models, everything else, or, of a key's, all
+             * @description What it covers: AI models, everything else, or, for a key's limit, all
              * @enum {string}
              */
             class: "ai" | "general" | "all";
             /**
-             * @description How long what is used counts
+             * @description The window that the limit counts
              * @enum {string}
              */
             period: "day" | "week" | "month";
-            /** @description The most that may be spent, millionths of a dollar */
+            /** @description The limit, millionths of a dollar */
             amountMicros: components["schemas"]["Micros"];
-            /** @description What is spent of it, millionths of a dollar */
+            /** @description The used part, millionths of a dollar */
             usedMicros: components["schemas"]["Micros"];
-            /** @description What is left of it, millionths of a dollar; never below 0 */
+            /** @description The remaining part, millionths of a dollar; never below 0 */
             remainingMicros: components["schemas"]["Micros"];
-            /** @description When it begins anew */
+            /** @description When the next window begins */
             resetsAt: components["schemas"]["Instant"];
             /** @description Id of the person or the key; null for the company's own limit */
             holderId: string | null;
@@ -3459,27 +3459,27 @@ export interface components {
         /** @description A limit that stops the charge */
         StoppingLimit: {
             /**
-             * @description Whose limit it is
+             * @description Who the limit belongs to
              * @enum {string}
              */
             holder: "company" | "person" | "key";
             /**
-             * @description What it counts: AI models, everything else, or, of a key's, all
+             * @description What it covers: AI models, everything else, or, for a key's limit, all
              * @enum {string}
              */
             class: "ai" | "general" | "all";
             /**
-             * @description How long what is used counts
+             * @description The window that the limit counts
              * @enum {string}
              */
             period: "day" | "week" | "month";
-            /** @description The most that may be spent, millionths of a dollar */
+            /** @description The limit, millionths of a dollar */
             amountMicros: components["schemas"]["Micros"];
-            /** @description What is spent of it, millionths of a dollar */
+            /** @description The used part, millionths of a dollar */
             usedMicros: components["schemas"]["Micros"];
-            /** @description What is left of it, millionths of a dollar; never below 0 */
+            /** @description The remaining part, millionths of a dollar; never below 0 */
             remainingMicros: components["schemas"]["Micros"];
-            /** @description When it begins anew */
+            /** @description When the next window begins */
             resetsAt: components["schemas"]["Instant"];
             /** @description Id of the person or the key; null for the company's own limit */
             holderId: string | null;
@@ -3521,27 +3521,27 @@ export interface components {
         /** @description With `spend_limit_reached`, and with `invalid_key` if the key's own limit is used up: the limit that rejects the request. Adding funds does not help. */
         RefusingLimit: {
             /**
-             * @description Whose limit it is
+             * @description Who the limit belongs to
              * @enum {string}
              */
             holder: "company" | "person" | "key";
             /**
-             * @description What it counts: AI models, everything else, or, of a key's, all
+             * @description What it covers: AI models, everything else, or, for a key's limit, all
              * @enum {string}
              */
             class: "ai" | "general" | "all";
             /**
-             * @description How long what is used counts
+             * @description The window that the limit counts
              * @enum {string}
              */
             period: "day" | "week" | "month";
-            /** @description The most that may be spent, millionths of a dollar */
+            /** @description The limit, millionths of a dollar */
             amountMicros: components["schemas"]["Micros"];
-            /** @description What is spent of it, millionths of a dollar */
+            /** @description The used part, millionths of a dollar */
             usedMicros: components["schemas"]["Micros"];
-            /** @description What is left of it, millionths of a dollar; never below 0 */
+            /** @description The remaining part, millionths of a dollar; never below 0 */
             remainingMicros: components["schemas"]["Micros"];
-            /** @description When it begins anew */
+            /** @description When the next window begins */
             resetsAt: components["schemas"]["Instant"];
             /** @description Amount of this request, millionths of a dollar; 0 if the limit was used up before */
             askedMicros: components["schemas"]["Micros"];
@@ -3794,7 +3794,7 @@ export interface operations {
             query?: {
                 /** @description Only what was created after this time */
                 since?: string;
-                /** @description The nextCursor of this list's last answer, as it is */
+                /** @description The nextCursor of this list's last answer, unchanged */
                 cursor?: string;
             };
             header?: {
@@ -5481,7 +5481,7 @@ export interface operations {
             query?: {
                 /** @description Only what was created after this time */
                 since?: string;
-                /** @description The nextCursor of this list's last answer, as it is */
+                /** @description The nextCursor of this list's last answer, unchanged */
                 cursor?: string;
             };
             header?: {
@@ -8531,7 +8531,7 @@ export interface operations {
             query?: {
                 /** @description Only what was created after this time */
                 since?: string;
-                /** @description The nextCursor of this list's last answer, as it is */
+                /** @description The nextCursor of this list's last answer, unchanged */
                 cursor?: string;
             };
             header?: {
@@ -13135,7 +13135,7 @@ export interface operations {
             query?: {
                 /** @description Only refusals of this key, by id */
                 key?: string;
-                /** @description The nextCursor of this list's last answer, as it is */
+                /** @description The nextCursor of this list's last answer, unchanged */
                 cursor?: string;
             };
             header?: {

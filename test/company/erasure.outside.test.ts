@@ -113,7 +113,7 @@ describe("after it was erased", () => {
     )
     await expect(
       addPerson(world, gone, { role: "user", name: "Late", email: "l@example.com" }),
-    ).rejects.toThrow(`The company ${gone.companyId} was erased; it takes no more changes.`)
+    ).rejects.toThrow(`The company ${gone.companyId} was erased: no data can be stored for it.`)
     const company = { company: gone.companyId }
     for (const name of ["card set", "card remove", "affiliate join"]) {
       await expect(world.operate(name, company)).rejects.toMatchObject({ code: "company_erased" })

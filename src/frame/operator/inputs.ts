@@ -123,7 +123,7 @@ export async function findUnerasedCompany(
   const companyId = await findCompany(ports, text)
   const deletion = await ports.runner.read(ledgerStreamOf(companyId), deletionOf)
   if (deletion?.isErasing !== true) return companyId
-  const message = `The company ${companyId} was erased; it takes no more changes.`
+  const message = `The company ${companyId} was erased: no data can be stored for it.`
   throw new OperatorRefused("company_erased", message)
 }
 
