@@ -7,39 +7,47 @@ import type { SourceText, StyleViolation } from "./source-tree.ts"
 /** A word, how it is found in names and in text, and its replacement. */
 interface AvoidedWord {
   readonly word: string
-  /** Matches the word in prose and, in camelCase or snake_case, in names. */
-  readonly pattern: RegExp
+  readonly patterns: readonly RegExp[]
   readonly instead: string
 }
+
+/** A word that is found anywhere, also inside names. */
+const word = (text: string, instead: string): AvoidedWord => ({
+  word: text,
+  patterns: [new RegExp(text, "i")],
+  instead,
+})
+
+/**
+ * A word or phrase that is found by its own patterns.
+ *
+ * @param prose matches it as whole words, in any case
+ * @param name matches it as a part of a name in camelCase
+ */
+const phrase = (text: string, prose: RegExp, instead: string, name?: RegExp): AvoidedWord => ({
+  word: text,
+  patterns: name === undefined ? [prose] : [prose, name],
+  instead,
+})
 
 const AVOIDED_WORDS: readonly AvoidedWord[] = [
   word("nobody", "no caller, no company, nothing"),
   word("somebody", "a caller, a person, another process"),
   word("whoever", "the caller, anyone who"),
-  phrase("beside", String.raw`\bbeside\b`, "next to, with, in addition to"),
-  phrase("told", String.raw`\btold\b`, "notified, sent, answered"),
-  phrase("heed", String.raw`\bheed(s|ed|ing)?\b`, "respect"),
-  phrase("mend", String.raw`\bmend(s|ed|ing)?\b`, "fix, repair"),
+  phrase("beside", /\bbeside\b/i, "next to, with, in addition to", /[a-z]Beside\b/),
+  phrase("told", /\btold\b/i, "notified, sent, answered", /[a-z]Told|\btold[A-Z]/),
+  phrase("heed", /\bheed(s|ed|ing)?\b/i, "respect"),
+  phrase("mend", /\bmend(s|ed|ing)?\b/i, "fix, repair"),
   word("reckon", "calculate, count"),
-  phrase("anew", String.raw`\banew\b`, "again"),
-  phrase("stand-in", String.raw`\bstand-?ins?\b`, "simulator"),
-  phrase("give back", String.raw`\b(gives?|gave|given|giving) back\b|\bgiv(e|en|ing)Back`, "refund"),
-  phrase("parked", String.raw`\bpark(s|ed|ing)?\b|[a-z]Parked|\bparked[A-Z]`, "stuck"),
-  phrase("lane", String.raw`\blanes?\b|[a-z]Lanes?\b`, "stream queue"),
-  phrase("at once", String.raw`\bat once\b|\batOnce`, "immediately, concurrently"),
-  phrase("of what", String.raw`\bof what\b`, "the noun"),
-  phrase("what is kept", String.raw`\bwhat is kept\b`, "the noun"),
+  phrase("anew", /\banew\b/i, "again"),
+  phrase("stand-in", /\bstand-?ins?\b/i, "simulator"),
+  phrase("give back", /\b(gives?|gave|given|giving) back\b/i, "refund", /giv(e|en|ing)Back/i),
+  phrase("parked", /\bpark(s|ed|ing)?\b/i, "stuck", /[a-z]Park(ed)?\b|\bparked[A-Z]/),
+  phrase("lane", /\blanes?\b/i, "stream queue", /[a-z]Lanes?\b|\blane[A-Z]/),
+  phrase("at once", /\bat once\b/i, "immediately, concurrently", /\batOnce|AtOnce/),
+  phrase("of what", /\bof what\b/i, "the noun"),
+  phrase("what is kept", /\bwhat is kept\b/i, "the noun"),
 ]
-
-/** A word that is found anywhere, also inside names. */
-function word(text: string, instead: string): AvoidedWord {
-  return { word: text, pattern: new RegExp(text, "i"), instead }
-}
-
-/** A word or phrase that is found by its own pattern. */
-function phrase(text: string, pattern: string, instead: string): AvoidedWord {
-  return { word: text, pattern: new RegExp(pattern, "i"), instead }
-}
 
 /**
  * Lines with an avoided word.
@@ -53,7 +61,9 @@ export function avoidedWords(
   const allowed = exceptions[path] ?? []
   return text.split("\n").flatMap((line, index) => {
     if (allowed.some((part) => line.includes(part))) return []
-    const found = AVOIDED_WORDS.find(({ pattern }) => pattern.test(line))
-    return found === undefined ? [] : `${path}:${index + 1}: "${found.word}": write ${found.instead}`
+    const found = AVOIDED_WORDS.find(({ patterns }) => patterns.some((one) => one.test(line)))
+    return found === undefined
+      ? []
+      : `${path}:${index + 1}: "${found.word}": write ${found.instead}`
   })
 }

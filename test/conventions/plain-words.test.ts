@@ -1,0 +1,67 @@
+/** The words that the project avoids, in names, comments, messages and documents. */
+import { describe, expect, it } from "vitest"
+import { avoidedWords } from "./plain-words.ts"
+import { readTree } from "./source-tree.ts"
+
+/** Folders that have not been rewritten yet. */
+const NOT_YET: readonly string[] = ["NOT_YET"]
+
+/** Parts of lines that may have an avoided word, by file. */
+const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {}
+
+const FOLDERS = [
+  "domain",
+  "projections",
+  "adapters",
+  "src",
+  "console",
+  "bench",
+  "bin",
+  "test",
+  "docs",
+  ".",
+]
+const GENERATED =
+  /^(console\/api\/document\.d\.ts|docs\/licences\.md|test\/conventions\/plain-words)/
+
+const files = readTree(FOLDERS, [".ts", ".tsx", ".mjs", ".md"]).filter(
+  ({ path }) => !GENERATED.test(path) && !NOT_YET.some((folder) => path.startsWith(folder)),
+)
+
+const faultsOf = (text: string) => avoidedWords({ path: "a.ts", text })
+
+describe("a plain word", () => {
+  it.each([
+    ["// Nobody waits.", "nobody"],
+    ["const answersNobody = 1", "nobody"],
+    ["it is told of", "told"],
+    ["gave it a stand-in", "stand-in"],
+    ["money is given back", "give back"],
+    ["isParked", "parked"],
+    ["the lanes", "lane"],
+    ["two at once", "at once"],
+  ])("is found missing in %s", (text, word) => {
+    expect(faultsOf(text)).toEqual([expect.stringContaining(`"${word}"`)])
+  })
+
+  it.each(["an amendment", "the planes", "a place that is kept", "for recommended use", "besides"])(
+    "is not missed in %s",
+    (text) => {
+      expect(faultsOf(text)).toEqual([])
+    },
+  )
+
+  it("stands in every file", () => {
+    expect(files.length).toBeGreaterThan(100)
+    expect(files.flatMap((file) => avoidedWords(file, EXCEPTIONS))).toEqual([])
+  })
+
+  it("has no exception that nothing needs", () => {
+    const unneeded = Object.entries(EXCEPTIONS).filter(
+      ([path]) =>
+        files.filter((file) => file.path === path).flatMap((file) => avoidedWords(file)).length ===
+        0,
+    )
+    expect(unneeded).toEqual([])
+  })
+})
