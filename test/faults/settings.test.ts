@@ -60,7 +60,7 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
     ",",
     "append.after=1;",
   ])("names what is wrong with the failpoint %j", (text) => {
-    const wrong = `LEDGER_FAILPOINTS must be like append.before=3, of ${FAILPOINTS.join(", ")}.`
+    const wrong = `LEDGER_FAILPOINTS must be like append.before=3, with one of ${FAILPOINTS.join(", ")}.`
     expect(() => readConfig({ NODE_ENV: "test", LEDGER_FAILPOINTS: text })).toThrow(wrong)
   })
 

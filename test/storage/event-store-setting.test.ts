@@ -24,10 +24,10 @@ describe("LEDGER_EVENTSTORE_URL", () => {
   it.each([
     [
       "http://127.0.0.1:2113",
-      /LEDGER_EVENTSTORE_URL must be esdb:\/\/host:2113 \(all hosts of a cluster/,
+      /LEDGER_EVENTSTORE_URL must be esdb:\/\/host:2113 \(separate the hosts of a cluster/,
     ],
     ["esdb://", /LEDGER_EVENTSTORE_URL must be/],
-    ["esdb://host:2113?tlsVerifyCert=false", /tlsVerifyCert=false: .* tlsCAFile=/],
+    ["esdb://host:2113?tlsVerifyCert=false", /tlsVerifyCert=false, .* tlsCAFile=/],
     ["esdb://host:2113?tls=true&tls-verify-cert=0", /tlsCAFile=/],
   ])("refuses %s with the fix, beside all other faults", (url, words) => {
     expect(() => readConfig({ LEDGER_EVENTSTORE_URL: url })).toThrow(words)
@@ -40,7 +40,7 @@ describe("LEDGER_EVENTSTORE_URL", () => {
       "esdb+discover://me:s3cret@a:1,b:2?tls=false",
     )
     await expect(opening).rejects.toThrow(
-      /^LEDGER_EVENTSTORE_URL cannot be used: .*write esdb:\/\/a:1,b:2 for a list/,
+      /^LEDGER_EVENTSTORE_URL cannot be used: .*Use esdb:\/\/a:1,b:2 for a list/,
     )
     await expect(opening).rejects.not.toThrow(/s3cret/)
   })

@@ -58,7 +58,7 @@ it("shows what hides events, removes it and nothing else, and finds the first ev
   expect(text(repaired)).toMatch(/\$maxCount 1/)
   // The command reads no installation, so it does not know which streams that one holds back.
   expect(text(repaired)).toContain(
-    '"projections status" still lists it, give "store release prices"',
+    '"projections status" still lists it, run "store release prices"',
   )
   expect(text(looked)).not.toContain("store release")
   const settings = server.log.stream("$$prices")?.at(-1)

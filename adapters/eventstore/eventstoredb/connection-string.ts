@@ -73,7 +73,7 @@ export function parseConnectionString(url: string): EventStoreDbAddress {
     throw new RangeError(
       "The event store's connection string names several hosts after esdb+discover://, but only " +
         `the first would be used. Use esdb://${hostList} for a list of nodes, or ` +
-        "esdb+discover:// with the one DNS name of the cluster.",
+        "esdb+discover:// with the one DNS name of the cluster",
     )
   }
   const options = parseOptions(query)
