@@ -80,7 +80,7 @@ export function parseConnectionString(url: string): EventStoreDbAddress {
   if (!options.tlsVerifyCert) {
     throw new RangeError(
       "The event store's certificate is always verified, so tlsVerifyCert=false is not supported. " +
-        "Name the certificate's authority with tlsCAFile, or turn encryption off with tls=false.",
+        "Name the certificate's authority with tlsCAFile, or turn encryption off with tls=false",
     )
   }
   return {
