@@ -18,7 +18,12 @@ interface PermissionChoiceProps {
 }
 
 /** A choice of permissions with descriptions; a disabled one says why the reader cannot give it. */
-export function PermissionChoice({ chosen, held, rolePermissions, onChoose }: PermissionChoiceProps) {
+export function PermissionChoice({
+  chosen,
+  held,
+  rolePermissions,
+  onChoose,
+}: PermissionChoiceProps) {
   const me = useMe()
   const all = usePermissions()
   return (

@@ -43,7 +43,7 @@ export interface ErrorSource {
 /** Finds all messages and the codes of slices. */
 export function readErrorSource(): ErrorSource {
   const configFile = join(ROOT, "tsconfig.json")
-  const { config } = ts.readConfigFile(configFile, ts.sys.readFile) as { config: object }
+  const { config } = ts.readConfigFile(configFile, (path) => ts.sys.readFile(path)) as { config: object }
   const { fileNames, options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT)
   const roots = fileNames.filter((name) => /^(src|domain)\//.test(relative(ROOT, name)))
   const program = ts.createProgram(roots, options)
@@ -224,7 +224,7 @@ class MessageReader {
       return null
     const { body } = made
     if (body === undefined || body === null) return null
-    if (!ts.isBlock(body)) return this.#texts(body as ts.Expression, depth + 1)
+    if (!ts.isBlock(body)) return this.#texts(body, depth + 1)
     const found: string[] = []
     const visit = (node: ts.Node): void => {
       if (ts.isFunctionLike(node)) return
@@ -249,7 +249,7 @@ class MessageReader {
       declaration !== null &&
       (ts.isVariableDeclaration(declaration) || ts.isPropertyAssignment(declaration)) &&
       declaration.initializer !== undefined
-    return hasInitializer ? this.#resolved(declaration.initializer as ts.Expression) : expression
+    return hasInitializer ? this.#resolved(declaration.initializer) : expression
   }
 
   #declarationOf(expression: ts.Expression): ts.Declaration | null {

@@ -59,7 +59,10 @@ describe("the settings of names", () => {
   it.each([
     [{ DNS_LISTEN: "53" }, "DNS_LISTEN must be an address and a port"],
     [{ DNS_RESOLVER: "somewhere" }, "DNS_RESOLVER must be system"],
-    [{ POWERDNS_URL: "http://127.0.0.1:8081" }, "POWERDNS_URL and POWERDNS_KEY must be set together."],
+    [
+      { POWERDNS_URL: "http://127.0.0.1:8081" },
+      "POWERDNS_URL and POWERDNS_KEY must be set together.",
+    ],
     [{ DNS_LISTEN: "0.0.0.0:53" }, "Set DNS_RESOLVER"],
     [{ EDGE_ADDRESSES: "example.com" }, "EDGE_ADDRESSES must be addresses"],
   ])("are refused as %j", (given, fault) => {

@@ -61,7 +61,7 @@ it("lets the texts of other companies be charged and sent", async () => {
 })
 
 /** The corrupt streams as they are listed, by what was written to them. */
-async function listed(): Promise<Record<string, unknown>> {
+async function listedReasons(): Promise<Record<string, unknown>> {
   const { corruptStreams } = await world.operate("projections status")
   expect(corruptStreams).toHaveLength(corrupt.size)
   return Object.fromEntries(
@@ -102,7 +102,7 @@ it("names the corrupt streams in /readyz, in /metrics and for operators", async 
     )
     expect(metrics).toContain(`ledger_corrupt_stream{stream="${stream}"} 1`)
   }
-  expect(await listed()).toEqual(REASONS)
+  expect(await listedReasons()).toEqual(REASONS)
 })
 
 it("rebuilds read models without what is held back, and says so", async () => {
@@ -155,7 +155,7 @@ it("releases no stream that is still corrupt", async () => {
 
 it("holds back the same after a restart", async () => {
   world = await world.restart()
-  expect(await listed()).toEqual(REASONS)
+  expect(await listedReasons()).toEqual(REASONS)
   await sendText(healthy)
   await world.operate("wait")
   const { body } = await world.call(healthy.key, "GET", TEXTS)

@@ -80,7 +80,10 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["message list --company acme --since soon", /Write a time/],
   ["carrier deliver msg_1", /required option '--status <status>'/],
   ["carrier deliver msg_1 --status lost", /Allowed choices are delivered, failed/],
-  ["carrier deliver msg_1 --status delivered --code 1", /--code is only valid with --status failed/],
+  [
+    "carrier deliver msg_1 --status delivered --code 1",
+    /--code is only valid with --status failed/,
+  ],
   ["carrier deliver msg_1 --status failed --code x", /number in digits/],
   ["simulator set nobody ok", /Allowed choices are carrier/],
   ["simulator set carrier explode", /carrier has no outcome "explode"; use ok/],

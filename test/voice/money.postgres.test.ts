@@ -308,8 +308,12 @@ describe("an operator", () => {
   it("is told where nobody can do what they say, and which call is none", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const callId = await startIncomingCall(world, company)
-    await expect(world.operate("call press", { callId, digits: "1" })).rejects.toThrow(/not possible now/)
-    await expect(world.operate("call answer", { callId, leg: 4 })).rejects.toThrow(/not possible now/)
+    await expect(world.operate("call press", { callId, digits: "1" })).rejects.toThrow(
+      /not possible now/,
+    )
+    await expect(world.operate("call answer", { callId, leg: 4 })).rejects.toThrow(
+      /not possible now/,
+    )
     await expect(world.operate("call say", { callId: "call_none" })).rejects.toThrow(/No call has/)
     expect(await world.operate("call answer", { callId })).toMatchObject({
       legs: [{ leg: 1, state: "asked" }],

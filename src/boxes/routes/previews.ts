@@ -84,7 +84,8 @@ async function previewUrlOf(
 ): Promise<string> {
   const preview = view?.previews.find((one) => one.port === portNumber)
   const token = preview === undefined ? null : await ports.sealing.unseal(companyId, preview.token)
-  if (token === null) throw new Error(`the preview link of port ${portNumber} of ${boxId} cannot be read`)
+  if (token === null)
+    throw new Error(`the preview link of port ${portNumber} of ${boxId} cannot be read`)
   return previewUrl(ports, token)
 }
 

@@ -69,12 +69,9 @@ const RefusalFields = z.object({
   requestId: z.string().optional().meta({
     description: "With `internal`, `overloaded` and `unavailable`: the `x-request-id`",
   }),
-  missing: z
-    .array(z.string())
-    .optional()
-    .meta({
-      description: "With `conflict` if other steps come first: the missing steps, in order",
-    }),
+  missing: z.array(z.string()).optional().meta({
+    description: "With `conflict` if other steps come first: the missing steps, in order",
+  }),
   reasons: z
     .array(z.string())
     .optional()
