@@ -43,7 +43,9 @@ export interface ErrorSource {
 /** Finds all messages and the codes of slices. */
 export function readErrorSource(): ErrorSource {
   const configFile = join(ROOT, "tsconfig.json")
-  const { config } = ts.readConfigFile(configFile, (path) => ts.sys.readFile(path)) as { config: object }
+  const { config } = ts.readConfigFile(configFile, (path) => ts.sys.readFile(path)) as {
+    config: object
+  }
   const { fileNames, options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT)
   const roots = fileNames.filter((name) => /^(src|domain)\//.test(relative(ROOT, name)))
   const program = ts.createProgram(roots, options)

@@ -38,7 +38,11 @@ it.for([
   ["has none", { action: "forget" }, /action: "suggest"/],
   ["has none and is empty", {}, /action: "suggest"/],
   ["has two", { action: "suggest", input: "a", domain: "c.test" }, /action: "suggest"/],
-  ["says by a field that it is another", { action: "forget", domain: "c.test" }, /only one of these/],
+  [
+    "says by a field that it is another",
+    { action: "forget", domain: "c.test" },
+    /only one of these/,
+  ],
   ["is no object", ["suggest"], /^The body must be an object\.$/],
 ] as const)("are refused, and counted, where the body %s", async ([, body, says]) => {
   const before = await counted()
