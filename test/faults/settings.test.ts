@@ -29,8 +29,8 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
     const env = { LEDGER_FAILPOINTS: "append.after=1", LEDGER_CLOCK_FAULT: "leap=1", PORT: "x" }
     expect(() => readConfig({ ...env, NODE_ENV: "production" })).toThrow(
       "PORT must be a port number from 0 to 65535.\n" +
-        "LEDGER_FAILPOINTS is for tests alone: it is refused without NODE_ENV=test.\n" +
-        "LEDGER_CLOCK_FAULT is for tests alone: it is refused without NODE_ENV=test.",
+        "LEDGER_FAILPOINTS is only for tests: it needs NODE_ENV=test.\n" +
+        "LEDGER_CLOCK_FAULT is only for tests: it needs NODE_ENV=test.",
     )
   })
 

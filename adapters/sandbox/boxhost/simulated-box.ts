@@ -253,7 +253,7 @@ function truncateOutput(output: Buffer, { keptOutput, maxOutputBytes }: CommandO
   const dropped = output.length - (keptOutput === "ends" ? 2 : 1) * maxOutputBytes
   if (dropped <= 0) return output
   if (keptOutput !== "ends") return output.subarray(0, maxOutputBytes)
-  const separator = Buffer.from(`\n[${dropped} bytes were dropped out here]\n`)
+  const separator = Buffer.from(`\n[${dropped} bytes were left out here]\n`)
   return Buffer.concat([
     output.subarray(0, maxOutputBytes),
     separator,
