@@ -141,7 +141,7 @@ describe("what is owed when a month is over", () => {
     await world.operate("clock advance", { duration: "73h" })
     const rows = await pendingJobsOf(world, companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
-    expect(row?.stuck).toContain("has not carried it out for 72 hours")
+    expect(row?.stuck).toContain("has not executed the payment for 72 hours")
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 

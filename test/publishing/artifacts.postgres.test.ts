@@ -103,8 +103,8 @@ describe("a site", () => {
   it.each([
     ["no file at all", () => tarOf({}, [{ name: "d", type: "directory" }]), /has no files/],
     ["more files than 20,000", () => many(20_001), /more than 20000 files/],
-    ["one of more than 100 MiB", () => zeros(101), /more than 100 MiB/],
-    ["what is no archive", () => noise(), /no archive/],
+    ["one of more than 100 MiB", () => zeros(101), /larger than 100 MiB/],
+    ["what is no archive", () => noise(), /not a tar archive/],
   ])("of %s is refused, and nothing stays of it", async (_what, tar, says) => {
     const before = await blobsLeft()
     const stored = storeArtifact(world.ports, newArtifact(SITE), tar())
