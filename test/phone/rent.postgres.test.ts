@@ -96,7 +96,7 @@ describe("rent", () => {
     const { jobId, name } = (work as ListedJob[]).find(isOwn) as ListedJob
     const dueAt = month(1)
     for (const operation of ["job retry", "job discard", "job retry"]) {
-      await expect(world.operate(operation, { workId: jobId })).rejects.toMatchObject({
+      await expect(world.operate(operation, { jobId })).rejects.toMatchObject({
         code: "conflict",
         message: expect.stringContaining(dueAt),
       })
@@ -118,7 +118,7 @@ describe("rent", () => {
     expect(await rentsOf(world, company)).toHaveLength(1)
     await world.operate("funds add", { company: company.companyId, dollars: "10" })
     const { jobId } = await jobOf(world, "rent", `${id}:${nameOf(month(1))}`)
-    expect(await world.operate("job retry", { jobId: jobId })).toMatchObject({ state: "done" })
+    expect(await world.operate("job retry", { jobId })).toMatchObject({ state: "done" })
     expect(await rentsOf(world, company)).toHaveLength(2)
   })
 
