@@ -113,7 +113,7 @@ async function stateAt(
   if (position === null) throw new NoSuchPosition(`The ledger had no facts at ${named}.`)
   if (!isReached(revision, await store.head())) {
     throw new NoSuchPosition(
-      `The position ${named} does not exist yet: the ledger ends at revision:${revision}.`,
+      `Position ${named} does not exist yet: the ledger ends at revision:${revision}.`,
     )
   }
   return { state, position, at }
@@ -150,7 +150,9 @@ function parsePositionBound(named: string, generation: number): PositionBound {
   }
   const token = parsePositionToken(named)
   if (token === null) {
-    throw new NoSuchPosition(`"${named}" is not a position. Use a Ledger-Position, or revision:N.`)
+    throw new NoSuchPosition(
+      `Position "${named}" is malformed. Use a Ledger-Position, or revision:N.`,
+    )
   }
   if (token.generation !== generation) {
     throw new NoSuchPosition("This Ledger-Position is from before the events were migrated.")

@@ -97,7 +97,9 @@ describe("200", () => {
     const { companyId } = company
     for (const at of ["revision:9999", "zzzzz"]) {
       const asked = world.operate("ask", { company: companyId, item: "text", quantity: 1, at })
-      await expect(asked).rejects.toThrow(`There is no ${at} yet: the ledger ends at revision:`)
+      await expect(asked).rejects.toThrow(
+        `Position ${at} does not exist yet: the ledger ends at revision:`,
+      )
     }
   })
 

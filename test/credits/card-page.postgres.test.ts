@@ -131,7 +131,7 @@ describe("the page for cards", async () => {
     server.nextBehavior = "declined"
     await expect(page()).rejects.toMatchObject({
       code: "unavailable",
-      message: expect.stringMatching(/^Stripe rejects the request: No\. Try it again/),
+      message: expect.stringMatching(/^Stripe rejects the request: No\. Try again/),
     })
     server.nextBehavior = "paid"
     await page()
@@ -152,7 +152,7 @@ it("there is none of the built-in processor, whose cards are set instead", async
     for (const name of ["card page", "card look"] as const) {
       await expect(world.operate(name, { company: companyId })).rejects.toMatchObject({
         code: "conflict",
-        message: expect.stringMatching(/^The built-in payment processor has no page/),
+        message: expect.stringMatching(/^The simulated payment processor has no page/),
       })
     }
   } finally {
@@ -229,7 +229,7 @@ describe("simulator set cards", () => {
   it("lists what the payment processor can do next", async () => {
     const { simulators } = await world.operate("simulator list")
     const cards = simulators.find(({ name }: { name: string }) => name === "cards")
-    expect(cards.knows).toEqual([
+    expect(cards.outcomes).toEqual([
       "ok",
       "unavailable",
       "silent",

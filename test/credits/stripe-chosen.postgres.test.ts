@@ -146,7 +146,7 @@ describe("payments by Stripe", async () => {
   it("come to what Stripe says, and to nothing that an operator says", async () => {
     const { companyId } = company
     const asked = world.operate("card set", { company: companyId, outcome: "declined" })
-    await expect(asked).rejects.toThrow("--outcome is for the built-in one")
+    await expect(asked).rejects.toThrow("--outcome is for the simulated one")
     const card = await world.operate("card set", { company: companyId, verified: true })
     expect(card).toEqual({ companyId, card: { verified: true, failing: false } })
   })

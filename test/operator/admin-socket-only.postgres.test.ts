@@ -1,4 +1,4 @@
-/** The operator's routes are served on the admin socket alone. */
+/** Operator routes are served only on the admin socket. */
 import { expect, it, onTestFinished } from "vitest"
 import { buildInstallationApp } from "../../src/bootstrap/open/app.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
@@ -14,14 +14,14 @@ const paths = [
   ...PROGRAM.operations.map(({ name }) => ["POST", operationUrl(name)]),
 ] as const
 
-it("opens no port for the app that has them", async () => {
+it("serves operator routes without opening a TCP port", async () => {
   const ports = () => process.getActiveResourcesInfo().filter((name) => name === "TCPServerWrap")
   const before = ports()
   await serveOperations(PROGRAM.operations)
   expect(ports()).toEqual(before)
 })
 
-it("answers 404 at each of their paths on the server of the API", async () => {
+it("answers 404 for every operator route on the API server", async () => {
   const app = await buildInstallationApp(world.ports, readConfig({ RATE_LIMITS: "off" }))
   onTestFinished(() => app.close())
   const url = await app.listen({ host: "127.0.0.1", port: 0 })

@@ -19,7 +19,7 @@ import {
 
 const never = new AbortController().signal
 
-/** The order that the benchmarks read from words of the command line. */
+/** The options that the benchmark program parses from a command line. */
 async function orderOf(line: string) {
   let order: ReturnType<typeof parseBenchArguments> = -1
   const recordBenchRun = async (words: readonly string[]) => {
@@ -34,7 +34,7 @@ async function orderOf(line: string) {
   return order
 }
 
-/** A script in a place where everything is installed, and its folder. */
+/** Writes a script to a folder that has the benchmarks' dependencies. */
 async function benchmarksOf(source: string): Promise<{ program: string; folder: string }> {
   const folder = await testFolder()
   await mkdir(join(folder, "node_modules", "canonicalize"), { recursive: true })
@@ -44,21 +44,21 @@ async function benchmarksOf(source: string): Promise<{ program: string; folder: 
   return { program, folder }
 }
 
-describe("the words of bench", () => {
-  it("are handed over, every one", async () => {
+describe("the arguments of bench", () => {
+  it("are all passed to the benchmark program", async () => {
     const line = "bench decide charges --json -out.json --data sets --most 1e6 --store postgres"
     expect(await orderOf(line)).toMatchObject({
       chosen: [{ name: "decide" }, { name: "charges" }],
       json: "-out.json",
       dataDir: "sets",
-      most: 1_000_000,
+      maxSize: 1_000_000,
       store: "postgres",
     })
     expect(await orderOf("bench")).toMatchObject({ json: null, subject: "ratios" })
     expect(await orderOf("bench --out there")).toMatchObject({ folder: "there" })
   })
 
-  it("are those of npm run bench", () => {
+  it("are the same as for npm run bench", () => {
     const terminal = recordingTerminal()
     parseBenchArguments(["--help"], BENCHMARKS, terminal)
     const theirs = new Set(terminal.stdout.match(/--[a-z]+(?= <)/g))
@@ -68,7 +68,7 @@ describe("the words of bench", () => {
     expect(new Set(ours)).toEqual(theirs)
   })
 
-  it("are refused with no document on standard output: --json names a file", async () => {
+  it("are rejected without a JSON document on standard output, because --json names a file", async () => {
     const ran = await runTestCommand(splitWords("bench --json out.json --sideways"), fakeHost([]))
     expect(ran).toMatchObject({ code: 2, stdout: "" })
     expect((await runTestCommand(["bench", "--json"], fakeHost([]))).stderr).toContain(
@@ -78,7 +78,7 @@ describe("the words of bench", () => {
 })
 
 describe("the benchmarks", () => {
-  it("get the words in a process of their own, whose exit code counts", async () => {
+  it("run in a separate process with the arguments, and bench exits with its code", async () => {
     const { program, folder } = await benchmarksOf(`
       writeFileSync(new URL("words.json", import.meta.url), JSON.stringify(process.argv.slice(2)))
       process.exitCode = 5
@@ -88,11 +88,11 @@ describe("the benchmarks", () => {
     expect(JSON.parse(words)).toEqual(["--json=a b", "--", "x"])
   })
 
-  it("that are interrupted end in order before the command does", async () => {
+  it("shut down before the command exits on an interrupt", async () => {
     const { program, folder } = await benchmarksOf(`
       const alive = setInterval(() => undefined, 1_000)
       process.on("SIGINT", () => {
-        writeFileSync(new URL("put-away", import.meta.url), "")
+        writeFileSync(new URL("cleaned-up", import.meta.url), "")
         clearInterval(alive)
         process.exitCode = 130
       })
@@ -104,20 +104,20 @@ describe("the benchmarks", () => {
     for await (const { filename } of seen) if (filename === "begun") break
     stop.abort()
     expect(await ended).toBe(130)
-    expect(await readdir(folder)).toContain("put-away")
+    expect(await readdir(folder)).toContain("cleaned-up")
   })
 
-  it("that a signal ends are told by its number", async () => {
+  it("killed by a signal exit with 128 plus its number", async () => {
     const { program } = await benchmarksOf("process.kill(process.pid, 'SIGKILL')")
     expect(await runBenchmarks([], never, program)).toBe(137)
   })
 
-  it("are not started for somebody who went away", async () => {
+  it("are not started if the command was already interrupted", async () => {
     const { program } = await benchmarksOf("setInterval(() => undefined, 1_000)")
     expect(await runBenchmarks([], AbortSignal.abort(), program)).toBe(130)
   })
 
-  it("are missed in one line with the fix where they are not installed", async () => {
+  it("report in one line how to fix it if they are not installed", async () => {
     const program = join(await testFolder(), "main.mjs")
     const bench = (words: readonly string[]) => runBenchmarks(words, never, program)
     const absent = await runTestCommand(["bench"], fakeHost([], { runBenchmarks: bench }))
@@ -133,7 +133,7 @@ describe("the benchmarks", () => {
     expect(bare.stderr).toMatch(/^What the benchmarks need is not installed here: .*npm ci.*\n$/)
   })
 
-  it("answer a name that they do not know with those that there are", async () => {
+  it("list the known names for an unknown one", async () => {
     const script = fileURLToPath(new URL("../../bin/company-ledger.mjs", import.meta.url))
     const child = spawn(process.execPath, [script, "bench", "nothing"])
     const ended = once(child, "close")

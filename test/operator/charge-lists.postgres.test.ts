@@ -1,4 +1,4 @@
-/** Charges and texts as an operator lists and shows them. */
+/** The operations `charge list`, `charge show` and `message list`. */
 import { describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
@@ -48,10 +48,10 @@ await world.operate("clock set", { to: FEBRUARY })
 await spend("early")
 
 describe("charge list", () => {
-  it("lists charges newest first, with what they were for", async () => {
+  it("lists charges newest first, each with its item and spender", async () => {
     const { charges, next } = await list()
     expect(next).toBeNull()
-    // Beside two texts and five others the calls of a night.
+    // Two texts, five operator charges and one night's API calls.
     expect(charges).toHaveLength(8)
     expect(charges.slice(0, 2)).toMatchObject([{ chargeId: "early" }, { chargeId: "late" }])
     expect(charges.at(-1)).toMatchObject({
@@ -67,7 +67,7 @@ describe("charge list", () => {
     })
   })
 
-  it("lists those of a month by UTC, of a key, a person or an item", async () => {
+  it("filters by UTC month, key, person and item", async () => {
     expect(await idsOf({ month: "2031-02" })).toEqual(["early"])
     expect(await idsOf({ month: "2031-01" })).toContain("late")
     expect(await idsOf({ month: "2031-01" })).not.toContain("early")
@@ -78,7 +78,7 @@ describe("charge list", () => {
     expect(await idsOf({ item: "chat completion" })).toEqual(["run-1"])
   })
 
-  it("lists those of one thing by its id, and none of another whose id begins alike", async () => {
+  it("filters by the exact id of a resource", async () => {
     const { charges } = await list({ item: "text_segment" })
     const [newest, oldest] = charges
     expect(await idsOf({ resource: newest.resource })).toEqual([newest.chargeId])
@@ -88,18 +88,18 @@ describe("charge list", () => {
     expect(await idsOf({ resource: "msg_%" })).toEqual([])
   })
 
-  it("knows an item by its name in the price book, by a short one, and by that on the bill", async () => {
+  it("accepts an item's name in the price book, its short name and its name on the bill", async () => {
     const texts = await idsOf({ item: "text_segment" })
     expect(texts).toHaveLength(2)
     for (const item of ["Text message segment", "text message segment", "text", "Text-Segment"]) {
       expect([item, await idsOf({ item })]).toEqual([item, texts])
     }
-    // There are such items, and nothing was charged for them.
+    // These items exist but were never charged.
     expect(await idsOf({ item: "Publish" })).toEqual([])
     expect(await idsOf({ item: "tokens", month: "2031-03" })).toEqual([])
   })
 
-  it("takes what was charged under exactly this name for it, and not what it may be short for", async () => {
+  it("prefers a charged item with exactly this name to a short name", async () => {
     const own = await makeCompany(world)
     const charged = { ...SPENDING, company: own.companyId }
     await world.operate("charge", { ...charged, item: "text", id: "own" })
@@ -107,12 +107,12 @@ describe("charge list", () => {
     expect(charges).toMatchObject([{ chargeId: "own", item: "text" }])
   })
 
-  it("says that there is no such item, and which was meant", async () => {
+  it("rejects an unknown item and suggests the nearest one", async () => {
     for (const [item, nearest] of [
       ["text_segmnt", "Did you mean text_segment?"],
       ["Text message segments", "Did you mean Text message segment?"],
       ["chat completions", "Did you mean chat completion?"],
-      ["what nobody ever bought", '"price list" shows the priced items.'],
+      ["a thing never bought", '"price list" shows the priced items.'],
     ] as const) {
       const { code, message } = await operatorRefusalOf(list({ item }))
       expect([code, message]).toEqual(["not_found", `There is no item "${item}". ${nearest}`])
@@ -122,12 +122,12 @@ describe("charge list", () => {
     ).toBe("not_found")
   })
 
-  it("knows no key and no person by what is not even an id", async () => {
+  it("rejects keys and people that are not named by id", async () => {
     expect((await operatorRefusalOf(list({ key: "agent" }))).code).toBe("not_found")
     expect((await operatorRefusalOf(list({ person: "ada" }))).code).toBe("not_found")
   })
 
-  it("goes on behind what was shown", async () => {
+  it("continues a page with --before", async () => {
     const seen: string[] = []
     let before: number | undefined
     for (;;) {
@@ -145,9 +145,9 @@ describe("charge list", () => {
 })
 
 describe("charge show", () => {
-  it("shows all of a charge and why it came back", async () => {
-    const back = { chargeId: "run-1", dollars: "0.2" }
-    await world.operate("charge refund", back, "half of it failed")
+  it("shows every field of a charge and the reason of each refund", async () => {
+    const part = { chargeId: "run-1", dollars: "0.2" }
+    await world.operate("charge refund", part, "half of it failed")
     const shown = await world.operate("charge show", { chargeId: "run-1" })
     expect(shown).toMatchObject({
       companyId: company.companyId,
@@ -170,12 +170,12 @@ describe("charge show", () => {
     })
   })
 
-  it("shows nothing that came back of another charge", async () => {
+  it("does not show refunds of another charge", async () => {
     const shown = await world.operate("charge show", { chargeId: "run-2" })
     expect(shown).toMatchObject({ refundedMicros: 0, refunds: [] })
   })
 
-  it("asks whose it is where several have it", async () => {
+  it("asks for the company if several companies have a charge with this id", async () => {
     const { message } = await operatorRefusalOf(
       world.operate("charge show", { chargeId: "shared" }),
     )
@@ -184,7 +184,7 @@ describe("charge show", () => {
     expect(await world.operate("charge show", named)).toMatchObject({ companyId: other.companyId })
   })
 
-  it("says that there is none, and whether it was refused", async () => {
+  it("reports that a charge does not exist, or that it was refused", async () => {
     const nothing = await operatorRefusalOf(world.operate("charge show", { chargeId: "nothing" }))
     expect([nothing.code, nothing.message]).toEqual(["not_found", "There is no charge nothing."])
     await operatorRefusalOf(spend("too-much", { dollars: "500" }))
@@ -200,7 +200,7 @@ describe("message list", () => {
   const messages = (input: object = {}) =>
     world.operate("message list", { company: company.companyId, ...input })
 
-  it("lists texts, the newest last, each with its charge", async () => {
+  it("lists texts with the newest last, each with its charge", async () => {
     const { messages: all, next } = await messages()
     expect(next).toBeNull()
     expect(all).toMatchObject([
@@ -211,7 +211,7 @@ describe("message list", () => {
     expect(all[1].chargeId).toBe(charges[0].chargeId)
   })
 
-  it("shows the newest of those between two times, and goes on before them", async () => {
+  it("filters by time, and continues a page with --before", async () => {
     const { messages: all } = await messages()
     const [first, second] = all.map(({ at }: { at: string }) => at)
     expect((await messages({ since: first })).messages).toEqual([all[1]])
@@ -221,7 +221,7 @@ describe("message list", () => {
   })
 })
 
-/** What people are shown of an answer. */
+/** The text that the command line prints for a command. */
 async function shownFor(line: string): Promise<string> {
   const [topic, verb] = line.split(" ")
   const answering = fakeOperation(`${topic} ${verb}`, async (_, input) => {
@@ -231,28 +231,28 @@ async function shownFor(line: string): Promise<string> {
   return (await runTestCommand(splitWords(line), fakeHost([answering]))).stdout
 }
 
-describe("for people", () => {
-  it("a charge is a line, and says how to see more", async () => {
+describe("the text output", () => {
+  it("shows a charge per line, and how to see more", async () => {
     const shown = await shownFor(`charge list --company ${company.companyId} --limit 1`)
     expect(shown).toMatch(/^revision +at +charge id +item +quantity +amount +state/)
     expect(shown).toMatch(/early +tokens +1 +\$0\.10 +settled/)
     expect(shown).toMatch(/\nThere are more; continue with --before \d+\n$/)
   })
 
-  it("what came back of a charge stands below it", async () => {
+  it("shows the refunds below a charge", async () => {
     const shown = await shownFor("charge show run-1")
     expect(shown).toMatch(/amount: \$0\.50\n/)
     expect(shown).toMatch(/\nRefunds:\n.*\n.*\$0\.20 +half of it failed\n$/)
     expect(await shownFor("charge show run-2")).not.toContain("Refunds:")
   })
 
-  it("a text is a line without its body", async () => {
+  it("shows a text per line, without its body", async () => {
     const shown = await shownFor(`message list --company ${company.companyId}`)
     expect(shown).toMatch(/out +\+1\d+ +\+14155550102 +sent/)
     expect(shown).not.toContain("STOP")
   })
 
-  it("an operation says what it needs, and whether it can be granted", async () => {
+  it("shows for each operation the permission it needs and whether it can be granted", async () => {
     const { stdout, code } = await runTestCommand(splitWords("operation list"), fakeHost([]))
     expect(code).toBe(0)
     expect(stdout).toMatch(/\nphone\.messages\.send +Use phone +yes\n/)

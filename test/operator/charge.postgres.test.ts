@@ -1,4 +1,4 @@
-/** Spending made outside the API, its give-backs, and what is open. */
+/** The operations `charge`, `charge refund` and `charge pending`. */
 import { beforeEach, describe, expect, it } from "vitest"
 import type { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
@@ -46,7 +46,7 @@ await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
 await makeCallsFree(world)
 
 describe("charge", () => {
-  it("charges a person's spending on the dashboard, final at once", async () => {
+  it("charges a person's spending on the dashboard, settled immediately", async () => {
     const made = await spend({ person: company.ownerId })
     expect(made).toMatchObject({ charged: true, amountMicros: 500_000, balanceMicros: 49_500_000 })
     expect(await facts("Charged")).toEqual([
@@ -78,12 +78,12 @@ describe("charge", () => {
     expect(await balance()).toBe(49_500_000)
   })
 
-  it("says what is missing where the funds are short, and shows no way for a key to pay", async () => {
+  it("shows the amount needed if the funds are short, without payment instructions for a key", async () => {
     const { code, details } = await operatorRefusalOf(spend({ dollars: "50.01" }))
     expect([code, details]).toEqual(["payment_required", { needed: 50.01, balance: 50 }])
   })
 
-  it("keeps the evidence of its refusals, by funds or by a limit, as of any other", async () => {
+  it("stores its refusals like those of any other charge", async () => {
     await limit({ class: "ai" })
     await spend()
     await operatorRefusalOf(spend({ id: "over-limit" }))
@@ -99,11 +99,11 @@ describe("charge", () => {
     expect(proof).toMatchObject({ type: "ChargeRefused", chargeId: "over-limit" })
   })
 
-  it("charges the same id once, however often and long after", async () => {
+  it("charges the same id once, no matter how often and how much later", async () => {
     const first = await spend({ id: "run-1" })
     const state = { item: "chat completion", state: "settled", refundedMicros: 0 }
     expect(await spend({ id: "run-1" })).toEqual({ ...first, charged: false, ...state })
-    // More than the ledger keeps in mind: only the look-up knows the id now.
+    // More than the ledger's state remembers: now only the lookup finds the id.
     for (let i = 0; i < 300; i += 50) {
       await Promise.all(
         Array.from({ length: 50 }, (_, j) => spend({ id: `run-${2 + i + j}`, dollars: "0" })),
@@ -114,13 +114,13 @@ describe("charge", () => {
   })
 
   it.each(["key_1:per_1:2031-01-15", "chg_1", "+1", "-x", "ü", "a".repeat(201)])(
-    "takes no id that the ledger makes itself, or that a file would bend: %s",
+    "rejects an id that the ledger reserves or that is unsafe in a file: %s",
     async (id) => {
       await expect(spend({ id })).rejects.toThrow(/starts with a letter or digit/)
     },
   )
 
-  it("charges one id sent many times at once exactly once", async () => {
+  it("charges an id once when it is sent many times concurrently", async () => {
     const made = await Promise.all(Array.from({ length: 40 }, () => spend({ id: "same" })))
     expect(made.filter(({ charged }) => charged)).toHaveLength(1)
     expect(await facts("Charged")).toHaveLength(1)
@@ -133,7 +133,7 @@ describe("charge", () => {
     ["person", { person: true }, {}],
     ["amount, item, class", { dollars: "1", item: "x", class: "general" }, {}],
   ])(
-    "refuses an id that is recorded with another %s, as the API does",
+    "rejects an id that is recorded with another %s, as the API does",
     async (what, other, own) => {
       await spend({ id: "run-9", ...own })
       const person = "person" in other ? { person: company.ownerId } : {}
@@ -154,7 +154,7 @@ describe("charge", () => {
     },
   )
 
-  it("tells the one of many at once that asks for something else", async () => {
+  it("rejects those of many concurrent charges with the same id whose amount differs", async () => {
     const amounts = ["0.5", "0.5", "0.6", "0.6", "0.5", "0.6"]
     const ends = await Promise.allSettled(
       amounts.map((dollars) => spend({ id: "one-of-many", dollars })),
@@ -173,31 +173,31 @@ describe("charge", () => {
     expect(await facts("Charged")).toHaveLength(1)
   })
 
-  it("takes the same id of two companies for two charges", async () => {
+  it("treats the same id of two companies as two charges", async () => {
     await spend({ id: "shared" })
     const other = await makeCompany(world)
     expect(await spend({ id: "shared", company: other.companyId })).toMatchObject({ charged: true })
-    const { code } = await operatorRefusalOf(giveBack("shared"))
+    const { code } = await operatorRefusalOf(refund("shared"))
     expect(code).toBe("validation")
-    const named = await giveBack("shared", { company: company.companyId })
+    const named = await refund("shared", { company: company.companyId })
     expect(named).toMatchObject({ companyId: company.companyId })
   })
 
-  it("knows nobody of another company", async () => {
+  it("does not find people of another company", async () => {
     const other = await makeCompany(world)
     expect((await operatorRefusalOf(spend({ person: other.ownerId }))).code).toBe("not_found")
   })
 })
 
-function giveBack(chargeId: string, input: object = {}, reason: string | null = "a mistake") {
+function refund(chargeId: string, input: object = {}, reason: string | null = "a mistake") {
   return world.operate("charge refund", { chargeId, ...input }, reason)
 }
 
 describe("charge refund", () => {
-  it("gives a final charge back, to the funds and the windows, with the reason", async () => {
+  it("refunds a settled charge to the funds and the windows, with the reason", async () => {
     await limit({ class: "ai" })
     await spend({ id: "c-1" })
-    const done = await giveBack("c-1")
+    const done = await refund("c-1")
     expect(done).toMatchObject({ refundedMicros: 500_000, balanceMicros: 50_000_000 })
     expect(await usedOf("company", "ai")).toBe(0)
     expect(await facts("ChargeReduced")).toEqual([
@@ -205,52 +205,52 @@ describe("charge refund", () => {
     ])
   })
 
-  it("says of an id that was charged and came back what became of it", async () => {
+  it("shows that an id was charged and refunded", async () => {
     await spend({ id: "c-9" })
-    await giveBack("c-9")
+    await refund("c-9")
     const again = await spend({ id: "c-9" })
     expect(again).toMatchObject({ charged: false, state: "refunded", refundedMicros: 500_000 })
   })
 
-  it("gives a part back, and never a second time", async () => {
+  it("refunds a part of a charge, and never a second time", async () => {
     await spend({ id: "c-2" })
-    expect(await giveBack("c-2", { dollars: "0.2" })).toMatchObject({ refundedMicros: 200_000 })
-    const { code, details } = await operatorRefusalOf(giveBack("c-2"))
+    expect(await refund("c-2", { dollars: "0.2" })).toMatchObject({ refundedMicros: 200_000 })
+    const { code, details } = await operatorRefusalOf(refund("c-2"))
     expect([code, details]).toEqual(["conflict", { refundedMicros: 200_000 }])
     expect(await balance()).toBe(49_700_000)
   })
 
-  it("gives back once where many operators do it at once", async () => {
+  it("refunds once when many operators do it concurrently", async () => {
     await spend({ id: "c-3" })
-    const ends = await Promise.allSettled(Array.from({ length: 20 }, () => giveBack("c-3")))
+    const ends = await Promise.allSettled(Array.from({ length: 20 }, () => refund("c-3")))
     expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1)
     expect(await balance()).toBe(50_000_000)
   })
 
-  it("refuses more than was charged, what is unknown, and a missing reason", async () => {
+  it("rejects more than was charged, an unknown charge and a missing reason", async () => {
     await spend({ id: "c-4" })
-    expect((await operatorRefusalOf(giveBack("c-4", { dollars: "0.51" }))).code).toBe("bad_amount")
-    expect((await operatorRefusalOf(giveBack("nothing"))).code).toBe("not_found")
-    expect((await operatorRefusalOf(giveBack("c-4", {}, null))).code).toBe("validation")
+    expect((await operatorRefusalOf(refund("c-4", { dollars: "0.51" }))).code).toBe("bad_amount")
+    expect((await operatorRefusalOf(refund("nothing"))).code).toBe("not_found")
+    expect((await operatorRefusalOf(refund("c-4", {}, null))).code).toBe("validation")
     expect(await balance()).toBe(49_500_000)
   })
 
-  it("gives a night's API calls back into the windows of their own day", async () => {
+  it("refunds a night's API calls to the windows of their day", async () => {
     await world.operate("price set", { item: "api_call", dollars: "0.25" })
     await limit({ class: "general" })
     await world.call(company.key, "GET", "/api/v1/credits")
     await world.operate("clock advance", { duration: "1d" })
     const id = `${company.keyId}:${company.ownerId}:2031-01-15`
     expect(await usedOf("company", "general")).toBe(250_000)
-    expect(await giveBack(id)).toMatchObject({ refundedMicros: 250_000 })
+    expect(await refund(id)).toMatchObject({ refundedMicros: 250_000 })
     expect(await usedOf("company", "general")).toBe(0)
     await makeCallsFree(world)
   })
 })
 
 describe("charge pending", () => {
-  it("lists a text's charge until the carrier took it", async () => {
-    // It is asked what became of the text in a minute, by a clock that stands.
+  it("lists a text's charge until the carrier accepts the text", async () => {
+    // The status check is due in a minute, and this clock does not advance by itself.
     await world.operate("simulator set", { name: "carrier", outcome: "silent", times: 1 })
     const body = { to: "+14155550177", body: "STOP to end" }
     await world.call(company.key, "POST", TEXTS, { body })
@@ -261,11 +261,11 @@ describe("charge pending", () => {
     ])
     const all = await world.operate("charge pending")
     expect(all.charges).toContainEqual(charges[0])
-    // A part would end it: of what fails afterwards the rest would stay charged.
+    // A partial refund would settle it: if the text failed later, the rest would stay charged.
     const { code, message } = await operatorRefusalOf(
-      giveBack(charges[0].chargeId, { dollars: "0.006" }),
+      refund(charges[0].chargeId, { dollars: "0.006" }),
     )
     expect([code, message]).toEqual(["conflict", expect.stringContaining("is pending")])
-    expect(await giveBack(charges[0].chargeId)).toMatchObject({ refundedMicros: 9_000 })
+    expect(await refund(charges[0].chargeId)).toMatchObject({ refundedMicros: 9_000 })
   })
 })

@@ -1,4 +1,4 @@
-/** Commands where no installation is and beside a server of other settings, and a server that cannot listen. */
+/** Commands without an installation, commands next to a server with other settings, and a server that cannot listen. */
 import { mkdir, readdir } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Client } from "pg"
@@ -13,7 +13,7 @@ import { once } from "node:events"
 import { type AddressInfo, createServer } from "node:net"
 import { hasCluster } from "../../adapters/postgres/embedded/folder.ts"
 
-async function newPlace(settings: Record<string, string> = {}): Promise<ServerDataFolder> {
+async function newFolder(settings: Record<string, string> = {}): Promise<ServerDataFolder> {
   const made = await makeDataFolder(settings)
   onTestFinished(() => made.removeFiles())
   return made
@@ -21,31 +21,31 @@ async function newPlace(settings: Record<string, string> = {}): Promise<ServerDa
 
 const operations = CATALOGUE.commands.filter(({ does }) => does === "operation")
 
-it.each(operations)("$name asks for the stores as it declares itself", async (command) => {
+it.each(operations)("$name may create an installation only if it declares so", async (command) => {
   const { name, example, irreversible } = command
-  const asked: unknown[] = []
+  const opened: unknown[] = []
   const host = fakeHost([fakeOperation(name, async () => ({ ok: true }))])
   const openInProcess = async (options: { readonly mayMake: boolean }) => {
-    asked.push(options)
+    opened.push(options)
     return host.openInProcess(options)
   }
-  // A file would be written here: this is about what is opened.
+  // `-` keeps the command from writing a file.
   const line = example.replace(/(--out |^backup )\S+/, "$1-")
   await runTestCommand(splitWords(irreversible === undefined ? line : `${line} --yes`), {
     ...host,
     openInProcess,
   })
-  return expect(asked).toEqual([{ mayMake: name === "company create" }])
+  return expect(opened).toEqual([{ mayMake: name === "company create" }])
 })
 
-it("only what can begin an installation declares it", () => {
-  const beginning = PROGRAM.operations.filter(
+it("only company create can create an installation", () => {
+  const creating = PROGRAM.operations.filter(
     ({ createsInstallation }) => createsInstallation === true,
   )
-  expect(beginning.map(({ name }) => name)).toEqual(["company create"])
+  expect(creating.map(({ name }) => name)).toEqual(["company create"])
 })
 
-it("those that change something are the ones that take who does it and why", () => {
+it("operations that only read do not declare a change", () => {
   const changing = PROGRAM.operations.filter(({ changes }) => changes === true)
   expect(changing.map(({ name }) => name)).toContain("company create")
   for (const name of ["company list", "audit verify", "audit head", "wait", "backup", "ask"]) {
@@ -54,58 +54,59 @@ it("those that change something are the ones that take who does it and why", () 
   }
 })
 
-/** What is in the folder above the data folder of a place. */
-const around = ({ dataDir }: ServerDataFolder) => readdir(dirname(dataDir), { recursive: true })
+/** The files in the folder above a data folder. */
+const filesAround = ({ dataDir }: ServerDataFolder) =>
+  readdir(dirname(dataDir), { recursive: true })
 
-describe("where no installation is", () => {
+describe("a command without an installation", () => {
   it.each(["company list", "store migrate --to database", "company delete acme --yes"])(
-    "%s says where it looked and how to make one, and leaves the folder unmade",
+    "%s says which folder it checked and how to create an installation, and creates nothing",
     async (line) => {
-      const there = await newPlace()
+      const there = await newFolder()
       const ran = await there.tryCommand(...splitWords(line))
       expect(ran).toMatchObject({ code: 1, stdout: "" })
       expect(ran.stderr).toBe(
         `There is no installation in ${there.dataDir}. Set LEDGER_DATA_DIR to your data folder, ` +
           'or create an installation with "company-ledger start".\n',
       )
-      expect(await around(there)).toEqual([])
+      expect(await filesAround(there)).toEqual([])
     },
   )
 
-  it("doctor leaves the folder unmade as well", async () => {
-    const there = await newPlace()
+  it("doctor does not create the folder either", async () => {
+    const there = await newFolder()
     await there.tryCommand("doctor")
-    expect(await around(there)).toEqual([])
+    expect(await filesAround(there)).toEqual([])
   })
 
-  it("leaves a folder as it is that is something else's", async () => {
-    const there = await newPlace()
+  it("does not change an existing folder that is not an installation", async () => {
+    const there = await newFolder()
     await mkdir(there.dataDir)
     expect(await there.tryCommand("company", "list")).toMatchObject({ code: 1 })
     expect(await readdir(there.dataDir)).toEqual([])
   })
 
-  it("says first that a setting is misspelt, by which another folder may be meant", async () => {
-    const there = await newPlace({ LEDGER_DATADIR: "elsewhere" })
+  it("warns first about a misspelled setting, which may name another folder", async () => {
+    const there = await newFolder({ LEDGER_DATADIR: "elsewhere" })
     const ran = await there.tryCommand("company", "list", "--json")
     expect(ran.stderr).toMatch(/^Unknown setting LEDGER_DATADIR: did you mean LEDGER_DATA_DIR\?\n/)
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: "startup" })
-    expect(await around(there)).toEqual([])
+    expect(await filesAround(there)).toEqual([])
   })
 
-  it("says so of a database without our schema, and makes none", async () => {
+  it("reports a database without our schema, and creates none", async () => {
     const database = await testDatabase({ migrated: false })
     try {
-      const there = await newPlace({ DATABASE_URL: database.url })
+      const there = await newFolder({ DATABASE_URL: database.url })
       const ran = await there.tryCommand("company", "list")
       expect(ran.code).toBe(1)
       expect(ran.stderr).toMatch(/^There is no installation in the database of DATABASE_URL \(/)
       const { password, pathname } = new URL(database.url)
       expect(ran.stderr).toContain(`${pathname})`)
       if (password !== "") expect(ran.stderr).not.toContain(password)
-      expect(await around(there)).toEqual([])
+      expect(await filesAround(there)).toEqual([])
       expect(await schemasOf(database.url)).not.toContain("ledger")
-      // What begins one makes it, and from then on it is read.
+      // `company create` creates the installation, and later commands read it.
       await there.runCommand("company", "create", "acme")
       expect(await there.runCommand("company", "list")).toMatchObject({
         companies: [{ name: "acme" }],
@@ -128,25 +129,25 @@ async function schemasOf(url: string): Promise<readonly string[]> {
   }
 }
 
-describe("the settings that a command shows beside a server", () => {
+describe("config next to a running server", () => {
   const MASTER_KEY = "ab".repeat(32)
-  let place: ServerDataFolder
+  let folder: ServerDataFolder
   let server: ServerProcess
-  /** The same data folder, in an environment of its own. */
-  let beside: ServerDataFolder
+  /** The same data folder, in another environment. */
+  let otherShell: ServerDataFolder
   beforeAll(async () => {
-    place = await makeDataFolder({ RATE_LIMITS: "off", LEDGER_MASTER_KEY: MASTER_KEY })
-    server = await place.start()
-    beside = await makeDataFolder({ LEDGER_DATA_DIR: place.dataDir })
+    folder = await makeDataFolder({ RATE_LIMITS: "off", LEDGER_MASTER_KEY: MASTER_KEY })
+    server = await folder.start()
+    otherShell = await makeDataFolder({ LEDGER_DATA_DIR: folder.dataDir })
   })
 
   afterAll(async () => {
-    await beside.removeFiles()
-    await place.removeFiles()
+    await otherShell.removeFiles()
+    await folder.removeFiles()
   })
 
-  it("are the server's own beside the command's, and secrets nobody's", async () => {
-    const { settings } = await beside.runCommand("config")
+  it("shows the server's settings next to the command's, without secrets", async () => {
+    const { settings } = await otherShell.runCommand("config")
     expect(settings).toContainEqual({
       name: "RATE_LIMITS",
       value: "on",
@@ -162,10 +163,10 @@ describe("the settings that a command shows beside a server", () => {
     expect(JSON.stringify(settings)).not.toContain(MASTER_KEY)
   })
 
-  it("are the command's alone where the server does not answer, and that is said", async () => {
+  it("shows only the command's settings with a warning if the server does not answer", async () => {
     process.kill(server.pid, "SIGSTOP")
     try {
-      const { code, stdout, stderr } = await beside.tryCommand("config", "--json")
+      const { code, stdout, stderr } = await otherShell.tryCommand("config", "--json")
       expect([code, stderr]).toEqual([
         0,
         expect.stringMatching(/uses this data folder and does not/),
@@ -181,8 +182,8 @@ describe("the settings that a command shows beside a server", () => {
     expect(await server.endBySignal("SIGTERM")).toBe(0)
   })
 
-  it("are the command's alone where no server runs", async () => {
-    const { settings } = await beside.runCommand("config")
+  it("shows only the command's settings if no server runs", async () => {
+    const { settings } = await otherShell.runCommand("config")
     expect(settings).toContainEqual({
       name: "RATE_LIMITS",
       value: "on",
@@ -191,15 +192,15 @@ describe("the settings that a command shows beside a server", () => {
   })
 })
 
-/** Starts a server that cannot listen; tells what it wrote, and whether its folder has a database then. */
+/** Starts a server that cannot listen; returns its output, and whether its folder has a database afterwards. */
 async function startedAt(settings: Record<string, string>) {
-  const place = await newPlace({ ...settings, LOG_LEVEL: "info" })
-  const ran = await place.tryCommand("start")
-  return { ...ran, hasDatabase: await hasCluster(place.dataDir) }
+  const folder = await newFolder({ ...settings, LOG_LEVEL: "info" })
+  const ran = await folder.tryCommand("start")
+  return { ...ran, hasDatabase: await hasCluster(folder.dataDir) }
 }
 
 describe("a server that cannot listen", () => {
-  it("names the port that another program uses, and makes no database", async () => {
+  it("names the port that another program uses, and creates no database", async () => {
     const other = createServer().listen(0, "127.0.0.1")
     await once(other, "listening")
     try {
@@ -207,8 +208,8 @@ describe("a server that cannot listen", () => {
       const { code, stdout, stderr, hasDatabase } = await startedAt({ PORT })
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
       expect(stderr).toBe(
-        `Port ${PORT} on 127.0.0.1 is taken: stop the program that uses it, or set PORT to another ` +
-          "(0 picks a free one).\n",
+        `Port ${PORT} on 127.0.0.1 is in use. Stop the program that uses it, or set PORT to ` +
+          "another port (0 picks a free one).\n",
       )
       expect(hasDatabase).toBe(false)
     } finally {
@@ -216,9 +217,11 @@ describe("a server that cannot listen", () => {
     }
   })
 
-  it("names an address that is not this machine's", async () => {
+  it("names an address that this machine does not have", async () => {
     const { code, stderr } = await startedAt({ HOST: "192.0.2.1" })
     expect(code).toBe(1)
-    expect(stderr).toBe("This machine has no address 192.0.2.1: set HOST to one it has.\n")
+    expect(stderr).toBe(
+      "This machine has no address 192.0.2.1. Set HOST to one of its addresses.\n",
+    )
   })
 })

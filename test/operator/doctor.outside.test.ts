@@ -1,4 +1,4 @@
-/** `doctor`: a line for each thing that the program stands on, and the fix where it does not hold. */
+/** `doctor`: a line for each dependency of the program, and the fix for each problem. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -11,15 +11,15 @@ import type { DoctorFinding } from "../../src/frame/operator/cli/doctor-finding.
 import { testDatabase } from "../support/test-database.ts"
 import { fakeHost, runTestCommand, testFolder } from "./fake-host.ts"
 
-async function look(
+async function runChecks(
   env: Readonly<Record<string, string>>,
   models?: readonly object[],
   readiness = "ok serving\nok database\nok event store\nok clock\nok read models\nready\n",
   missing: readonly string[] = [],
 ): Promise<Readonly<Record<string, DoctorFinding>>> {
-  // What boxes come to on a machine is tried where those are.
-  const own = { LEDGER_DATA_DIR: await testFolder(), PORT: "0", BOX_HOST: "simulator" }
-  const config = readConfig({ ...own, ...env })
+  // Whether real boxes work depends on the machine.
+  const defaults = { LEDGER_DATA_DIR: await testFolder(), PORT: "0", BOX_HOST: "simulator" }
+  const config = readConfig({ ...defaults, ...env })
   const server = models && {
     url: "http://127.0.0.1:4101",
     readiness: async () => readiness,
@@ -41,10 +41,10 @@ async function takenPort(): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-it("finds what the program stands on in order", async () => {
+it("checks every dependency of the program, in order", async () => {
   const { url, drop } = await testDatabase()
   onTestFinished(drop)
-  const found = await look({ DATABASE_URL: url })
+  const found = await runChecks({ DATABASE_URL: url })
   expect(Object.keys(found)).toEqual([
     "node",
     "git",
@@ -68,31 +68,31 @@ it("finds what the program stands on in order", async () => {
 })
 
 it("finds the programs of the embedded PostgreSQL without starting it", async () => {
-  expect((await look({}))["database"]).toMatchObject({
+  expect((await runChecks({}))["database"]).toMatchObject({
     state: "ok",
     says: expect.stringMatching(/^embedded PostgreSQL/) as string,
   })
 })
 
-it("names a port that is taken, and how that is mended", async () => {
+it("names a port in use, and the fix", async () => {
   const port = await takenPort()
-  const { port: found } = await look({ PORT: String(port) })
+  const { port: found } = await runChecks({ PORT: String(port) })
   expect(found).toMatchObject({ state: "wrong", says: `127.0.0.1:${port}: EADDRINUSE` })
   expect(found?.fix).toMatch(/set PORT to another/)
 })
 
-it("takes the port of the installation's own server for granted", async () => {
+it("accepts a port that the installation's own server uses", async () => {
   const port = await takenPort()
-  const { port: found } = await look({ PORT: String(port) }, [])
+  const { port: found } = await runChecks({ PORT: String(port) }, [])
   expect(found).toMatchObject({
     state: "ok",
     says: "a server of this installation is at http://127.0.0.1:4101",
   })
 })
 
-it("says which store does not answer, and never its password", async () => {
+it("names the store that does not answer, without its password", async () => {
   const port = await takenPort()
-  const found = await look({
+  const found = await runChecks({
     DATABASE_URL: "postgres://someone:secret@127.0.0.1:1/ledger",
     LEDGER_EVENTSTORE_URL: `esdb://admin:secret@127.0.0.1:${port}?tls=false`,
   })
@@ -108,24 +108,24 @@ it("says which store does not answer, and never its password", async () => {
   expect(JSON.stringify(found)).not.toContain("secret")
 })
 
-it("asks a running server what it finds of its own stores", async () => {
+it("asks a running server about its stores", async () => {
   const readiness =
     "ok serving\nok database\nfail event store no answer in 1000 ms\nok clock\nnot ready\n"
-  const found = await look({}, [], readiness)
+  const found = await runChecks({}, [], readiness)
   expect(found["database"]).toMatchObject({ state: "ok", says: "answers the server" })
   expect(found["event store"]).toMatchObject({ state: "wrong", says: "no answer in 1000 ms" })
   expect(found["read models"]).toBeUndefined()
 })
 
-it("names read models that stopped, and counts what the others are behind", async () => {
-  const kept = { name: "charges", behind: 3, fault: null }
+it("names stopped read models, and counts how many facts the others are behind", async () => {
+  const late = { name: "charges", behind: 3, fault: null }
   const elsewhere = { name: "limits", behind: null, fault: null }
-  expect((await look({}, [kept, elsewhere]))["read models"]).toMatchObject({
+  expect((await runChecks({}, [late, elsewhere]))["read models"]).toMatchObject({
     state: "ok",
-    says: "2 kept up, 3 facts behind",
+    says: "2 running, 3 facts behind",
   })
   const stopped = { name: "people", behind: 1, fault: "access-1 revision 3: no" }
-  expect((await look({}, [kept, stopped]))["read models"]).toMatchObject({
+  expect((await runChecks({}, [late, stopped]))["read models"]).toMatchObject({
     state: "wrong",
     says: "people stopped: access-1 revision 3: no",
     fix: expect.stringMatching(/projections rebuild people/) as string,
@@ -157,11 +157,11 @@ it.each([
   [2 ** 31 - 1, "scarce"],
   [2 ** 27, "scarce"],
   [2 ** 27 - 1, "wrong"],
-])("%i bytes of room are %s", (bytes, state) => {
+])("%i free bytes are %s", (bytes, state) => {
   expect(diskSpaceFinding(bytes, "data").state).toBe(state)
 })
 
-it("prints a line each, and ends with 1 where something is wrong", async () => {
+it("prints a line per finding, and exits 1 if something is wrong", async () => {
   const findings: DoctorFinding[] = [{ check: "node", state: "ok", says: "24.0.0", fix: null }]
   const host = fakeHost([], { runDoctor: async () => findings })
   expect(await runTestCommand(["doctor"], host)).toEqual({
@@ -178,42 +178,42 @@ it("prints a line each, and ends with 1 where something is wrong", async () => {
   expect(JSON.parse(stdout)).toEqual({ ok: false, findings })
 })
 
-it("says what is simulated, by the settings and by the server", async () => {
+it("lists the simulated providers, from the settings or from the server", async () => {
   const says = "cards, mailer, carrier: nothing leaves this machine"
-  expect((await look({}))["simulated"]?.says).toMatch(/^[a-z, ]+: nothing leaves this machine/)
+  expect((await runChecks({}))["simulated"]?.says).toMatch(/^[a-z, ]+: nothing leaves this machine/)
   const simulated = "ok simulated cards, mailer, carrier"
   const ready = `ok database\nok event store\nok clock\n${simulated}\nready\n`
-  expect((await look({}, [], ready))["simulated"]).toMatchObject({ state: "ok", says })
+  expect((await runChecks({}, [], ready))["simulated"]).toMatchObject({ state: "ok", says })
 })
 
-it("names settings that nobody reads, and work that waits for an operator", async () => {
-  const ready = "ok database\nok event store\nok clock\nwarn work parked: 2\nready\n"
-  const found = await look({ LEDGER_DATADIR: "/tmp/x" }, [], ready)
+it("names unknown settings, and jobs that wait for an operator", async () => {
+  const ready = "ok database\nok event store\nok clock\nwarn work stuck: 2\nready\n"
+  const found = await runChecks({ LEDGER_DATADIR: "/tmp/x" }, [], ready)
   expect(found["settings"]?.says).toBe(
     "Unknown setting LEDGER_DATADIR: did you mean LEDGER_DATA_DIR?",
   )
   expect(found["jobs"]).toMatchObject({
     state: "wrong",
-    says: "parked: 2",
+    says: "stuck: 2",
     fix: expect.stringContaining("job list") as string,
   })
 })
 
-it("names a payment processor that rejects what it is asked for", async () => {
+it("names a payment processor that rejects requests", async () => {
   const ready = (line: string) => `ok database\nok event store\nok clock\n${line}\nready\n`
-  const rejected = await look({}, [], ready("warn cards ProviderMisconfigured"))
+  const rejected = await runChecks({}, [], ready("warn cards ProviderMisconfigured"))
   expect(rejected["cards"]).toMatchObject({
     state: "wrong",
     says: "ProviderMisconfigured",
     fix: expect.stringContaining("CARDS_STRIPE_KEY") as string,
   })
-  expect((await look({}, [], ready("ok cards")))["cards"]).toMatchObject({ state: "ok" })
+  expect((await runChecks({}, [], ready("ok cards")))["cards"]).toMatchObject({ state: "ok" })
 })
 
-it("finds the companies' code, or why it cannot be kept where it should be", async () => {
+it("counts the repositories, or says why their folder cannot be used", async () => {
   const folder = await mkdtemp(join(tmpdir(), "ledger-doctor-"))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const at = async (name: string) => (await look({ CODE_DIR: join(folder, name) }))["code"]
+  const at = async (name: string) => (await runChecks({ CODE_DIR: join(folder, name) }))["code"]
   expect(await at("code")).toMatchObject({
     state: "ok",
     says: expect.stringMatching(/^no repositories yet in /) as string,
@@ -227,7 +227,7 @@ it("finds the companies' code, or why it cannot be kept where it should be", asy
   await writeFile(join(folder, "file"), "")
   expect(await at("file")).toMatchObject({
     state: "wrong",
-    fix: expect.stringMatching(/CODE_DIR$/) as string,
+    fix: expect.stringMatching(/set CODE_DIR to another one$/) as string,
   })
   expect(await at("file/below")).toMatchObject({
     state: "wrong",
@@ -235,8 +235,8 @@ it("finds the companies' code, or why it cannot be kept where it should be", asy
   })
 })
 
-it("names a company whose repository is lost, as the server finds it", async () => {
-  const found = await look({}, [], undefined, ["co_abcdef"])
+it("names a company whose repository the server does not find", async () => {
+  const found = await runChecks({}, [], undefined, ["co_abcdef"])
   expect(found["code"]).toMatchObject({
     state: "wrong",
     says: "the repository of co_abcdef is missing from /code",

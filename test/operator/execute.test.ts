@@ -1,4 +1,4 @@
-/** What `job retry` says to people. */
+/** Running commands: output, refusals, interruption and progress. */
 import { describe, expect, it } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { OperatorRefused, type AdminContext } from "../../src/frame/operator/operation.ts"
@@ -25,12 +25,12 @@ class StartupFault extends Error {
   override readonly name = "StartupFault"
 }
 
-describe("a command that is done", () => {
+describe("a successful command", () => {
   const operations = [
     fakeOperation("company show", async (_, input) => ({ input, balanceMicros: 12_500_000 })),
   ]
 
-  it("prints the answer as one JSON document and closes the stores", async () => {
+  it("prints the result as one JSON document and closes the stores", async () => {
     const host = fakeHost(operations)
     const ran = await runTestCommand(splitWords("company show acme --json"), host)
     expect(ran).toEqual({
@@ -41,7 +41,7 @@ describe("a command that is done", () => {
     expect(host.deeds).toEqual(["open", "close"])
   })
 
-  it("prints lines for people, money in dollars", async () => {
+  it("prints text lines, with money in dollars", async () => {
     const ran = await runTestCommand(splitWords("company show acme"), fakeHost(operations))
     expect(ran).toEqual({
       code: 0,
@@ -50,7 +50,7 @@ describe("a command that is done", () => {
     })
   })
 
-  it("leaves progress to standard error", async () => {
+  it("writes progress to standard error", async () => {
     const slow = fakeOperation("wait", async ({ progress }) => {
       progress("half way")
       return { position: "a1" }
@@ -62,7 +62,7 @@ describe("a command that is done", () => {
     expect(terminal.stderr).toContain("half way")
   })
 
-  it("says who did it and why, the system user by default", async () => {
+  it("records the actor and the reason; the actor is the system user by default", async () => {
     const causes: AdminContext["cause"][] = []
     const locking = fakeOperation("company lock", async ({ cause }) => void causes.push(cause))
     const host = fakeHost([locking])
@@ -76,7 +76,7 @@ describe("a command that is done", () => {
     expect(causes[0]?.command).not.toBe(causes[1]?.command)
   })
 
-  it("shows a new key once, on a line of its own", async () => {
+  it("prints a new key once, on its own line", async () => {
     const made = { keyId: "key_1", key: "sk_secret", companyId: "co_1", appSecret: "as_secret" }
     const creating = fakeOperation("key create", async () => made)
     const words = splitWords("key create --company acme --app --all-operations")
@@ -88,40 +88,37 @@ describe("a command that is done", () => {
     expect(JSON.parse(json.stdout)).toEqual(made)
   })
 
-  it.each(["audit verify", "projections verify"])(
-    "%s exits 1 where not all is well",
-    async (name) => {
-      const answers = [true, false].map((ok) => ({
-        ok,
-        checks: [{ name: "chain", ok, detail: "here" }],
-        firstBroken: null,
-        foreignStreams: { streams: 0, events: 0, byName: {} },
-        skipped: [],
-        projections: [{ name: "charges", same: ok, tables: [] }],
-        streams: 2,
-        events: 9,
-      }))
-      for (const answer of answers) {
-        const host = fakeHost([fakeOperation(name, async () => answer)])
-        const json = await runTestCommand([...splitWords(name), "--json"], host)
-        expect(json.code).toBe(answer.ok ? 0 : 1)
-        expect(JSON.parse(json.stdout)).toEqual(answer)
-        const text = await runTestCommand(splitWords(name), host)
-        expect(text.stdout).toMatch(
-          answer.ok ? /Everything is valid|ok: yes/ : /A check failed|ok: no/,
-        )
-      }
-    },
-  )
+  it.each(["audit verify", "projections verify"])("%s exits 1 if a check fails", async (name) => {
+    const answers = [true, false].map((ok) => ({
+      ok,
+      checks: [{ name: "chain", ok, detail: "here" }],
+      firstBroken: null,
+      foreignStreams: { streams: 0, events: 0, byName: {} },
+      skipped: [],
+      projections: [{ name: "charges", same: ok, tables: [] }],
+      streams: 2,
+      events: 9,
+    }))
+    for (const answer of answers) {
+      const host = fakeHost([fakeOperation(name, async () => answer)])
+      const json = await runTestCommand([...splitWords(name), "--json"], host)
+      expect(json.code).toBe(answer.ok ? 0 : 1)
+      expect(JSON.parse(json.stdout)).toEqual(answer)
+      const text = await runTestCommand(splitWords(name), host)
+      expect(text.stdout).toMatch(
+        answer.ok ? /Everything is valid|ok: yes/ : /A check failed|ok: no/,
+      )
+    }
+  })
 })
 
-describe("a command that is refused", () => {
+describe("a rejected command", () => {
   it.each([
     [new OperatorRefused("not_found", "There is no company x."), "not_found", /^There is no/],
     [new RangeError("no such read model"), "validation", /^no such read model$/],
     [new Unavailable("connection lost"), "unavailable", /nothing was stored.*connection lost/],
     [new OutcomeUnknown("timed out"), "unavailable", /^It is not known whether.*timed out/],
-  ])("exits 1 with the code and a sentence: %s", async (error, code, message) => {
+  ])("exits 1 with an error code and a message: %s", async (error, code, message) => {
     const host = fakeHost([refusing(error)])
     const json = await runTestCommand(["company", "list", "--json"], host)
     expect(json).toMatchObject({ code: 1, stderr: "" })
@@ -134,7 +131,7 @@ describe("a command that is refused", () => {
     expect(host.deeds).toEqual(["open", "close", "open", "close"])
   })
 
-  it("names the fields that an operation does not take", async () => {
+  it("names the invalid fields", async () => {
     const words = splitWords("company create co_1 --owner-email nonsense --json")
     const ran = await runTestCommand(words, fakeHost(PROGRAM.operations))
     expect(ran.code).toBe(1)
@@ -147,27 +144,27 @@ describe("a command that is refused", () => {
     })
   })
 
-  it("says so where the operation is not known", async () => {
+  it("reports an unknown operation", async () => {
     const ran = await runTestCommand(["wait", "--json"], fakeHost([]))
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: "unknown_operation" })
   })
 
-  it("tells a fault at the start in its sentence, without a stack", async () => {
+  it("prints a startup fault as its message, without a stack trace", async () => {
     const openInProcess = async () => {
-      throw new StartupFault("The port 3000 is taken: choose another PORT.")
+      throw new StartupFault("Port 3000 is in use. Set PORT to another port.")
     }
     const ran = await runTestCommand(["wait"], fakeHost([], { openInProcess }))
     expect(ran).toEqual({
       code: 1,
       stdout: "",
-      stderr: "The port 3000 is taken: choose another PORT.\n",
+      stderr: "Port 3000 is in use. Set PORT to another port.\n",
     })
     const json = await runTestCommand(["wait", "--json"], fakeHost([], { openInProcess }))
     expect(JSON.parse(json.stdout)).toMatchObject({ error: "startup" })
   })
 
-  it("does not hide a fault of the program", async () => {
+  it("prints the stack trace of a fault of the program", async () => {
     const host = fakeHost([refusing(new TypeError("x is undefined"))])
     const ran = await runTestCommand(["company", "list", "--json"], host)
     expect(ran.code).toBe(1)
@@ -177,7 +174,7 @@ describe("a command that is refused", () => {
   })
 })
 
-describe("a command that is interrupted", () => {
+describe("an interrupted command", () => {
   it("stops waiting, closes the stores and exits 130", async () => {
     const abort = new AbortController()
     const endless = fakeOperation("wait", async () => {
@@ -191,7 +188,7 @@ describe("a command that is interrupted", () => {
     expect(host.deeds).toEqual(["open", "close"])
   })
 
-  it("says that a change may have been done", async () => {
+  it("warns that a change may have taken effect", async () => {
     const abort = new AbortController()
     const locking = fakeOperation("company lock", async () => {
       abort.abort()
@@ -201,7 +198,7 @@ describe("a command that is interrupted", () => {
     expect(ran).toMatchObject({ code: 130, stderr: expect.stringContaining("Check whether") })
   })
 
-  it("runs nothing where it came while the stores were opened", async () => {
+  it("runs nothing if it is interrupted while the stores open", async () => {
     const abort = new AbortController()
     const deeds: string[] = []
     const operations = [fakeOperation("wait", async () => void deeds.push("run"))]
@@ -216,7 +213,7 @@ describe("a command that is interrupted", () => {
   })
 
   it.each(["openInProcess", "runMaintenance", "runDoctor", "runBenchmarks"] as const)(
-    "is left where what it waits for comes to no end: %s",
+    "gives up waiting for a host call that does not end: %s",
     async (does) => {
       const abort = new AbortController()
       const endless = async () => {
@@ -244,8 +241,8 @@ describe("a command that is interrupted", () => {
   )
 })
 
-describe("the program's own commands", () => {
-  it("start hands over to the host and takes its exit code", async () => {
+describe("a command of the host", () => {
+  it("start runs the host's server and exits with its code", async () => {
     const host = fakeHost([])
     expect((await runTestCommand(["start"], host)).code).toBe(7)
     expect((await runTestCommand(["start", "--demo"], host)).code).toBe(7)
@@ -261,7 +258,7 @@ describe("the program's own commands", () => {
     })
   })
 
-  it("config shows beside them what the running server was started with", async () => {
+  it("config shows the running server's values next to the command's", async () => {
     const server = [{ ...PORT_SETTING, value: "4000", source: "environment" as const }]
     const other = { ...PORT_SETTING, name: "HOST" }
     const host = fakeHost([], {
@@ -287,8 +284,8 @@ const LIMITS = {
   ],
 }
 
-describe("an answer for people", () => {
-  it("is lines, with money in dollars to the micro", () => {
+describe("the text output", () => {
+  it("is lines, with money in dollars down to the micro-dollar", () => {
     const answer = {
       companyId: "co_1",
       balanceMicros: -12_500_001,
@@ -305,7 +302,7 @@ describe("an answer for people", () => {
     )
   })
 
-  it("is a plain table where nobody watches", () => {
+  it("is a plain table without a terminal", () => {
     expect(renderResult(LIMITS, PLAIN)).toBe(
       "holder   holder id  amount  resets at\n" +
         "company  -          $5.00   2026-12-01\n" +
@@ -313,18 +310,18 @@ describe("an answer for people", () => {
     )
   })
 
-  it("is a framed table on a terminal, and blocks where that is too narrow", () => {
+  it("is a framed table on a terminal, and blocks on a narrow one", () => {
     const framed = renderResult(LIMITS, { isTTY: true, columns: 80 })
     expect(framed).toContain("│ company │ -")
     const blocks = renderResult(LIMITS, { isTTY: true, columns: 20 })
     expect(blocks).toContain("holder: key\nholder id: key_1\namount: $0.009\n")
   })
 
-  it("says that a list is empty", () => {
+  it("reports an empty list", () => {
     expect(renderResult({ limits: [] }, PLAIN)).toBe("No limits.\n")
   })
 
-  it("cannot move the cursor", () => {
+  it("escapes characters that move the cursor", () => {
     const text = renderResult({ name: "a\u001b[2Jb\nc\u202ed" }, PLAIN)
     expect(text).toBe("name: a\\u{1b}[2Jb\\nc\\u{202e}d\n")
   })
@@ -343,7 +340,7 @@ describe("progress", () => {
     expect(terminal.stdout).toBe("")
   })
 
-  it("is nothing where nobody watches", () => {
+  it("is not written without a terminal", () => {
     const terminal = recordingTerminal({ isTTY: true })
     const line = openProgressLine(terminal)
     line.report("one")

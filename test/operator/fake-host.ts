@@ -34,23 +34,23 @@ export const UNUSED_PORTS = partialFake<AdminPorts>({
   log: { info: () => undefined, warn: () => undefined },
 })
 
-/** An operation of any input that does what the test says, and shows it as the true one does. */
+/** An operation that accepts any input, runs `run` and renders its result like the real one. */
 export function fakeOperation(
   name: string,
   run: (context: AdminContext, input: unknown) => Promise<unknown>,
 ): AdminOperation {
-  const own = PROGRAM.operations.find((one) => one.name === name)
-  return operation({ ...own, name, input: z.unknown(), run })
+  const real = PROGRAM.operations.find((one) => one.name === name)
+  return operation({ ...real, name, input: z.unknown(), run })
 }
 
-/** Everything that the command line offers. */
+/** All commands of the command line. */
 export const CATALOGUE = catalogueOf(PROGRAM)
 
-/** Reads words as the command line does. */
+/** Parses a line like the command line. */
 export const parseLine = (line: string, columns = 80) =>
   parseCommandLine(CATALOGUE, splitWords(line), columns)
 
-/** The operations on these stores, as the command line opens them where no server runs. */
+/** Opens operations on these stores, like the command line when no server runs. */
 export async function openFakeStores(
   operations: readonly AdminOperation[],
   ports: AdminPorts,
@@ -64,7 +64,7 @@ export async function openFakeStores(
   return { send, close: () => closeRoutes().finally(close) }
 }
 
-/** A host whose stores are fake operations, and what was asked of it. */
+/** A host whose stores are fake operations. It records its calls in `deeds`. */
 export function fakeHost(
   operations: readonly AdminOperation[],
   overrides: Partial<CommandLineHost> = {},
@@ -102,7 +102,7 @@ export function fakeHost(
   }
 }
 
-/** A terminal that keeps what is written. */
+/** A terminal that records its output. */
 export function recordingTerminal(
   overrides: Partial<Terminal> = {},
 ): Terminal & { stdout: string; stderr: string } {
@@ -119,7 +119,7 @@ export function recordingTerminal(
   return terminal
 }
 
-/** Runs a command line without a process: what it printed, and its exit code. One that was interrupted is left after so many milliseconds. */
+/** Runs a command line in this process and returns its output and exit code. An interrupted command is abandoned after `giveUpMs` milliseconds. */
 export async function runTestCommand(
   words: readonly string[],
   host: CommandLineHost,
@@ -131,19 +131,19 @@ export async function runTestCommand(
   return { code, stdout: terminal.stdout, stderr: terminal.stderr }
 }
 
-/** A folder of the running test's own, removed after it. */
+/** A new folder for the running test, removed after it. */
 export async function testFolder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "ledger-cli-"))
   onTestFinished(() => rm(path, { recursive: true, force: true }))
   return path
 }
 
-/** The words of a line as a shell takes them; double quotes keep blanks. */
+/** Splits a line into words like a shell; double quotes keep spaces. */
 export function splitWords(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
 }
 
-/** Why an operation was refused. */
+/** The refusal with which an operation is rejected. */
 export async function operatorRefusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
   const error: unknown = await done.catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(OperatorRefused)

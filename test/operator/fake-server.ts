@@ -8,7 +8,7 @@ import { callOperation, sendOverSocket } from "../../src/frame/operator/cli/clie
 import type { AdminContext, AdminOperation } from "../../src/frame/operator/operation.ts"
 import { UNUSED_PORTS, PORT_SETTING, fakeOperation, testFolder } from "./fake-host.ts"
 
-/** Serves these operations on a socket in a folder of the test's own. */
+/** Serves these operations on a socket in a new folder of the test. */
 export async function serveOperations(
   operations: readonly AdminOperation[],
   serving: Partial<Parameters<typeof serveOperatorSocket>[0]> = {},
@@ -29,14 +29,14 @@ export async function serveOperations(
   return { server, socketPath, faults }
 }
 
-/** Asks a server on a socket. */
+/** Calls an operation of the server on a socket. */
 export const askServer = (
   socketPath: string,
-  asked: OperatorRequest,
-  following: OperationObserver,
-) => callOperation(sendOverSocket(socketPath), asked, following)
+  request: OperatorRequest,
+  observer: OperationObserver,
+) => callOperation(sendOverSocket(socketPath), request, observer)
 
-/** A request of ada's. */
+/** A request by the actor ada. */
 export const operatorRequest = (operation: string, input: unknown = {}) => ({
   operation,
   input,
@@ -44,17 +44,17 @@ export const operatorRequest = (operation: string, input: unknown = {}) => ({
   reason: null,
 })
 
-/** The caller's side of an operation, and what it heard. */
+/** An observer of an operation, and what it received. */
 export function newRecordingClient(signal = new AbortController().signal) {
-  const heard = { progress: [] as string[], chunks: [] as Uint8Array[] }
-  const talk = {
-    progress: (message: string) => void heard.progress.push(message),
+  const received = { progress: [] as string[], chunks: [] as Uint8Array[] }
+  const observer = {
+    progress: (message: string) => void received.progress.push(message),
     send: async (chunk: Uint8Array) => {
-      heard.chunks.push(chunk)
+      received.chunks.push(chunk)
     },
     signal,
   }
-  return { heard, talk }
+  return { received, observer }
 }
 
 /** An operation that waits until its signal is aborted. */

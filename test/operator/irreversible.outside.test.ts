@@ -1,4 +1,4 @@
-/** What is lost is asked for on a terminal, elsewhere said by `--yes`; nobody does it without. */
+/** Irreversible operations: a terminal asks for the name, everything else must pass `--yes`. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { writeFile } from "node:fs/promises"
@@ -20,7 +20,7 @@ import {
 } from "./fake-host.ts"
 import { askServer, operatorRequest, serveOperations, newRecordingClient } from "./fake-server.ts"
 
-/** An operation that notes that it was done. */
+/** An operation that records its calls. */
 function deleting(name: string) {
   const deeds: unknown[] = []
   const operation = fakeOperation(name, async (_, input) => {
@@ -35,19 +35,19 @@ const lines = [
     "company delete",
     "company delete acme",
     "acme",
-    "its keys stop at once, and its data is erased after 14 days; " +
+    "its keys stop working immediately, and its data is erased after 14 days; " +
       'until then "company restore" undoes it',
   ],
   [
     "key delete",
     "key delete key_1",
     "key_1",
-    'the key is refused from now on, for ever; "key pause" stops it for a time',
+    'the key is rejected from now on, permanently; "key pause" stops it temporarily',
   ],
 ] as const
 
 describe.each(lines)("%s", (name, line, named, says) => {
-  it("is done with --yes", async () => {
+  it("runs with --yes", async () => {
     const { deeds, operation } = deleting(name)
     expect(await runTestCommand(splitWords(`${line} --yes`), fakeHost([operation]))).toMatchObject({
       code: 0,
@@ -55,12 +55,12 @@ describe.each(lines)("%s", (name, line, named, says) => {
     expect(deeds).toHaveLength(1)
   })
 
-  it("exits 2 without it where nobody sits at a terminal, and opens nothing", async () => {
+  it("exits 2 without --yes and without a terminal, and opens nothing", async () => {
     const { deeds, operation } = deleting(name)
     const host = fakeHost([operation])
     const ran = await runTestCommand(splitWords(line), host)
     expect(ran).toMatchObject({ code: 2, stdout: "" })
-    expect(ran.stderr).toContain(`${line}: ${says}. Confirm it with --yes\n`)
+    expect(ran.stderr).toContain(`error: ${line}: ${says}. Confirm it with --yes\n`)
     const json = await runTestCommand(splitWords(`${line} --json`), host)
     expect(json.code).toBe(2)
     expect(JSON.parse(json.stdout)).toMatchObject({
@@ -70,7 +70,7 @@ describe.each(lines)("%s", (name, line, named, says) => {
     expect([deeds, host.deeds]).toEqual([[], []])
   })
 
-  /** Runs the line where somebody types this. */
+  /** Runs the line at a terminal where this text is typed. */
   async function typing(typed: string) {
     const { deeds, operation } = deleting(name)
     const questions: string[] = []
@@ -85,39 +85,39 @@ describe.each(lines)("%s", (name, line, named, says) => {
     return { code, deeds, questions, stderr: terminal.stderr }
   }
 
-  it("asks on a terminal for the name", async () => {
+  it("asks for the name on a terminal", async () => {
     const { code, deeds, questions } = await typing(` ${named} `)
     expect([code, deeds.length]).toEqual([0, 1])
     expect(questions).toEqual([`${line}: ${says}.\nType ${named} to continue: `])
   })
 
-  it.each(["", "y", "yes", "Acme", "key_2"])("does nothing where %j is typed", async (typed) => {
+  it.each(["", "y", "yes", "Acme", "key_2"])("does nothing if %j is typed", async (typed) => {
     const { code, deeds, stderr } = await typing(typed)
     expect([code, deeds]).toEqual([2, []])
     expect(stderr).toContain(`the input does not match ${named}: nothing was done`)
   })
 
-  it("is not done for whoever speaks to the admin socket and confirms nothing, or another", async () => {
+  it("is rejected on the admin socket without a confirmation, or with another name", async () => {
     const { deeds, operation } = deleting(name)
     const { socketPath } = await serveOperations([operation])
     const field = operation.irreversible?.field ?? ""
-    const asked = operatorRequest(name, { [field]: named })
+    const request = operatorRequest(name, { [field]: named })
     for (const confirmed of [{}, { confirmation: "other" }, { confirmed: "" }]) {
       const answer = await askServer(
         socketPath,
-        { ...asked, ...confirmed },
-        newRecordingClient().talk,
+        { ...request, ...confirmed },
+        newRecordingClient().observer,
       )
       expect(answer).toMatchObject({ error: { fields: { confirm: expect.any(String) } } })
     }
     expect(deeds).toEqual([])
-    const sure = { ...asked, confirmation: named }
-    expect(await askServer(socketPath, sure, newRecordingClient().talk)).toEqual({
+    const sure = { ...request, confirmation: named }
+    expect(await askServer(socketPath, sure, newRecordingClient().observer)).toEqual({
       result: { done: true },
     })
   })
 
-  it("goes to a server with what was confirmed", async () => {
+  it("sends the confirmation to a running server", async () => {
     const { deeds, operation } = deleting(name)
     const { socketPath } = await serveOperations([operation])
     const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
@@ -126,7 +126,7 @@ describe.each(lines)("%s", (name, line, named, says) => {
   })
 })
 
-it("stops asking where it is interrupted", async () => {
+it("stops asking when it is interrupted", async () => {
   const { deeds, operation } = deleting("company delete")
   const abort = new AbortController()
   const prompt = async (_: string, signal: AbortSignal) => {
@@ -143,9 +143,9 @@ it("stops asking where it is interrupted", async () => {
   expect(terminal.stderr).toBe("Interrupted before the confirmation. Nothing was done.\n")
 })
 
-it("asks before nothing else", async () => {
-  const asked = CATALOGUE.commands.filter(({ irreversible }) => irreversible !== undefined)
-  expect(asked.map(({ name }) => name)).toEqual([
+it("asks only before irreversible operations", async () => {
+  const confirmed = CATALOGUE.commands.filter(({ irreversible }) => irreversible !== undefined)
+  expect(confirmed.map(({ name }) => name)).toEqual([
     "key delete",
     "domain remove",
     "lead erase",
@@ -161,13 +161,13 @@ it("asks before nothing else", async () => {
   const answer = await askServer(
     socketPath,
     operatorRequest("company list"),
-    newRecordingClient().talk,
+    newRecordingClient().observer,
   )
   expect(answer).toEqual({ result: { done: true } })
 })
 
 it.each(PROGRAM.operations.filter(({ irreversible }) => irreversible !== undefined))(
-  "$name asks for a word that has to be there",
+  "$name asks for the value of a required argument or option",
   ({ name, irreversible }) => {
     const spec = CATALOGUE.commands.find((command) => command.name === name)
     const field = irreversible?.field ?? ""
@@ -179,7 +179,7 @@ it.each(PROGRAM.operations.filter(({ irreversible }) => irreversible !== undefin
   },
 )
 
-/** Runs the line at a terminal that `script` makes: what it is given counts as typed. */
+/** Runs the line at a terminal made by `script`, and types the text. */
 async function atTerminal(line: string, dataDir: string, typed: string) {
   const env = { ...process.env, LEDGER_DATA_DIR: dataDir }
   const child = spawn("script", ["-qec", line, "/dev/null"], { env })
@@ -190,7 +190,7 @@ async function atTerminal(line: string, dataDir: string, typed: string) {
   return { code, shown }
 }
 
-it("asks on a true terminal, and takes what is typed there", async (context) => {
+it("asks on a real terminal, and reads the answer there", async (context) => {
   if (spawnSync("script", ["--version"]).error !== undefined) {
     return context.skip("no `script` on this machine")
   }

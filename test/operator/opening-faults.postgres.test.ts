@@ -1,4 +1,4 @@
-/** What an operator is told of a database that cannot be opened when the server starts. */
+/** Messages for a store that cannot be opened when the server starts. */
 import { once } from "node:events"
 import { type AddressInfo, type Server, createServer } from "node:net"
 import pg from "pg"
@@ -11,8 +11,8 @@ import { type World, makeCompany, openWorld } from "../support/world.ts"
 
 const CONFIG = { eventStoreUrl: null }
 
-/** What a driver's real error becomes. */
-async function openingOf(connectionString: string): Promise<unknown> {
+/** The startup fault for a driver's real error. */
+async function faultOf(connectionString: string): Promise<unknown> {
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 300 })
   const error: unknown = await client.connect().catch((thrown: unknown) => thrown)
   return explainStartupFault(error, CONFIG)
@@ -24,7 +24,7 @@ async function listening(server: Server): Promise<string> {
   return `postgres://ledger@127.0.0.1:${(server.address() as AddressInfo).port}/ledger`
 }
 
-function expectSaid(fault: unknown, words: RegExp): void {
+function expectFault(fault: unknown, words: RegExp): void {
   expect(fault).toBeInstanceOf(StartupFault)
   expect(String(fault)).toMatch(
     /The database of DATABASE_URL cannot be opened \(.+\)\. Start it, or correct the address\.$/,
@@ -32,40 +32,40 @@ function expectSaid(fault: unknown, words: RegExp): void {
   expect(String(fault)).toMatch(words)
 }
 
-describe("a database that cannot be opened is named, with what mends it, where it", () => {
-  it("takes connections and says nothing", async () => {
+describe("a database that cannot be opened is named, with the fix, if it", () => {
+  it("accepts connections and does not answer", async () => {
     const server = createServer()
     onTestFinished(() => void server.close())
-    expectSaid(await openingOf(await listening(server)), /timeout/)
+    expectFault(await faultOf(await listening(server)), /timeout/)
   })
 
   it("hangs up", async () => {
     const server = createServer((socket) => socket.destroy())
     onTestFinished(() => void server.close())
-    expectSaid(await openingOf(await listening(server)), /ECONNRESET|terminated/)
+    expectFault(await faultOf(await listening(server)), /ECONNRESET|terminated/)
   })
 
-  it("is not there", async () => {
+  it("does not listen", async () => {
     const server = createServer()
     const url = await listening(server)
     server.close()
     await once(server, "close")
-    expectSaid(await openingOf(url), /ECONNREFUSED/)
+    expectFault(await faultOf(url), /ECONNREFUSED/)
   })
 
-  it("has another name, or another server's", async () => {
+  it("does not exist, or its host name does not", async () => {
     const database = await testDatabase()
     onTestFinished(() => database.drop())
     const url = new URL(database.url)
     url.pathname = "/no_such_database"
-    expectSaid(await openingOf(url.href), /no_such_database/)
-    expectSaid(await openingOf("postgres://a@no-such-host.invalid/ledger"), /ENOTFOUND|EAI_AGAIN/)
+    expectFault(await faultOf(url.href), /no_such_database/)
+    expectFault(await faultOf("postgres://a@no-such-host.invalid/ledger"), /ENOTFOUND|EAI_AGAIN/)
   })
 
-  it("has no TLS, or a certificate that nobody vouches for", async () => {
+  it("has no TLS, or a certificate of an unknown issuer", async () => {
     const database = await testDatabase()
     onTestFinished(() => database.drop())
-    const fault = await openingOf(`${database.url}?sslmode=verify-full`)
+    const fault = await faultOf(`${database.url}?sslmode=verify-full`)
     expect(fault).toBeInstanceOf(StartupFault)
     expect(String(fault)).toMatch(
       /with TLS \(.*does not support SSL.*\)\. Name the issuer.*sslrootcert=FILE/,
@@ -78,13 +78,13 @@ describe("a database that cannot be opened is named, with what mends it, where i
     )
   })
 
-  it("has no room for one more", () => {
+  it("has no connection left", () => {
     const full = Object.assign(new Error("sorry, too many clients already"), { code: "53300" })
-    expectSaid(explainStartupFault(full, CONFIG), /too many clients/)
+    expectFault(explainStartupFault(full, CONFIG), /too many clients/)
   })
 })
 
-it("names the server of events where that is silent", () => {
+it("names an event store that does not answer", () => {
   const silent = new Unavailable("timeout expired")
   const said = explainStartupFault(silent, { eventStoreUrl: "esdb://events.test:2113" })
   expect(String(said)).toContain(
@@ -92,7 +92,7 @@ it("names the server of events where that is silent", () => {
   )
 })
 
-it("leaves what is no database's fault as it is", () => {
+it("returns other errors unchanged", () => {
   const missing = Object.assign(new Error("ENOENT: no such file"), {
     code: "ENOENT",
     syscall: "open",
@@ -102,8 +102,8 @@ it("leaves what is no database's fault as it is", () => {
   expect(explainStartupFault(fault, CONFIG)).toBe(fault)
 })
 
-/** A database in which a company was made, and then a time of the clock's. */
-async function livedUntil(move: (world: World) => Promise<unknown>): Promise<string> {
+/** A database with a company, after these steps on its clock. */
+async function databaseAfter(move: (world: World) => Promise<unknown>): Promise<string> {
   const database = await testDatabase()
   onTestFinished(() => database.drop())
   const world = await openWorld("start", { url: database.url })
@@ -113,9 +113,9 @@ async function livedUntil(move: (world: World) => Promise<unknown>): Promise<str
   return database.url
 }
 
-describe("an installation whose test clock was moved, opened by the machine's clock,", () => {
-  it("is refused while that is ahead, and goes on by the test clock", async () => {
-    const url = await livedUntil((world) => world.operate("clock advance", { duration: "30d" }))
+describe("an installation with a test clock, opened with the machine's clock,", () => {
+  it("is rejected while the test clock is ahead, and opens with the test clock", async () => {
+    const url = await databaseAfter((world) => world.operate("clock advance", { duration: "30d" }))
     const refused = await openWorld("start", { url, clock: "system" }).catch(
       (error: unknown) => error,
     )
@@ -129,8 +129,8 @@ describe("an installation whose test clock was moved, opened by the machine's cl
     await again.operate("clock advance", { duration: "1d" })
   })
 
-  it("goes on by the machine's where the test clock stood still", async () => {
-    const url = await livedUntil((world) => world.operate("clock show"))
+  it("opens if the test clock was never moved", async () => {
+    const url = await databaseAfter((world) => world.operate("clock show"))
     const again = await openWorld("start", { url, clock: "system" })
     onTestFinished(() => again.close())
     await again.operate("wait")

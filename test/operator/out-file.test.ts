@@ -10,7 +10,7 @@ const RESULT = { lines: 2, fundsChangeMicros: 1_500_000, state: "open", head: "a
 const exporting = (work: (context: AdminContext) => Promise<unknown>) =>
   fakeHost([fakeOperation("export billing", work)])
 
-const whole = exporting(async ({ send }) => {
+const twoLines = exporting(async ({ send }) => {
   await send("a,b\n")
   await send("1,2\n")
   return RESULT
@@ -31,34 +31,34 @@ const words = (out: string, ...more: readonly string[]) => [
 ]
 
 describe("export billing --out", () => {
-  it("writes the whole file and says what is in it", async () => {
+  it("writes the whole file and prints a summary", async () => {
     const folder = await testFolder()
     const path = join(folder, "bill.csv")
-    const ran = await runTestCommand(words(path), whole)
+    const ran = await runTestCommand(words(path), twoLines)
     expect(ran).toMatchObject({ code: 0, stderr: "" })
     expect(ran.stdout).toContain("funds change: $1.50\n")
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
-    const json = await runTestCommand(words(path, "--json"), whole)
+    const json = await runTestCommand(words(path, "--json"), twoLines)
     expect(JSON.parse(json.stdout)).toEqual({ ...RESULT, file: path })
     expect(await readdir(folder)).toEqual(["bill.csv"])
   })
 
-  it("replaces a file behind a link, and keeps its mode", async () => {
+  it("replaces the target of a link, and keeps its mode", async () => {
     const folder = await testFolder()
     await mkdir(join(folder, "kept"))
     const path = join(folder, "kept", "bill.csv")
     await writeFile(path, "old")
     await chmod(path, 0o600)
     await symlink(path, join(folder, "link.csv"))
-    expect((await runTestCommand(words(join(folder, "link.csv")), whole)).code).toBe(0)
+    expect((await runTestCommand(words(join(folder, "link.csv")), twoLines)).code).toBe(0)
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     expect((await readdir(folder)).toSorted()).toEqual(["kept", "link.csv"])
   })
 
-  it("removes what one that was killed had written, and nothing that may still be written", async () => {
+  it("removes temporary files of killed commands, and none that may still be in use", async () => {
     const folder = await testFolder()
-    const left = ".bill.csv.0123456789ab.tmp"
+    const old = ".bill.csv.0123456789ab.tmp"
     const young = ".bill.csv.0123456789ac.tmp"
     const others = [
       ".bill.csv.notes.tmp",
@@ -66,15 +66,15 @@ describe("export billing --out", () => {
       ".other.0123456789ab.tmp",
     ]
     const yesterday = new Date(Date.now() - 86_400_000)
-    for (const name of [left, young, ...others]) {
+    for (const name of [old, young, ...others]) {
       await writeFile(join(folder, name), "a secret")
       if (name !== young) await utimes(join(folder, name), yesterday, yesterday)
     }
-    expect((await runTestCommand(words(join(folder, "bill.csv")), whole)).code).toBe(0)
+    expect((await runTestCommand(words(join(folder, "bill.csv")), twoLines)).code).toBe(0)
     expect((await readdir(folder)).toSorted()).toEqual(["bill.csv", young, ...others].toSorted())
   })
 
-  it("is its owner's alone where it holds personal data, whatever mode stood there", async () => {
+  it("gives a file with personal data mode 600, also when it replaces another file", async () => {
     const folder = await testFolder()
     const host = fakeHost([fakeOperation("company export", async () => RESULT)])
     for (const mode of [null, 0o644]) {
@@ -87,7 +87,7 @@ describe("export billing --out", () => {
     }
   })
 
-  it("shows nothing of the file before it is whole", async () => {
+  it("does not show the file before it is complete", async () => {
     const folder = await testFolder()
     const seen: string[][] = []
     const host = exporting(async ({ send }) => {
@@ -117,7 +117,7 @@ describe("export billing --out", () => {
     expect(await readFile(path, "utf8")).toBe("old")
   })
 
-  it("keeps what stood there where the interruption comes before the file has its name", async () => {
+  it("keeps the former file if the interruption comes before the rename", async () => {
     const folder = await testFolder()
     const path = join(folder, "bill.csv")
     await writeFile(path, "old")
@@ -130,7 +130,7 @@ describe("export billing --out", () => {
     expect(await readFile(path, "utf8")).toBe("old")
   })
 
-  it("refuses before it asks where no file can stand", async () => {
+  it("rejects a path that cannot be written before it runs the operation", async () => {
     const folder = await testFolder()
     const host = exporting(async () => RESULT)
     for (const out of [folder, join(folder, "gone", "bill.csv"), "/dev/null"]) {
@@ -144,8 +144,11 @@ describe("export billing --out", () => {
     expect(host.deeds).toEqual([])
   })
 
-  it("says what the system says, and of a folder only where it is not there", async (ctx) => {
-    ctx.skip(process.platform !== "linux", "only Linux has a folder in which nobody can make files")
+  it("shows the system's error, and names a missing folder", async (ctx) => {
+    ctx.skip(
+      process.platform !== "linux",
+      "only Linux has a folder in which no user can create files",
+    )
     const host = exporting(async () => RESULT)
     const messageOf = async (out: string) =>
       JSON.parse((await runTestCommand(words(out, "--json"), host)).stdout).message
@@ -156,8 +159,8 @@ describe("export billing --out", () => {
     expect(await messageOf(gone)).toBe(`${gone} cannot be written: its folder does not exist.`)
   })
 
-  it("writes to standard output where it is -, and the summary beside it", async () => {
-    const ran = await runTestCommand(words("-"), whole)
+  it("writes to standard output for -, and the summary to standard error", async () => {
+    const ran = await runTestCommand(words("-"), twoLines)
     expect(ran).toMatchObject({ code: 0, stdout: "a,b\n1,2\n" })
     expect(ran.stderr).toContain("lines: 2\n")
   })

@@ -1,4 +1,4 @@
-/** The program as processes run it: its bundle, what a command loads, and what shells take of it. */
+/** The program as a process: its bundle, the modules a command loads, and shell completion. */
 import { readdir, rm, writeFile, readFile, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
@@ -17,70 +17,70 @@ import { serveOperations } from "./fake-server.ts"
 import { programCommandLine } from "../../src/bootstrap/settings/simulated.ts"
 import { type CompletionShell, completionScript } from "../../src/frame/operator/cli/completion.ts"
 
-async function opened(...args: Parameters<typeof makeDataFolder>): Promise<ServerDataFolder> {
-  const place = await makeDataFolder(...args)
-  onTestFinished(() => place.removeFiles())
-  return place
+async function newFolder(...args: Parameters<typeof makeDataFolder>): Promise<ServerDataFolder> {
+  const folder = await makeDataFolder(...args)
+  onTestFinished(() => folder.removeFiles())
+  return folder
 }
 
 describe("the bundle", () => {
-  it("is what a checkout runs once it is built", () => {
+  it("is what a checkout runs after it is built", () => {
     expect(isBundleFresh()).toBe(true)
     expect(programFile()).toBe(BUNDLE_FILE)
   })
 
-  it("answers as the sources do", async () => {
-    const [bundled, plain] = [await opened(), await opened({}, SOURCE_MAIN)]
+  it("answers like the sources", async () => {
+    const [bundled, plain] = [await newFolder(), await newFolder({}, SOURCE_MAIN)]
     for (const line of ["--version", "limit set --help", "company lst", "config"]) {
       const words = line.split(" ")
       const answer = await plain.tryCommand(...words)
-      const away = (said: string) => said.replaceAll(plain.dataDir, bundled.dataDir)
+      const inBundledFolder = (output: string) => output.replaceAll(plain.dataDir, bundled.dataDir)
       expect(await bundled.tryCommand(...words), line).toEqual({
         code: answer.code,
-        stdout: away(answer.stdout),
-        stderr: away(answer.stderr),
+        stdout: inBundledFolder(answer.stdout),
+        stderr: inBundledFolder(answer.stderr),
       })
     }
   })
 
-  it("keeps the code that V8 made of the program, where Node keeps its own", async () => {
-    const kept = join(await testFolder(), "compiled")
-    const place = await opened({ NODE_COMPILE_CACHE: kept })
+  it("caches its compiled code in Node's compile cache", async () => {
+    const cache = join(await testFolder(), "compiled")
+    const folder = await newFolder({ NODE_COMPILE_CACHE: cache })
     const files = async () =>
-      (await readdir(kept, { recursive: true })).filter((path) => path.includes("program-"))
-    await place.runCommand("config")
+      (await readdir(cache, { recursive: true })).filter((path) => path.includes("program-"))
+    await folder.runCommand("config")
     const first = await files()
     expect(first).toEqual([expect.stringMatching(/\/program-[0-9a-f]+$/)])
-    await place.runCommand("config")
+    await folder.runCommand("config")
     expect(await files()).toEqual(first)
   })
 
-  it("keeps no code of a former bundle", async () => {
-    const kept = join(await testFolder(), "compiled")
-    const place = await opened({ NODE_COMPILE_CACHE: kept })
-    await place.runCommand("config")
-    const files = await readdir(kept, { recursive: true })
+  it("removes the compiled code of a former bundle", async () => {
+    const cache = join(await testFolder(), "compiled")
+    const folder = await newFolder({ NODE_COMPILE_CACHE: cache })
+    await folder.runCommand("config")
+    const files = await readdir(cache, { recursive: true })
     const path = files.find((name) => name.includes("program-")) ?? ""
     const before = join(dirname(path), "program-0123")
-    await writeFile(join(kept, before), "")
-    await rm(join(kept, path))
-    await place.runCommand("config")
-    const now = await readdir(kept, { recursive: true })
+    await writeFile(join(cache, before), "")
+    await rm(join(cache, path))
+    await folder.runCommand("config")
+    const now = await readdir(cache, { recursive: true })
     expect([now.includes(path), now.includes(before)]).toEqual([true, false])
   })
 
-  it("is no part of a server that starts from the sources", async () => {
-    const place = await opened({}, SOURCE_MAIN)
-    const server = await place.start()
+  it("is not used by a server that starts from the sources", async () => {
+    const folder = await newFolder({}, SOURCE_MAIN)
+    const server = await folder.start()
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-    expect(await place.runCommand("company", "list")).toEqual({ companies: [] })
+    expect(await folder.runCommand("company", "list")).toEqual({ companies: [] })
     expect(await server.endBySignal("SIGTERM")).toBe(0)
   })
 })
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
-/** Tells on standard error of each file that is loaded. */
+/** Writes each loaded file to standard error. */
 const HOOK = `
   import { registerHooks } from "node:module"
   registerHooks({
@@ -91,11 +91,11 @@ const HOOK = `
   })
 `
 
-/** Runs the program on a data folder of its own; tells its answer and which files it loaded. */
+/** Runs the program on a data folder; returns its output and the files and packages it loaded. */
 async function loadedBy(dataDir: string, ...words: readonly string[]) {
   const hook = join(await testFolder(), "hook.mjs")
   await writeFile(hook, HOOK)
-  // The test runner sets a BASE_URL of its own, which is none of ours.
+  // The test runner sets BASE_URL, which is also the name of one of our settings.
   const env = { ...process.env, LEDGER_DATA_DIR: dataDir, BASE_URL: "" }
   const child = spawn(process.execPath, ["--import", hook, MAIN, ...words], { env })
   const ended = once(child, "close")
@@ -111,20 +111,20 @@ async function loadedBy(dataDir: string, ...words: readonly string[]) {
   }
 }
 
-/** What only a command that is done in its own process needs. */
+/** Modules that only a command that runs in its own process needs. */
 const ELSEWHERE =
   /^(src\/bootstrap\/|src\/slices\.ts|src\/\w+\/operate\/|projections\/)|postgres\.ts$/
 
-/** What a command that is done in its own process loads of packages, if it needs them. */
+/** Packages that a command that runs in its own process may load. */
 const OWN_PACKAGES = new Set(["commander", "zod", "cli-table3", "fastest-levenshtein"])
 
 describe("the catalogue", () => {
-  it("is what the commands declare: node bin/catalogue.mjs writes it anew", async () => {
+  it("matches the declared commands: node bin/catalogue.mjs writes it", async () => {
     const declared = new URL("../../src/catalogue.json", import.meta.url)
     expect(await readFile(declared, "utf8")).toBe(formatCatalogue(PROGRAM))
   })
 
-  it("is all that a command beside a running server loads of what is declared", async () => {
+  it("is the only declaration that a command sent to a running server loads", async () => {
     const { socketPath } = await serveOperations([
       fakeOperation("company list", async () => ({ done: true })),
     ])
@@ -135,14 +135,14 @@ describe("the catalogue", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"done":true}\n' })
     expect(files).toContain("src/main.ts")
     expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
-    // Whatever else is loaded here is waited for by everybody who only asks for help.
+    // Each further package would delay every command.
     expect(packages).toEqual(["commander"])
   })
 
   it.each([
     ["operation list", "access/operate/operation-names.ts"],
     ["audit replay", "audit/operate/history-commands.ts"],
-  ])("is what finds %s, for which its own module alone is loaded", async (line, from) => {
+  ])("finds the module of %s, the only one that is loaded", async (line, from) => {
     const replaying = fakeOperation("audit replay", async () => ({ ok: true }))
     const { socketPath } = await serveOperations([replaying])
     const folder = await testFolder()
@@ -164,7 +164,7 @@ describe("the catalogue", () => {
     expect(packages.filter((name) => !OWN_PACKAGES.has(name) && !deep.includes(name))).toEqual([])
   })
 
-  it("loads to show the settings what reads them alone, and shows all of them", async () => {
+  it("loads only the settings module for config, which shows all settings", async () => {
     const { code, stdout, files } = await loadedBy(await testFolder(), "config", "--json")
     expect(code).toBe(0)
     const shown = JSON.parse(stdout).settings.map(({ name }: { name: string }) => name)
@@ -175,7 +175,7 @@ describe("the catalogue", () => {
     ).toEqual([])
   })
 
-  it("loads to check a file nothing of the stores and the slices", async () => {
+  it("loads no stores and no slices for audit check", async () => {
     const { code, files } = await loadedBy(await testFolder(), "audit", "check", "no-such-file")
     expect(code).toBe(1)
     expect(files).toContain("src/audit/check-file.ts")
@@ -185,18 +185,18 @@ describe("the catalogue", () => {
   })
 
   it.each(["--version", "--help", "limit set --help"])(
-    "is all that %s loads of it",
+    "is the only declaration that %s loads",
     async (line) => {
       const { code, files, packages } = await loadedBy(await testFolder(), ...line.split(" "))
       expect(code).toBe(0)
       expect(files).toContain("src/main.ts")
       expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
-      // Whatever else is loaded here is waited for by everybody who only asks for help.
+      // Each further package would delay --help.
       expect(packages).toEqual(["commander"])
     },
   )
 
-  it("is a program that can be called by its file", async () => {
+  it("has executable files for the program", async () => {
     for (const name of ["ledger", "company-ledger"]) {
       const file = new URL(`../../bin/${name}.mjs`, import.meta.url)
       expect(await readFile(file, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/)
@@ -207,26 +207,26 @@ describe("the catalogue", () => {
 
 const ROOT = resolve(import.meta.dirname, "../..")
 
-describe("lines that are printed to be pasted", () => {
-  it("are short in a clone that has the default folder", () => {
+describe("a printed command line to paste", () => {
+  it("is short in a clone with the default folder", () => {
     expect(programCommandLine(`${ROOT}/data`, ROOT)).toBe("bin/ledger.mjs")
   })
 
-  it("name the program's file and the data folder in full where these are elsewhere", () => {
+  it("names the program's file and the data folder in full if they are elsewhere", () => {
     expect(programCommandLine("/srv/data", "/srv")).toBe(`${ROOT}/bin/ledger.mjs`)
     expect(programCommandLine("/srv/other", "/srv")).toBe(
       `LEDGER_DATA_DIR=/srv/other ${ROOT}/bin/ledger.mjs`,
     )
   })
 
-  it("stand for themselves in a shell, whatever the folder is called", () => {
+  it("is quoted for a shell, for any folder name", () => {
     const line = programCommandLine("/srv/o'neill $HOME", "/srv").replace(/ \S+$/, "")
     const script = `${line} ; printf %s "$LEDGER_DATA_DIR"`
     expect(spawnSync("sh", ["-c", script], { encoding: "utf8" }).stdout).toBe("/srv/o'neill $HOME")
   })
 })
 
-/** How each shell is asked, and how it calls functions that complete: zsh as its bashcompinit does. */
+/** How each shell runs a script, and how it calls completion functions: zsh like its bashcompinit. */
 const SHELLS: Record<
   CompletionShell,
   { readonly args: readonly string[]; readonly calls: string }
@@ -238,7 +238,7 @@ const SHELLS: Record<
   },
 }
 
-/** What is offered for the last of these words; null where there is no such shell here. */
+/** Completions of the last of these words; null if the shell is not installed. */
 function offered(shell: CompletionShell, words: readonly string[]): readonly string[] | null {
   const { args, calls } = SHELLS[shell]
   const line = words.map((word) => `'${word}'`).join(" ")
@@ -267,26 +267,26 @@ describe("completion", () => {
       ["help company ", ""],
       ["key create --company acme --operation phone.messages.s", "phone.messages.send"],
       ["projections rebuild char", "charge-days charges"],
-      // A file may stand there, which the shell knows by itself.
+      // The shell completes file names itself.
       ["export billing --out ", ""],
       ["no such ", ""],
-    ] as const)("offers behind %j: %j", ([typed, wanted], context) => {
+    ] as const)("completes %j with %j", ([typed, wanted], context) => {
       const found = offered(shell, typed.split(" "))
       if (found === null) return context.skip(`no ${shell} on this machine`)
       return expect(found.join(" ")).toBe(wanted)
     })
   })
 
-  it("knows every command and every option that help shows", () => {
+  it("offers every command and every option that help shows", () => {
     const script = completionScript(CATALOGUE, "bash")
     for (const { name, options } of CATALOGUE.commands) {
       const offers = script.match(new RegExp(`^ +'${name}'\\) words='(.*)' ;;$`, "m"))?.[1] ?? ""
-      const flags = options.map(({ flags: said }) => said.split(" ")[0])
+      const flags = options.map(({ flags: usage }) => usage.split(" ")[0])
       expect(offers.split(" ")).toEqual(expect.arrayContaining(flags))
     }
   })
 
-  it("is registered in zsh for the file too, which stands behind an alias", (context) => {
+  it("is registered in zsh for the file too, which an alias may name", (context) => {
     const script = `${completionScript(CATALOGUE, "zsh")}
     print -r -- "$_comps[company-ledger] / $_comps[ledger.mjs]"`
     const { status, stdout, error } = spawnSync("zsh", ["-f", "-c", script], { encoding: "utf8" })

@@ -1,4 +1,4 @@
-/** The quick start of the README as somebody types it who has only that, and the demo's week in real processes. */
+/** The quick start of the README, typed as written, and the demo's week in real processes. */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { dirname, resolve, join } from "node:path"
@@ -12,16 +12,16 @@ const run = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, "../..")
 const README = readFileSync(resolve(ROOT, "README.md"), "utf8")
 
-/** A command of the tour, and what the README shows of its answer. */
+/** A command of the quick start, and the answer that the README shows. */
 interface Step {
   readonly command: string
   readonly expected: string
 }
 
-/** What begins a command, in the blocks behind the second terminal. */
+/** The first line of a command, in the blocks after the definitions. */
 const COMMAND = /^(company-ledger .*|text)$/
 
-/** The parts of the quick start between its fences. */
+/** The fenced blocks of the quick start. */
 function blocks(): readonly string[] {
   const part = README.slice(README.indexOf("## Quick start"), README.indexOf("## How it works"))
   return [...part.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block)
@@ -29,7 +29,7 @@ function blocks(): readonly string[] {
 
 const [start = "", banner = "", definitions = "", ...rest] = blocks()
 
-/** Every command behind the definitions, with the lines behind it; those of a block of its own too. */
+/** Every command after the definitions, with its expected output. */
 function stepsOf(): readonly Step[] {
   const lines = ["text", ...rest.join("").trimEnd().split("\n")]
   const steps: { command: string; expected: string[] }[] = []
@@ -43,7 +43,7 @@ function stepsOf(): readonly Step[] {
 const STEPS = stepsOf()
 const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
 
-/** What an answer must look like: `…` stands for anything, a time for any, a space for any white space. */
+/** The pattern of an answer: `…` matches anything, a time matches any time, a space matches any white space. */
 function patternOf(expected: string): RegExp {
   const escaped = expected.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
   const loose = escaped
@@ -53,14 +53,14 @@ function patternOf(expected: string): RegExp {
   return new RegExp(`^${loose}$`)
 }
 
-const place = await makeDataFolder()
-afterAll(() => place.removeFiles())
-// What the tour does is its key's own: the week before it is played by another test.
-let server = await place.start("--demo", "--no-week")
+const folder = await makeDataFolder()
+afterAll(() => folder.removeFiles())
+// The quick start does not depend on the demo's week, which has its own server below.
+let server = await folder.start("--demo", "--no-week")
 let key = ""
 let id = ""
 
-/** Waits for the key that the demo prints, behind all else of the banner. */
+/** Waits for the key, which the demo prints at the end of the banner. */
 async function printedKey(): Promise<string> {
   await server.until(() => server.lines.at(-1) === "")
   const printed = server.lines.join("\n")
@@ -68,21 +68,21 @@ async function printedKey(): Promise<string> {
   return /cpk_\w+/.exec(printed)?.[0] ?? ""
 }
 
-/** Runs a command of the tour in a shell that has what the README defines. */
+/** Runs a command of the quick start in a shell with the README's definitions. */
 async function type(command: string): Promise<string> {
   if (key === "") key = await printedKey()
-  const own = definitions
+  const setup = definitions
     .replace(/^text$/m, "")
     .replace(/^alias .*$/m, `company-ledger() { '${process.execPath}' '${BUNDLE_FILE}' "$@"; }`)
     .replace("KEY=cpk_… ID=key_…", `KEY=${key} ID=${id}`)
     .replace("http://127.0.0.1:3000", server.url)
-  const env = { ...process.env, LEDGER_DATA_DIR: place.dataDir }
-  const { stdout } = await run("bash", ["-c", `${own}\n${command}`], { env, cwd: ROOT })
+  const env = { ...process.env, LEDGER_DATA_DIR: folder.dataDir }
+  const { stdout } = await run("bash", ["-c", `${setup}\n${command}`], { env, cwd: ROOT })
   return stdout
 }
 
 const limits = async () => {
-  const found = await place.runCommand("limit", "list", "--company", "acme")
+  const found = await folder.runCommand("limit", "list", "--company", "acme")
   return found.limits.map(({ holder, class: of, period, amountMicros }: Record<string, unknown>) =>
     [holder, of, period, amountMicros].join(" "),
   )
@@ -96,7 +96,7 @@ describe("the quick start", () => {
     expect(server.lines.join("\n")).toMatch(patternOf(`${shown} …`))
   })
 
-  it("asks for everything that the issue of a newcomer is about", () => {
+  it("sends a text, sets a limit, shows the refusal and raises the limit", () => {
     expect(STEPS.map(({ command }) => command.split(" ").slice(0, 3).join(" "))).toEqual([
       "text",
       "company-ledger limit set",
@@ -109,17 +109,17 @@ describe("the quick start", () => {
     for (const { command, expected } of STEPS) expect([command, expected]).not.toContain("")
   })
 
-  it("answers each command as it says, and leaves the demo as it found it", async () => {
+  it("answers each command as shown, and leaves the demo's limits and simulators unchanged", async () => {
     const before = await limits()
     for (const { command, expected } of STEPS) {
       expect((await type(command)).trim(), command).toMatch(patternOf(expected))
     }
     expect(await limits()).toEqual(before)
-    const simulators = await place.runCommand("simulator", "list")
+    const simulators = await folder.runCommand("simulator", "list")
     expect(JSON.stringify(simulators)).not.toMatch(/"outcome":"(?!ok)/)
   })
 
-  it("can be done again, in the same month", async () => {
+  it("can be repeated in the same month", async () => {
     const texts = STEPS.map(({ command }) => command)
     const answers: string[] = []
     for (const command of texts) answers.push(await type(command))
@@ -127,15 +127,15 @@ describe("the quick start", () => {
     expect(statuses).toEqual(["200", "401", "200"])
   })
 
-  it("is followed by the command that makes another key, at every later start", async () => {
+  it("prints a command that creates another key at every later start", async () => {
     expect(await server.endBySignal("SIGTERM")).toBe(0)
     for (const options of [[], ["--demo"]]) {
-      server = await place.start(...options)
+      server = await folder.start(...options)
       const line = () => server.lines.find((one) => one.startsWith("  another key  "))
       await server.until(() => line() !== undefined)
       const pasted = `${line()?.replace("  another key  ", "")} --json`
-      // It is pasted into whatever shell is at hand: elsewhere, with no setting and no alias.
-      const plain = { cwd: dirname(place.dataDir), env: { PATH: process.env["PATH"] } }
+      // The printed line must work in any shell: in another folder, without settings and aliases.
+      const plain = { cwd: dirname(folder.dataDir), env: { PATH: process.env["PATH"] } }
       key = JSON.parse((await run("bash", ["-c", pasted], plain)).stdout).key
       expect(await type("text")).toMatch(/\n200\n$/)
       await server.endBySignal("SIGTERM")
@@ -143,10 +143,10 @@ describe("the quick start", () => {
   })
 })
 
-it("calls the program by the name that help has", async () => {
+it("uses the program's name from its help", async () => {
   const { stdout } = await run(process.execPath, [BUNDLE_FILE, "--help"])
   expect(stdout).toMatch(/^Usage: company-ledger /)
-  // The same program by another name, which in a checkout needs no alias.
+  // `npm run ledger` runs the same program; the README uses one name.
   expect(README).not.toMatch(/npm run (-s )?ledger/)
 })
 
@@ -191,7 +191,7 @@ describe("the demo's week", () => {
     )
   })
 
-  it("has boxes that ran as long as somebody worked in them, each minute paid", async () => {
+  it("has stopped boxes with a charge for each minute", async () => {
     const { boxes } = await ofAcme("box list")
     const ran = boxes.map((one: Record<string, string>) => {
       const ms = Date.parse(one["stoppedAt"] ?? "") - Date.parse(one["createdAt"] ?? "")
@@ -203,7 +203,7 @@ describe("the demo's week", () => {
     expect(countedBy(ran, "stopReason")).toEqual(["stopped"])
   })
 
-  it("ends with a limit nearly used, and with refusals by limits and for want of funds", async () => {
+  it("ends with a limit nearly used, and with refusals by limits and by short funds", async () => {
     const { limits: held } = await ofAcme("limit list")
     const ai = held.find(
       (one: Record<string, unknown>) => one["holder"] === "company" && one["class"] === "ai",
@@ -217,14 +217,14 @@ describe("the demo's week", () => {
     expect([...new Set(holders)].toSorted()).toEqual(["company", "key"])
   })
 
-  it("holds before an auditor, and leaves nothing waiting that was due", async () => {
+  it("passes the audit and leaves no job stuck", async () => {
     expect(await operate("audit verify")).toMatchObject({ ok: true })
     expect(await ofAcme("audit replay")).toMatchObject({ ok: true })
     const { jobs: work } = await operate("job list")
     expect(work.filter((one: { stuck: unknown }) => one.stuck !== null)).toEqual([])
   })
 
-  it("is played once: another start finds the company as it is", async () => {
+  it("runs once: another start does not change the company", async () => {
     const before = await ofAcme("company show")
     expect(await weekServer.endBySignal("SIGTERM")).toBe(0)
     weekServer = await week.start("--demo")
@@ -237,23 +237,23 @@ describe("the demo's week", () => {
   })
 })
 
-it("refuses a folder in which the week was cut short, and says what to do", async () => {
-  const cut = await makeDataFolder()
+it("rejects a folder in which the demo was interrupted, and says what to do", async () => {
+  const interrupted = await makeDataFolder()
   try {
-    await mkdir(cut.dataDir)
+    await mkdir(interrupted.dataDir)
     const ended = await interruptCommand(
-      cut,
+      interrupted,
       ["start", "--demo"],
-      untilFileAppears(cut.dataDir, "demo-app"),
+      untilFileAppears(interrupted.dataDir, "demo-app"),
     )
     expect(ended.stderr).toMatch(/was not completed\. Remove that folder/)
-    await expect(access(join(cut.dataDir, "demo-begun"))).resolves.toBeUndefined()
+    await expect(access(join(interrupted.dataDir, "demo-begun"))).resolves.toBeUndefined()
     for (const words of [["start", "--demo"], ["start"], ["company", "list"]]) {
-      const refused = await cut.tryCommand(...words)
+      const refused = await interrupted.tryCommand(...words)
       expect(refused.code).toBe(1)
       expect(refused.stderr + refused.stdout).toMatch(/was not completed/)
     }
   } finally {
-    await cut.removeFiles()
+    await interrupted.removeFiles()
   }
 })

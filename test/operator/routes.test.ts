@@ -1,4 +1,4 @@
-/** The admin socket: the operations as routes, and a command line that finds a server there. */
+/** The admin socket: operations as routes, and commands that run on the server. */
 import { once } from "node:events"
 import { existsSync, statSync, writeFileSync } from "node:fs"
 import { readFile, writeFile } from "node:fs/promises"
@@ -30,33 +30,33 @@ import {
 
 const IDENTITY = { folderId: "folder-1", pid: process.pid, settings: [PORT_SETTING] }
 
-/** Posts a body as it stands; the status and text of the answer. */
+/** Posts a raw body; returns the status and text of the answer. */
 async function post(socketPath: string, path: string, body: string) {
   const headers = { "content-type": "application/json" }
-  const asked = httpRequest({ socketPath, path, method: "POST", agent: false, headers })
-  // The server answers what is too long before it has read all of it.
-  asked.on("error", () => undefined)
-  asked.end(body)
-  const [response] = (await once(asked, "response")) as [IncomingMessage]
+  const request = httpRequest({ socketPath, path, method: "POST", agent: false, headers })
+  // The server answers a body that is too long before it has read all of it.
+  request.on("error", () => undefined)
+  request.end(body)
+  const [response] = (await once(request, "response")) as [IncomingMessage]
   return { status: response.statusCode, text: await text(response) }
 }
 
 describe("the admin socket", () => {
-  it("can be used by its owner alone", async () => {
+  it("is accessible only to its owner", async () => {
     const { socketPath } = await serveOperations([])
     const { mode } = statSync(socketPath)
     expect((mode & 0o777).toString(8)).toBe("600")
     expect(existsSync(join(socketPath, "../.admin"))).toBe(false)
   })
 
-  it("takes the place of what a killed run left", async () => {
+  it("replaces the socket file of a killed server", async () => {
     const socketPath = join(await testFolder(), "admin.sock")
     writeFileSync(socketPath, "")
     await serveOperations([], { socketPath })
     expect(await identifyServer(socketPath, "folder-1")).toEqual(IDENTITY)
   })
 
-  it("says whose it is", async () => {
+  it("identifies its data folder", async () => {
     const { socketPath } = await serveOperations([])
     expect(await identifyServer(socketPath, "folder-1")).toEqual(IDENTITY)
     expect(await identifyServer(socketPath, "folder-2")).toBe(null)
@@ -67,7 +67,7 @@ describe("the admin socket", () => {
     await expect(serveOperations([], { socketPath })).rejects.toThrow(RangeError)
   })
 
-  it("goes when it is closed, and leaves another server's alone", async () => {
+  it("is removed when its server closes, unless another server has replaced it", async () => {
     const first = await serveOperations([])
     const second = await serveOperations([], { socketPath: first.socketPath })
     await first.server.close()
@@ -77,7 +77,7 @@ describe("the admin socket", () => {
     expect(await identifyServer(first.socketPath, "folder-1")).toBe(null)
   })
 
-  it("is no server where nobody listens, and a silent one where somebody does", async () => {
+  it("has no server if nothing listens, and a silent one if nothing answers", async () => {
     const socketPath = join(await testFolder(), "admin.sock")
     expect(await identifyServer(socketPath, "folder-1")).toBe(null)
     const silent = createServer().listen(socketPath)
@@ -88,7 +88,7 @@ describe("the admin socket", () => {
 })
 
 describe("an operation over the socket", () => {
-  it("tells progress, sends pieces and answers", async () => {
+  it("reports progress, sends chunks and answers", async () => {
     const pieces = Array.from({ length: 200 }, (_, index) => `${index}: ${"ü\n".repeat(5_000)}`)
     const exporting = fakeOperation("export billing", async ({ progress, send, cause }, input) => {
       progress("begins")
@@ -96,37 +96,40 @@ describe("an operation over the socket", () => {
       return { input, actor: cause.actor, reason: cause.reason }
     })
     const { socketPath, faults } = await serveOperations([exporting])
-    const { heard, talk } = newRecordingClient()
-    const asked = { ...operatorRequest("export billing", { month: "2026-11" }), reason: "year end" }
-    expect(await askServer(socketPath, asked, talk)).toEqual({
+    const { received, observer } = newRecordingClient()
+    const request = {
+      ...operatorRequest("export billing", { month: "2026-11" }),
+      reason: "year end",
+    }
+    expect(await askServer(socketPath, request, observer)).toEqual({
       result: { input: { month: "2026-11" }, actor: "ada", reason: "year end" },
     })
-    expect(heard.progress).toEqual(["begins"])
-    expect(Buffer.concat(heard.chunks).toString("utf8")).toBe(pieces.join(""))
+    expect(received.progress).toEqual(["begins"])
+    expect(Buffer.concat(received.chunks).toString("utf8")).toBe(pieces.join(""))
     expect(faults).toEqual([])
   })
 
-  it("sends pieces that are no text as the bytes that they are", async () => {
+  it("sends binary chunks unchanged", async () => {
     const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => i % 256)
     const exporting = fakeOperation("export billing", async ({ send }) => {
       for (const piece of ["head\n", bytes, new Uint8Array(0)]) await send(piece)
       return {}
     })
     const { socketPath } = await serveOperations([exporting])
-    const { heard, talk } = newRecordingClient()
-    expect(await askServer(socketPath, operatorRequest("export billing"), talk)).toEqual({
+    const { received, observer } = newRecordingClient()
+    expect(await askServer(socketPath, operatorRequest("export billing"), observer)).toEqual({
       result: {},
     })
-    expect(Buffer.concat(heard.chunks)).toEqual(Buffer.concat([Buffer.from("head\n"), bytes]))
+    expect(Buffer.concat(received.chunks)).toEqual(Buffer.concat([Buffer.from("head\n"), bytes]))
   })
 
-  it("waits for a reader that is behind", async () => {
+  it("waits for a slow reader", async () => {
     const sent: number[] = []
     const full = Promise.withResolvers<void>()
     const exporting = fakeOperation("export billing", async ({ send }) => {
       for (let piece = 0; piece < 400; piece += 1) {
         const room = send("x".repeat(100_000))
-        // A send that does not resolve at once has filled what lies between.
+        // A send that does not resolve immediately has filled the buffers in between.
         const first = await Promise.race([room, new Promise((resolve) => setImmediate(resolve, 1))])
         if (first === 1) full.resolve()
         await room
@@ -136,13 +139,13 @@ describe("an operation over the socket", () => {
     })
     const { socketPath } = await serveOperations([exporting])
     const gate = Promise.withResolvers<void>()
-    const { talk } = newRecordingClient()
+    const { observer } = newRecordingClient()
     let taken = 0
     const send = async (piece: Uint8Array) => {
       await gate.promise
       taken += piece.length
     }
-    const answer = askServer(socketPath, operatorRequest("export billing"), { ...talk, send })
+    const answer = askServer(socketPath, operatorRequest("export billing"), { ...observer, send })
     await full.promise
     expect(sent.length).toBeLessThan(400)
     gate.resolve()
@@ -150,7 +153,7 @@ describe("an operation over the socket", () => {
     expect(taken).toBe(400 * 100_000)
   })
 
-  it("says why a file is cut off", async () => {
+  it("reports why a file is incomplete", async () => {
     const exporting = fakeOperation("export billing", async ({ send }) => {
       await send("head")
       throw new OperatorRefused("conflict", "It was changed meanwhile.")
@@ -159,7 +162,7 @@ describe("an operation over the socket", () => {
     const answer = await askServer(
       socketPath,
       operatorRequest("export billing"),
-      newRecordingClient().talk,
+      newRecordingClient().observer,
     )
     expect(answer).toEqual({ error: { error: "conflict", message: "It was changed meanwhile." } })
     expect(faults).toEqual([])
@@ -170,42 +173,42 @@ describe("an operation over the socket", () => {
     expect(ran).toMatchObject({ code: 1, stderr: "It was changed meanwhile.\n" })
   })
 
-  it("answers with a refusal, and with the faults of the input", async () => {
+  it("answers with a refusal, and with an error for an unknown operation", async () => {
     const refusing = fakeOperation("wait", async () => {
       throw new OperatorRefused("not_found", "There is nothing.")
     })
     const { socketPath } = await serveOperations([refusing])
-    const { talk } = newRecordingClient()
-    expect(await askServer(socketPath, operatorRequest("wait"), talk)).toEqual({
+    const { observer } = newRecordingClient()
+    expect(await askServer(socketPath, operatorRequest("wait"), observer)).toEqual({
       error: { error: "not_found", message: "There is nothing." },
     })
-    expect(await askServer(socketPath, operatorRequest("nonsense"), talk)).toMatchObject({
+    expect(await askServer(socketPath, operatorRequest("nonsense"), observer)).toMatchObject({
       error: { error: "unknown_operation" },
     })
   })
 
-  it("answers with a fault of the program and tells the server's log", async () => {
+  it("answers with a fault of the program and logs it", async () => {
     const fault = new TypeError("x is undefined")
     const failing = fakeOperation("wait", async () => {
       throw fault
     })
     const { socketPath, faults } = await serveOperations([failing])
-    expect(await askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk)).toEqual(
-      {
-        error: { error: "internal", message: "The server failed: x is undefined" },
-      },
-    )
+    expect(
+      await askServer(socketPath, operatorRequest("wait"), newRecordingClient().observer),
+    ).toEqual({
+      error: { error: "internal", message: "The server failed: x is undefined" },
+    })
     expect(faults).toEqual([fault])
   })
 
-  it("is told when its operator no longer waits", async () => {
+  it("is aborted when its operator disconnects", async () => {
     const { operation, began, ended } = waitingOperation()
     const { socketPath, server, faults } = await serveOperations([operation])
     const abort = new AbortController()
     const answer = askServer(
       socketPath,
       operatorRequest("wait"),
-      newRecordingClient(abort.signal).talk,
+      newRecordingClient(abort.signal).observer,
     )
     const refused = expect(answer).rejects.toMatchObject({ name: "AbortError" })
     await began
@@ -216,7 +219,7 @@ describe("an operation over the socket", () => {
     expect(faults).toEqual([])
   })
 
-  it("stops sending when its operator no longer waits", async () => {
+  it("stops sending when its operator disconnects", async () => {
     const stopped = Promise.withResolvers<unknown>()
     const exporting = fakeOperation("export billing", async ({ send }) => {
       try {
@@ -228,34 +231,34 @@ describe("an operation over the socket", () => {
     })
     const { socketPath, faults } = await serveOperations([exporting])
     const abort = new AbortController()
-    const { talk } = newRecordingClient(abort.signal)
+    const { observer } = newRecordingClient(abort.signal)
     const send = async () => abort.abort()
     await expect(
-      askServer(socketPath, operatorRequest("export billing"), { ...talk, send }),
+      askServer(socketPath, operatorRequest("export billing"), { ...observer, send }),
     ).rejects.toMatchObject({ name: "AbortError" })
     expect(await stopped.promise).toMatchObject({ name: "AbortError" })
     expect(faults).toEqual([])
   })
 
   it.each([
-    ["no JSON", "{", 400],
-    ["no input of the operation", "[]", 400],
-    ["too much", JSON.stringify({ name: "x".repeat(2 * 1024 * 1024) }), 413],
-  ])("refuses what is %s", async (_, body, status) => {
+    ["malformed JSON", "{", 400],
+    ["invalid input", "[]", 400],
+    ["a body that is too long", JSON.stringify({ name: "x".repeat(2 * 1024 * 1024) }), 413],
+  ])("rejects %s", async (_, body, status) => {
     const { socketPath } = await serveOperations(PROGRAM.operations)
     const answer = await post(socketPath, `${operationUrl("company create")}?actor=ada`, body)
     expect(answer.status).toBe(status)
     expect(JSON.parse(answer.text)).toMatchObject({ error: expect.any(String) })
   })
 
-  it("knows no other route", async () => {
+  it("has no other routes", async () => {
     const { socketPath } = await serveOperations([])
     expect((await post(socketPath, "/elsewhere", "{}")).status).toBe(404)
     expect((await post(socketPath, "/api/v1/phone/messages", "{}")).status).toBe(404)
   })
 })
 
-it("writes nothing of what was sent and answered into its log", async () => {
+it("logs nothing of the requests' and answers' content", async () => {
   const lines: unknown[] = []
   const info = (message: string, details?: object) => void lines.push({ message, ...details })
   const log = { info, warn: (message: string) => void lines.push({ message }) }
@@ -265,11 +268,15 @@ it("writes nothing of what was sent and answered into its log", async () => {
   })
   const options = { ports: { ...UNUSED_PORTS, log }, logRequests: 1 }
   const { socketPath } = await serveOperations([creating, failing], options)
-  const talk = { signal: new AbortController().signal }
-  const asked = { actor: "hidden", reason: "hidden", confirmation: "hidden" }
+  const observer = { signal: new AbortController().signal }
+  const attribution = { actor: "hidden", reason: "hidden", confirmation: "hidden" }
   const input = { company: "hidden", password: "hidden" }
-  await askServer(socketPath, { ...operatorRequest("key create", input), ...asked }, talk)
-  await askServer(socketPath, { ...operatorRequest("company lock", input), ...asked }, talk)
+  await askServer(socketPath, { ...operatorRequest("key create", input), ...attribution }, observer)
+  await askServer(
+    socketPath,
+    { ...operatorRequest("company lock", input), ...attribution },
+    observer,
+  )
   expect(lines).toMatchObject([
     { route: "/operator/v1/operations/key-create", status: 200 },
     { route: "/operator/v1/operations/company-lock", status: 409, error: "conflict" },
@@ -277,7 +284,7 @@ it("writes nothing of what was sent and answered into its log", async () => {
   expect(JSON.stringify(lines)).not.toContain("hidden")
 })
 
-it("describes itself in a document", async () => {
+it("serves an OpenAPI document of its routes", async () => {
   const { socketPath } = await serveOperations(PROGRAM.operations)
   const { signal } = new AbortController()
   const send = sendOverSocket(socketPath)
@@ -289,25 +296,25 @@ it("describes itself in a document", async () => {
   )
 })
 
-it("takes the file of an operation as the body", async () => {
+it("accepts an operation's file as the request body", async () => {
   const read: unknown[] = []
   const taking = fakeOperation("repository upload", async (_, input) => {
     const { file, message } = input as { readonly file: string; readonly message: string }
     read.push(basename(file), await readFile(file, "utf8"), message)
     throw new OperatorRefused("bad_file", `${file} cannot be taken.`)
   })
-  const own = PROGRAM.operations.find(({ name }) => name === "repository upload")
-  const { socketPath } = await serveOperations([{ ...taking, input: own?.input ?? taking.input }])
+  const real = PROGRAM.operations.find(({ name }) => name === "repository upload")
+  const { socketPath } = await serveOperations([{ ...taking, input: real?.input ?? taking.input }])
   const folder = await testFolder()
   const path = join(folder, "app.zip")
   await writeFile(path, "ü".repeat(300_000))
   const input = { company: "acme", file: path, message: "ä & b" }
-  const asked = { ...operatorRequest("repository upload", input), uploadField: "file" }
-  const answer = await askServer(socketPath, asked, newRecordingClient().talk)
+  const request = { ...operatorRequest("repository upload", input), uploadField: "file" }
+  const answer = await askServer(socketPath, request, newRecordingClient().observer)
   expect(answer).toEqual({ error: { error: "bad_file", message: "app.zip cannot be taken." } })
   expect(read).toEqual(["app.zip", "ü".repeat(300_000), "ä & b"])
-  const missing = { ...asked, input: { ...input, file: folder } }
-  await expect(askServer(socketPath, missing, newRecordingClient().talk)).rejects.toThrow(
+  const missing = { ...request, input: { ...input, file: folder } }
+  await expect(askServer(socketPath, missing, newRecordingClient().observer)).rejects.toThrow(
     "is not a file",
   )
   const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
@@ -319,7 +326,7 @@ it("takes the file of an operation as the body", async () => {
 })
 
 describe("a server that stops", () => {
-  it("lets what runs end", async () => {
+  it("lets a running operation finish", async () => {
     const began = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     const slow = fakeOperation("wait", async () => {
@@ -328,21 +335,21 @@ describe("a server that stops", () => {
       return "done"
     })
     const { socketPath, server } = await serveOperations([slow])
-    const answer = askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk)
+    const answer = askServer(socketPath, operatorRequest("wait"), newRecordingClient().observer)
     await began.promise
     const closed = server.close()
     await expect(
-      askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk),
+      askServer(socketPath, operatorRequest("wait"), newRecordingClient().observer),
     ).rejects.toThrow(ServerGone)
     gate.resolve()
     expect(await answer).toEqual({ result: "done" })
     await closed
   })
 
-  it("aborts what runs on past the grace", async () => {
+  it("aborts an operation that exceeds the grace period", async () => {
     const { operation, began, ended } = waitingOperation()
     const { socketPath, server } = await serveOperations([operation], { graceMs: 1 })
-    const answer = askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk)
+    const answer = askServer(socketPath, operatorRequest("wait"), newRecordingClient().observer)
     await began
     await server.close()
     expect(await answer).toMatchObject({
@@ -355,8 +362,8 @@ describe("a server that stops", () => {
   })
 })
 
-describe("the command line beside a server", () => {
-  it("sends the command there and opens nothing", async () => {
+describe("a command with a running server", () => {
+  it("runs on the server and opens nothing", async () => {
     const causes: AdminContext["cause"][] = []
     const locking = fakeOperation("company lock", async ({ cause, progress }, input) => {
       causes.push(cause)
@@ -372,14 +379,14 @@ describe("the command line beside a server", () => {
     expect(ran).toEqual({
       code: 0,
       stdout: '{"input":{"company":"acme"}}\n',
-      // What it tells of the way is for terminals alone.
+      // Progress is only written to terminals.
       stderr: "",
     })
     expect(host.deeds).toEqual([])
     expect(causes).toMatchObject([{ actor: "ada", reason: "asked" }])
   })
 
-  it("exits 1 where it is refused there, and 130 where it is interrupted", async () => {
+  it("exits 1 if the server rejects it, and 130 if it is interrupted", async () => {
     const { operation, began, ended } = waitingOperation()
     const refusing = fakeOperation("company list", async () => {
       throw new OperatorRefused("conflict", "Not now.")
@@ -403,7 +410,7 @@ describe("the command line beside a server", () => {
     expect(await ended).toBe("aborted")
   })
 
-  it("exits 1 with a sentence where the server has just ended", async () => {
+  it("exits 1 with a message if the server has just ended", async () => {
     const socketPath = join(await testFolder(), "admin.sock")
     const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
     const ran = await runTestCommand(["wait", "--json"], host)

@@ -1,4 +1,4 @@
-/** How settings are read, and which are refused or warned of. */
+/** Reading settings, and the errors and warnings about them. */
 import { describe, expect, it } from "vitest"
 import { readConfig, listSettings } from "../../src/bootstrap/settings/config.ts"
 import {
@@ -12,51 +12,53 @@ import { readFileSync } from "node:fs"
 
 const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
 
-/** Those that can be simulated: boxes only where that is chosen. */
+/** Providers that are simulated unless configured. Boxes are simulated only if that is set. */
 const ALL = PROGRAM.providers.filter((one) => one.isLocal !== true).map(({ name }) => name)
-const byPlace = (a: string, b: string) => ALL.indexOf(a) - ALL.indexOf(b)
+const byIndex = (a: string, b: string) => ALL.indexOf(a) - ALL.indexOf(b)
 
-/** Boxes, and what is published in the same way. */
+/** Boxes, and publishing, which follows the same setting. */
 const OF_MACHINE = ["boxhost", "publish"]
 const NAMES = ALL.filter((name) => !OF_MACHINE.includes(name))
 
-describe("what is simulated", () => {
-  it("is everything where nothing is chosen", () => {
+describe("the simulated providers", () => {
+  it("are all of them by default", () => {
     expect(readConfig({}).simulatedProviders).toEqual({ names: NAMES, takesRealMoney: false })
   })
 
-  it("is refused beside real money, unless it is said to be meant", () => {
+  it("are rejected with real payments, unless LEDGER_SIMULATED names them", () => {
     const others = NAMES.filter((name) => name !== "cards")
     expect(others).toEqual(expect.arrayContaining(["carrier", "mailer"]))
     expect(() => readConfig(STRIPE)).toThrow(
       "CARDS_STRIPE_KEY takes real money, and what it pays for is simulated: " +
         `${others.join(", ")}. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
     )
-    const wanted = { names: others, takesRealMoney: true }
+    const expected = { names: others, takesRealMoney: true }
     for (const meant of ["all", others.join(","), `${others.toReversed().join(" , ")},cards`]) {
-      expect(readConfig({ ...STRIPE, LEDGER_SIMULATED: meant }).simulatedProviders).toEqual(wanted)
+      expect(readConfig({ ...STRIPE, LEDGER_SIMULATED: meant }).simulatedProviders).toEqual(
+        expected,
+      )
     }
     for (const meant of others) {
-      const unsaid = others.filter((name) => name !== meant).join(", ")
+      const unnamed = others.filter((name) => name !== meant).join(", ")
       expect(() => readConfig({ ...STRIPE, LEDGER_SIMULATED: meant })).toThrow(
-        `takes real money, and what it pays for is simulated: ${unsaid}, which LEDGER_SIMULATED does ` +
+        `takes real money, and what it pays for is simulated: ${unnamed}, which LEDGER_SIMULATED does ` +
           `not name. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
       )
     }
   })
 
-  it("can be said of what there is alone", () => {
+  it("must be known names in LEDGER_SIMULATED", () => {
     expect(() => readConfig({ LEDGER_SIMULATED: "carier" })).toThrow(
       `LEDGER_SIMULATED must be all, or names of ${ALL.join(", ")} with commas between them.`,
     )
   })
 
-  it("is also what is of the machine, where its simulator is chosen", () => {
+  it("include boxes and publishing if BOX_HOST is simulator", () => {
     const { simulatedProviders: simulated } = readConfig({ BOX_HOST: "simulator" })
-    expect(simulated.names).toEqual([...NAMES, ...OF_MACHINE].toSorted(byPlace))
+    expect(simulated.names).toEqual([...NAMES, ...OF_MACHINE].toSorted(byIndex))
   })
 
-  it("may stand beside what is real and takes no money", () => {
+  it("can be combined with a real provider that takes no money", () => {
     const open = async () => ({})
     const from = import.meta.url
     const providers: readonly Provider[] = [
@@ -79,9 +81,9 @@ describe("what is simulated", () => {
   })
 })
 
-describe("a setting that nobody reads", () => {
+describe("an unknown setting", () => {
   const known = new Set(["LEDGER_DATA_DIR", "BASE_URL", "PORT"])
-  const said = (name: string) => unknownSettingWarnings({ [name]: "x" }, known)
+  const warningsFor = (name: string) => unknownSettingWarnings({ [name]: "x" }, known)
 
   it.for([
     ["LEDGER_DATADIR", "did you mean LEDGER_DATA_DIR?"],
@@ -89,8 +91,8 @@ describe("a setting that nobody reads", () => {
     ["BASEURL", "did you mean BASE_URL?"],
     ["CARRIER_URL", "company-ledger config lists the settings"],
     ["SMTP_HOST", "company-ledger config lists the settings"],
-  ] as const)("is named: %s", ([name, meant]) => {
-    expect(said(name)).toEqual([`Unknown setting ${name}: ${meant}`])
+  ] as const)("is named in a warning: %s", ([name, meant]) => {
+    expect(warningsFor(name)).toEqual([`Unknown setting ${name}: ${meant}`])
   })
 
   it.for([
@@ -102,18 +104,18 @@ describe("a setting that nobody reads", () => {
     "npm_config_cache",
     "BASE_URL",
     "LEDGER_SEED",
-  ])("is not taken for one: %s", (name) => {
-    expect(said(name)).toEqual([])
+  ])("is not reported if it may be another program's: %s", (name) => {
+    expect(warningsFor(name)).toEqual([])
   })
 
-  it("is a warning, never a fault, and shows no value", () => {
+  it("is a warning, not an error, and shows no value", () => {
     const { warnings } = readConfig({ LEDGER_MASTERKEY: "secret" })
     expect(warnings).toEqual(["Unknown setting LEDGER_MASTERKEY: did you mean LEDGER_MASTER_KEY?"])
   })
 })
 
 describe("settings", () => {
-  it("are unset where they are blank", () => {
+  it("are unset if they are blank", () => {
     const { port, logSampleRate: logRequests } = readConfig({})
     expect(readConfig({ PORT: " ", LOG_REQUESTS: "\t" })).toMatchObject({
       port,
@@ -126,7 +128,7 @@ describe("settings", () => {
     ["?a=b&sslmode=prefer&c=d", "?a=b&sslmode=verify-full&c=d"],
     ["?sslmode=disable", "?sslmode=disable"],
     ["?sslmode=require&uselibpqcompat=true", "?sslmode=require&uselibpqcompat=true"],
-  ])("take %s of a database for what the driver makes of it", (given, taken) => {
+  ])("read %s of DATABASE_URL as the driver does", (given, taken) => {
     const url = "postgres://a:b@db.test/ledger"
     expect(readConfig({ DATABASE_URL: `${url}${given}` }).databaseUrl).toBe(`${url}${taken}`)
   })
@@ -134,15 +136,15 @@ describe("settings", () => {
 
 const EXAMPLE = readFileSync(new URL("../../.env.example", import.meta.url), "utf8")
 
-/** The settings of the example: those in force, and those behind a `#` too. */
+/** The settings of the example that match the form. */
 function settingsOf(form: RegExp): Record<string, string> {
   return Object.fromEntries(
     [...EXAMPLE.matchAll(form)].map(([, name = "", value = ""]) => [name, value]),
   )
 }
 
-describe("the example of an environment", () => {
-  it("names every setting that there is, and no other", () => {
+describe("the example environment file", () => {
+  it("names every setting, and no other", () => {
     const named = Object.keys(settingsOf(/^(?:# )?([A-Z_]+)=(.*)$/gm))
     expect(named.toSorted()).toEqual(
       listSettings({})
@@ -151,7 +153,7 @@ describe("the example of an environment", () => {
     )
   })
 
-  it("sets what is the default anyway", () => {
+  it("sets only defaults", () => {
     const { settings: _read, ...example } = readConfig(settingsOf(/^([A-Z_]+)=(.*)$/gm))
     expect(readConfig({})).toMatchObject(example)
   })

@@ -1,11 +1,11 @@
-/** What people and scripts are told of a limit that is replaced, a refusal, and a signed head. */
+/** Results of limit, refusal and audit operations, as JSON and as text. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const world = await ownWorld("time")
 
-/** What people are shown of an answer. */
+/** The text output of a result. */
 function textOf(name: string, answer: unknown): string {
   const found = PROGRAM.operations.find((operation) => operation.name === name)
   return found?.render?.(answer, { isTTY: false, columns: 80 }) ?? ""
@@ -18,7 +18,7 @@ await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
 const company = await makeCompany(world)
 
 describe("limit set", () => {
-  it("says that it replaced none", async () => {
+  it("reports that it replaced none", async () => {
     const set = await limit({ period: "month", dollars: "40" })
     expect(set).toMatchObject({ limit: { amountMicros: 40_000_000 }, replaced: null })
     expect(textOf("limit set", set)).toBe(
@@ -27,7 +27,7 @@ describe("limit set", () => {
     )
   })
 
-  it("says what it replaced, whole", async () => {
+  it("reports every field of the limit that it replaced", async () => {
     const set = await limit({ period: "week", dollars: "9", reminders: ["5", "8.5"] })
     expect(set.replaced).toEqual({
       period: "month",
@@ -45,7 +45,7 @@ describe("limit set", () => {
     )
   })
 
-  it("replaces that of its own holder and class alone", async () => {
+  it("replaces only the limit of the same holder and class", async () => {
     const person = { person: company.ownerId, period: "week", dollars: "3" }
     expect((await limit({ ...person, leaveKeysOut: true })).replaced).toBeNull()
     expect((await limit({ class: "ai", period: "week", dollars: "3" })).replaced).toBeNull()
@@ -54,7 +54,7 @@ describe("limit set", () => {
     expect(textOf("limit set", other)).toContain("It replaced $3.00 a week, without keys.\n")
   })
 
-  it("is undone by limit remove, which says what there was", async () => {
+  it("is undone by limit remove, which reports the removed limit", async () => {
     await limit({ class: "ai", period: "week", dollars: "3" })
     const named = { company: company.companyId, class: "ai" }
     const done = await world.operate("limit remove", named)
@@ -68,7 +68,7 @@ describe("limit set", () => {
   })
 })
 
-it("a refusal is shown with the id of its charge", async () => {
+it("refusals list shows the charge id of each refusal", async () => {
   const spending = { class: "general", dollars: "41", item: "tokens", id: "too-much" }
   const charging = world.operate("charge", { company: company.companyId, ...spending })
   await expect(charging).rejects.toThrow(/stops this/)
@@ -78,7 +78,7 @@ it("a refusal is shown with the id of its charge", async () => {
   expect(line).toMatch(/spend_limit_reached +too-much +tokens/)
 })
 
-it("a head is shown with its signature", async () => {
+it("audit head shows each head with its signature", async () => {
   const found = await world.operate("audit head", { company: company.companyId })
   const { heads, publicKey } = found
   expect(heads).toHaveLength(1)
@@ -93,25 +93,25 @@ describe("audit verify", () => {
   const skippedOf = async (input: object = {}) => {
     const found = await world.operate("audit verify", input)
     expect(found.ok).toBe(true)
-    const whats = found.skipped.map(({ check }: { check: string }) => check)
-    return { whats, text: textOf("audit verify", found), skipped: found.skipped }
+    const checks = found.skipped.map(({ check }: { check: string }) => check)
+    return { checks, text: textOf("audit verify", found), skipped: found.skipped }
   }
 
-  it("says what it did not look at, and why", async () => {
+  it("reports what it did not check, and why", async () => {
     await world.operate("audit head")
-    const { whats, text } = await skippedOf()
-    expect(whats).toContain("jobs")
-    expect(whats.join("; ")).not.toContain("checked against a signed head")
+    const { checks, text } = await skippedOf()
+    expect(checks).toContain("jobs")
+    expect(checks.join("; ")).not.toContain("checked against a signed head")
     expect(text).toMatch(
       /signed heads belong to this history +yes +\d+ streams with a signed head\n/,
     )
     expect(text).toMatch(/read model companies = rebuild +yes +companies 1 row\n/)
     expect(text).not.toContain("checksum")
-    expect(whats).not.toContain("streams of other companies and of the installation")
+    expect(checks).not.toContain("streams of other companies and of the installation")
     expect(text).toMatch(/\nNot checked:\n(.*\n)*  jobs: they are deleted when they are done/)
   })
 
-  it("says so of streams of which no head is signed, and counts them", async () => {
+  it("counts streams that have no signed head", async () => {
     const other = await makeCompany(world)
     const { skipped, text } = await skippedOf({ company: other.companyId })
     expect(text).toMatch(/signed heads belong to this history +yes +no head is signed yet\n/)
@@ -122,9 +122,9 @@ describe("audit verify", () => {
     })
   })
 
-  it("says that of one company alone the others were left out", async () => {
-    const { whats, text } = await skippedOf({ company: company.companyId })
-    expect(whats).toContain("streams of other companies and of the installation")
+  it("reports that an audit of one company left out the others", async () => {
+    const { checks, text } = await skippedOf({ company: company.companyId })
+    expect(checks).toContain("streams of other companies and of the installation")
     expect(text).toContain(
       "  streams of other companies and of the installation: the audit is of one company",
     )

@@ -1,4 +1,4 @@
-/** What is added to the funds, corrections of them, what may be spent beyond them, what keys may buy, and prices. */
+/** Funds and their corrections, credit lines, purchases by keys, and prices. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { purchaseAllowanceOf } from "../../domain/charging/ledger-views.ts"
@@ -46,7 +46,7 @@ describe("funds correct", () => {
     expect((await text()).body).toMatchObject({ error: "payment_required", balance: -0.491 })
   })
 
-  it("refuses nothing, too much, and a correction without a reason", async () => {
+  it("rejects zero, too large an amount, and a correction without a reason", async () => {
     expect(await codeOf(correct("0"))).toBe("bad_amount")
     expect(await codeOf(correct("9000000000"))).toBe("bad_amount")
     expect(await codeOf(correct("1", null))).toBe("validation")
@@ -62,7 +62,7 @@ describe("company change", () => {
     expect((await show()).balanceMicros).toBe(-18_000)
   })
 
-  it("gives no credit line to a company that pays from prepaid funds", async () => {
+  it("rejects a credit line for a company that pays from prepaid funds", async () => {
     expect(await codeOf(change({ creditLine: "5" }))).toBe("validation")
     await change({ pays: "card", creditLine: "5" })
     expect(await codeOf(change({ pays: "prepaid" }))).toBe("validation")
@@ -70,7 +70,7 @@ describe("company change", () => {
     expect(await change({ pays: "prepaid", creditLine: "0" })).toMatchObject({ pays: "prepaid" })
   })
 
-  it("shows a prepaid-only company no way to pay, and stops its credit line", async () => {
+  it("hides payment instructions from a prepaid-only company, and stops its credit line", async () => {
     await change({ pays: "card", creditLine: "5", prepaidOnly: "on" })
     expect((await text()).status).toBe(200)
     const refused = await text()
@@ -80,7 +80,7 @@ describe("company change", () => {
     expect((await text()).status).toBe(200)
   })
 
-  it("changes the plan alone, and nothing else", async () => {
+  it("changes only the plan", async () => {
     await change({ plan: "79" })
     expect(await show()).toMatchObject({ plan: "79", pays: "prepaid", prepaidOnly: false })
   })
@@ -92,7 +92,7 @@ describe("key change", () => {
       purchaseAllowanceOf(state, company.keyId, at),
     )
 
-  it("turns purchases on, waits for review, and off", async () => {
+  it("turns purchases on, to review, and off", async () => {
     const { keyId } = company
     expect(await codeOf(world.operate("key change", { keyId, purchases: "on" }))).toBe("validation")
     const limits = { addFundsPerPurchase: "20", addFundsPerMonth: "50" }
@@ -107,7 +107,7 @@ describe("key change", () => {
     expect(await allowance()).toMatchObject({ mode: "off", perMonthMicros: 60_000_000 })
   })
 
-  it("lets a key do other things than before, and tells which", async () => {
+  it("changes a key's operations, and reports which were added and removed", async () => {
     const { keyId, key } = company
     const sending = { keyId, operations: ["phone.messages.send"] }
     const { removed, added } = await world.operate("key change", sending)
@@ -129,14 +129,14 @@ describe("key change", () => {
     expect((await text()).status).toBe(200)
   })
 
-  it("changes nothing at all where what it may buy is refused", async () => {
+  it("changes nothing if the change of purchases is rejected", async () => {
     const { keyId, key } = company
     const both = { keyId, operations: ["phone.messages.send"], purchases: "on" }
     expect(await codeOf(world.operate("key change", both))).toBe("validation")
     expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
   })
 
-  it("names the nearest of an operation that there is not, and refuses those without a route", async () => {
+  it("suggests the nearest operation for an unknown one, and rejects operations without a route", async () => {
     const { keyId, key } = company
     const granting = (name: string) =>
       world.operate("key change", { keyId, operations: [name, "phone.messages.send"] })
@@ -148,7 +148,7 @@ describe("key change", () => {
     expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
   })
 
-  it("refuses a key that is deleted or not there", async () => {
+  it("rejects a key that is deleted or does not exist", async () => {
     const { keyId } = company
     await world.operate("key delete", { keyId })
     const all = { allOperations: true }
@@ -158,7 +158,7 @@ describe("key change", () => {
     )
   })
 
-  it("decides what a 402 tells the key", async () => {
+  it("changes the instructions of a 402 for the key", async () => {
     await text()
     const instructions = async () => String((await text()).body.pay.instructions)
     expect(await instructions()).toMatch(/^An owner must turn on Add funds/)
@@ -169,7 +169,7 @@ describe("key change", () => {
 })
 
 describe("price set", () => {
-  it("is a new version; what was charged keeps the one before", async () => {
+  it("makes a new version; former charges keep their version", async () => {
     const { version } = await world.operate("price list")
     await text()
     const set = { item: "text_segment", dollars: "0.01" }
@@ -199,14 +199,14 @@ describe("funds add", () => {
     world.operate("funds add", { company: company.companyId, dollars, reference })
   const balance = async () => (await show()).balanceMicros
 
-  it("adds a reference once, and the same again adds nothing", async () => {
+  it("adds funds once per reference", async () => {
     expect(await add("12345.67", "invoice #77")).toMatchObject({ added: true })
     expect(await add("12345.67", "invoice #77")).toMatchObject({ added: false })
     expect(await add("5", "invoice #78")).toMatchObject({ added: true })
     expect(await balance()).toBe(12_350_670_000)
   })
 
-  it("refuses a reference that is recorded with another sum, and adds nothing", async () => {
+  it("rejects a reference that is recorded with another amount, and adds nothing", async () => {
     await add("12345.67", "invoice #77")
     await expect(add("5", "invoice #77")).rejects.toMatchObject({
       code: "idempotency_conflict",
@@ -218,14 +218,16 @@ describe("funds add", () => {
     expect(await balance()).toBe(12_345_670_000)
   })
 
-  it("tells the one of many at once that adds another sum", async () => {
-    const ends = await Promise.allSettled(["5", "6", "5", "6"].map((sum) => add(sum, "wire")))
-    const fine = ends.filter(({ status }) => status === "fulfilled")
-    expect(fine).toHaveLength(2)
+  it("rejects those of many concurrent calls with the same reference whose amount differs", async () => {
+    const ends = await Promise.allSettled(
+      ["5", "6", "5", "6"].map((dollars) => add(dollars, "wire")),
+    )
+    const fulfilled = ends.filter(({ status }) => status === "fulfilled")
+    expect(fulfilled).toHaveLength(2)
     expect([5_000_000, 6_000_000]).toContain(await balance())
   })
 
-  it("takes a reference for what another company has too", async () => {
+  it("accepts a reference that another company has used", async () => {
     const other = await makeCompany(world, { funds: "0" })
     await world.operate("funds add", { company: other.companyId, dollars: "1", reference: "wire" })
     expect(await add("5", "wire")).toMatchObject({ added: true })

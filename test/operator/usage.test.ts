@@ -1,4 +1,4 @@
-/** Words of the command line that no command has a meaning for, and values that do not fit. */
+/** Command lines that cannot be parsed, and invalid input of operations. */
 import { describe, expect, it } from "vitest"
 import { fakeHost, runTestCommand, splitWords, CATALOGUE, parseLine } from "./fake-host.ts"
 import { z } from "zod"
@@ -14,7 +14,7 @@ import { BILL_FORMATS } from "../../src/billing/formats.ts"
 const KEY = "key create --company acme"
 const LIMIT = "limit set --company acme --dollars 5"
 
-/** Words that no command has a meaning for, and the reason that is given. */
+/** Invalid command lines, each with the expected message. */
 const mistakes: readonly (readonly [string, RegExp])[] = [
   ["", /name a command/],
   ["company", /name a command/],
@@ -67,7 +67,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["key change key_1 --operation phone.messages.send --all-operations", /not both/],
   ["charge list --company acme --month November", /Write a month/],
   ["charge list", /required option '--company <company>'/],
-  // A misspelt option is named itself, and not what is missing by it.
+  // A misspelled option is reported before the missing one.
   ["limit list --compny acme", /unknown option '--compny'\s+\(Did you mean --company\?\)/],
   ["charge --compny acme --class ai", /unknown option '--compny'\s+\(Did you mean --company\?\)/],
   [`${LIMIT} --class ai --perod week`, /unknown option '--perod'\s+\(Did you mean --period\?\)/],
@@ -85,7 +85,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
     /--code is only valid with --status failed/,
   ],
   ["carrier deliver msg_1 --status failed --code x", /number in digits/],
-  ["simulator set nobody ok", /Allowed choices are carrier/],
+  ["simulator set unknown ok", /Allowed choices are carrier/],
   ["simulator set carrier explode", /carrier has no outcome "explode"; use ok/],
   ["simulator set carrier ok --times 0", /whole number of 1 or more/],
   ["clock set tomorrow", /Write a time/],
@@ -117,13 +117,13 @@ describe("wrong usage", () => {
       expect(ran.code).toBe(2)
       const document = JSON.parse(ran.stdout) as Record<string, unknown>
       expect(document["error"]).toBe("usage")
-      // Before a command nobody knows --json, and that is then the reason.
+      // --json belongs to a command: before one it is itself an unknown option.
       const isEarly = splitWords(line).length < 2
       expect(document["message"]).toMatch(isEarly ? /unknown (option|command)/ : reason)
     },
   )
 
-  it("refuses to write a file and a document to the same place", async () => {
+  it("rejects a file and a JSON document that are both for standard output", async () => {
     const line = "export billing --company acme --month 2026-11 --format csv --out - --json"
     const ran = await runTestCommand(splitWords(line), fakeHost([]))
     expect(ran.code).toBe(2)
@@ -131,12 +131,12 @@ describe("wrong usage", () => {
   })
 })
 
-/** What Zod says where nobody says anything better. */
-const ZODS_OWN =
+/** Zod's default messages. */
+const ZOD_DEFAULT =
   /Invalid (input|string|option|ISO|date|value|key|element|number)|Too (small|big)|Unrecognized key|expected .* received/i
 
-/** What says of no value what it should be. */
-const FOR_NOBODY = /the required format|of another kind/
+/** Messages that do not say which values are valid. */
+const VAGUE = /the required format|of another kind/
 const LONG = "x".repeat(200_000)
 const TEXTS = ["", " ", LONG, "\0", "\uD800", "-1", "0.5", "1e99", "nonsense", "2026-13-45T99:00Z"]
 const OTHERS = [null, Number.NaN, -1, 0, 0.5, 1e99, true, {}, [], [7], ["\0"], [LONG], [{}]]
@@ -152,8 +152,8 @@ const specOf = (operation: string): CommandSpec =>
     options: [],
   }
 
-/** What an operator is told of an input; null where it is taken. */
-function toldOf(operation: string, input: unknown): string | null {
+/** The message for an input; null if it is valid. */
+function messageForInput(operation: string, input: unknown): string | null {
   const found = PROGRAM.operations.find(({ name }) => name === operation)
   const { fields } = parseFields(found?.input, input)
   if (Object.keys(fields).length === 0) return null
@@ -166,52 +166,52 @@ function fieldsOf({ input }: AdminOperation): readonly string[] {
 }
 
 describe("an operation's input", () => {
-  it.for(PROGRAM.operations)("is refused in words for people: $name", (operation) => {
+  it.for(PROGRAM.operations)("is rejected with a clear message: $name", (operation) => {
     const { name } = operation
     for (const input of [undefined, null, 7, "text", [], Number.NaN]) {
-      expect(toldOf(name, input)).toMatch(
+      expect(messageForInput(name, input)).toMatch(
         /^This is not valid: (--)?body: the body must be an object$/,
       )
     }
     for (const field of fieldsOf(operation)) {
       let refusals = 0
       for (const value of [...TEXTS, ...OTHERS]) {
-        const told = toldOf(name, { [field]: value })
-        if (told === null) continue
-        const about = told.replace("This is not valid: ", "").split("; ")
-        const own = about.filter((fault) =>
+        const message = messageForInput(name, { [field]: value })
+        if (message === null) continue
+        const faults = message.replace("This is not valid: ", "").split("; ")
+        const ofField = faults.filter((fault) =>
           fault.startsWith(`${commandWordOf(specOf(name), field)}: `),
         )
-        refusals += own.length
-        expect(told).not.toMatch(ZODS_OWN)
-        expect(told).not.toMatch(FOR_NOBODY)
+        refusals += ofField.length
+        expect(message).not.toMatch(ZOD_DEFAULT)
+        expect(message).not.toMatch(VAGUE)
       }
-      // Whatever a field takes, there is a kind of value that it does not.
+      // Every field rejects at least one of these values.
       expect([field, refusals]).not.toEqual([field, 0])
     }
   })
 
-  it("says which field is wrong and what it would be", () => {
+  it("is rejected with the invalid fields and their valid values", () => {
     const revision = { stream: "s", from: 0.5, limit: 0 }
-    expect(toldOf("audit show", revision)).toBe(
+    expect(messageForInput("audit show", revision)).toBe(
       "This is not valid: --from: must be a whole number; --limit: must be more than 0",
     )
-    expect(toldOf("clock set", { to: "soon" })).toBe(
+    expect(messageForInput("clock set", { to: "soon" })).toBe(
       "This is not valid: ISO: must be a time such as 2026-11-30T23:59:00Z",
     )
-    expect(toldOf("company create", { name: "a", plan: "30" })).toBe(
+    expect(messageForInput("company create", { name: "a", plan: "30" })).toBe(
       "This is not valid: --plan: must be one of 29, 79, 197, 329, payg",
     )
-    expect(toldOf("company show", {})).toBe("This is not valid: COMPANY: is required")
+    expect(messageForInput("company show", {})).toBe("This is not valid: COMPANY: is required")
     const named = { company: "acme", app: true, operations: ["phone.message.send"] }
-    expect(toldOf("key create", named)).toBe(
+    expect(messageForInput("key create", named)).toBe(
       "This is not valid: --operation: phone.message.send is not an operation; " +
         "did you mean phone.messages.send?",
     )
   })
 })
 
-/** The example of a command as words, without the word or option that is to be wrong. */
+/** The words of a command's example, without one option. */
 function otherWords(spec: CommandSpec, { flags }: OptionSpec): readonly string[] {
   const words = splitWords(spec.example)
   const flag = flags.split(" ")[0] ?? ""
@@ -221,52 +221,52 @@ function otherWords(spec: CommandSpec, { flags }: OptionSpec): readonly string[]
   return [...words.slice(0, at), ...(next === -1 ? [] : words.slice(next))]
 }
 
-/** The words of a command with one wrong word in the place of an argument. */
-function withArgument(spec: CommandSpec, place: number, value: string): readonly string[] {
+/** The words of a command's example, with another value for one argument. */
+function withArgument(spec: CommandSpec, index: number, value: string): readonly string[] {
   const words = [...splitWords(spec.example)]
-  words[spec.name.split(" ").length + place] = value
+  words[spec.name.split(" ").length + index] = value
   return words
 }
 
 const takesText = ({ flags }: OptionSpec) => flags.includes("<")
 
-/** What is told of words, by the command line or by the operation; null where they are taken. */
-function toldOfWords(words: readonly string[]): string | null {
+/** The message for a command line, from the parser or the operation; null if it is valid. */
+function messageForLine(words: readonly string[]): string | null {
   const parsed = parseCommandLine(CATALOGUE, words, 80)
   if (parsed.kind === "usage") return parsed.text
   if (parsed.kind === "help" || parsed.invocation.command.does !== "operation") return null
-  return toldOf(parsed.invocation.command.name, parsed.invocation.input)
+  return messageForInput(parsed.invocation.command.name, parsed.invocation.input)
 }
 
-describe("a word of the command line", () => {
-  it.for(CATALOGUE.commands)("is refused in words for people: $name", (spec) => {
-    expect(toldOfWords(splitWords(spec.example))).toBeNull()
+describe("a value of the command line", () => {
+  it.for(CATALOGUE.commands)("is rejected with a clear message: $name", (spec) => {
+    expect(messageForLine(splitWords(spec.example))).toBeNull()
     const options = spec.options.filter(takesText).flatMap((option) => {
       const flag = option.flags.split(" ")[0] ?? ""
       return TEXTS.map((text) => [...otherWords(spec, option), flag, text])
     })
-    const places = spec.arguments.flatMap((_argument, place) =>
-      TEXTS.map((text) => withArgument(spec, place, text)),
+    const positional = spec.arguments.flatMap((_argument, index) =>
+      TEXTS.map((text) => withArgument(spec, index, text)),
     )
-    for (const words of [...options, ...places]) {
-      const told = toldOfWords(words)
-      expect(told ?? "").not.toMatch(ZODS_OWN)
-      expect(told ?? "").not.toMatch(FOR_NOBODY)
+    for (const words of [...options, ...positional]) {
+      const message = messageForLine(words)
+      expect(message ?? "").not.toMatch(ZOD_DEFAULT)
+      expect(message ?? "").not.toMatch(VAGUE)
     }
   })
 
-  it.for(["as", "reason"])("is refused where --%s is longer than is kept", (name) => {
-    const told = toldOfWords(["company", "lock", "acme", `--${name}`, "x".repeat(2_001)])
-    expect(told).toMatch(/characters long; the limit is (200|2000)/)
+  it.for(["as", "reason"])("is rejected if --%s is too long", (name) => {
+    const message = messageForLine(["company", "lock", "acme", `--${name}`, "x".repeat(2_001)])
+    expect(message).toMatch(/characters long; the limit is (200|2000)/)
   })
 })
 
-it.each(["--version", "-V"])("%s prints the release of the package", async (word) => {
+it.each(["--version", "-V"])("%s prints the version of the package", async (word) => {
   const { version } = JSON.parse(await readFile("package.json", "utf8"))
   expect(parseLine(word)).toEqual({ kind: "help", text: `${version}\n` })
 })
 
-it("leaves a command's own --version alone", () => {
+it("accepts --version as an option of a command", () => {
   const words = 'release publish --version 2.1.0 --notes "Faster lists" --channel stable'
   expect(parseLine(words)).toMatchObject({
     kind: "command",

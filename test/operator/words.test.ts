@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { CATALOGUE, parseLine as parse } from "./fake-host.ts"
 
-/** Words of auditors, and the input that they become. */
+/** Command lines of audits, and the input that they become. */
 const AUDIT_ROWS: readonly (readonly [string, object])[] = [
   ["audit show ledger-co_1", { stream: "ledger-co_1" }],
   [
@@ -54,7 +54,7 @@ const AUDIT_ROWS: readonly (readonly [string, object])[] = [
   ],
 ]
 
-/** Words of daily work, and the input that they become. */
+/** Command lines of daily work, and the input that they become. */
 const DAILY_ROWS: readonly (readonly [string, object])[] = [
   [
     "charge list --company acme --month 2026-11 --key key_1 --person per_1 --item text_segment " +
@@ -100,7 +100,7 @@ function invocationOf(line: string) {
   return parsed.invocation
 }
 
-/** Words of every form, and the input that the operation of the first two gets; each command has its example beside. */
+/** Command lines of every form, and the input that they become. Each command's example is tested separately. */
 const inputs: readonly (readonly [string, object])[] = [
   ["company create acme", { name: "acme", withNumber: true }],
   [
@@ -300,13 +300,13 @@ const inputs: readonly (readonly [string, object])[] = [
   ["projections verify charges", { name: "charges" }],
 ]
 
-describe("words become the input of an operation", () => {
-  it.each(inputs)("%s", (line, input) => {
+describe("a command line", () => {
+  it.each(inputs)("becomes the input of an operation: %s", (line, input) => {
     expect(invocationOf(line).input).toEqual(input)
   })
 
   it.each(COMMANDS.map(({ name, does, example }) => [name, does, example] as const))(
-    "of the example of %s, and its operation takes it",
+    "is parsed from the example of %s, and its operation accepts the input",
     async (name, does, example) => {
       const { command, input } = invocationOf(example)
       expect(command.name).toBe(name)
@@ -317,29 +317,29 @@ describe("words become the input of an operation", () => {
     },
   )
 
-  it("for every command there is an operation, and the other way round", () => {
+  it("exists for every operation, and has an operation", () => {
     const operations = COMMANDS.filter(({ does }) => does === "operation").map(({ name }) => name)
-    // What the command line asks for where it does a part of the work itself.
-    const asked = ["audit raw", "audit replay"]
+    // Operations that a command calls to do part of its work.
+    const internal = ["audit raw", "audit replay"]
     const all = PROGRAM.operations.map(({ name }) => name)
-    expect([...operations, ...asked].toSorted()).toEqual(all.toSorted())
+    expect([...operations, ...internal].toSorted()).toEqual(all.toSorted())
   })
 
-  it.each(inputs)("that its operation takes: %s", async (line, input) => {
+  it.each(inputs)("becomes input that the operation accepts: %s", async (line, input) => {
     const { command } = invocationOf(line)
     const found = PROGRAM.operations.find(({ name }) => name === command.name)
     if (found === undefined) return expect(command.does).toBe("local")
-    // Words that need no store are taken as they stand.
+    // A command without an operation needs no store.
     expect(await found.input.safeParseAsync(input)).toMatchObject({ success: true })
   })
 
-  it("takes who does it and why where something changes", () => {
+  it("has an actor and a reason if the command changes something", () => {
     const { actor, reason } = invocationOf('key pause key_1 --as ada --reason "lost it"')
     expect({ actor, reason }).toEqual({ actor: "ada", reason: "lost it" })
     expect(parse("key list --company acme --as ada").kind).toBe("usage")
   })
 
-  it("keeps where a file goes out of the input", () => {
+  it("has the output file outside the input", () => {
     const line = "export billing --company acme --month 2026-11 --format csv --out -"
     expect(invocationOf(line).out).toBe("-")
   })
@@ -347,7 +347,7 @@ describe("words become the input of an operation", () => {
 
 describe("help", () => {
   it.each(COMMANDS.map((command) => [command.name, command] as const))(
-    "of %s shows an example that is right",
+    "of %s shows a valid example",
     (name, { example }) => {
       const help = parse(`${name} --help`)
       expect(help.kind === "help" && help.text).toContain(`Example:\n  company-ledger ${example}`)
@@ -363,14 +363,14 @@ describe("help", () => {
     "funds add",
     "audit show",
     "company show",
-  ])("of %s says what unit money has", (name) => {
+  ])("of %s names the unit of money", (name) => {
     const help = parse(`${name} --help`)
     const text = help.kind === "help" ? help.text.replaceAll(/\s+/g, " ") : ""
     expect(text).toMatch(/US dollars?/)
     expect(text).toContain("micros")
   })
 
-  it("of the program and of a topic lists commands", () => {
+  it("of the program and of a topic lists the commands", () => {
     expect(parse("--help")).toMatchObject({ kind: "help" })
     expect(parse("help limit")).toMatchObject({ kind: "help" })
     expect(parse("limit --help")).toMatchObject({
@@ -379,7 +379,7 @@ describe("help", () => {
     })
   })
 
-  it("fits the line", () => {
+  it("fits the width of the terminal", () => {
     const help = parse("limit set --help", 72)
     const text = help.kind === "help" ? help.text.split("Example:")[0] : ""
     const longest = Math.max(...(text ?? "").split("\n").map((line) => line.length))

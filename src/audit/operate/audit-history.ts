@@ -50,10 +50,14 @@ async function parseEndPosition(
   const head = await ports.store.head()
   if (named === undefined) return head
   const token = parsePositionToken(named)
-  if (token === null) throw new OperatorRefused("validation", `"${named}" is not a position.`)
+  if (token === null)
+    throw new OperatorRefused(
+      "validation",
+      `Position "${named}" is malformed. Use a Ledger-Position.`,
+    )
   const isHere = token.generation === ports.storeGeneration
   if (isHere && comparePositions(token.position, head) <= 0) return token.position
-  throw new OperatorRefused("validation", `There is no position ${named} in this event store.`)
+  throw new OperatorRefused("validation", `Position ${named} is not in this event store.`)
 }
 
 const exportHistory = operation({

@@ -302,7 +302,7 @@ async function readModelFindings({ ask }: RunningServerClient): Promise<readonly
   const stopped = models.filter(({ fault }) => fault !== null)
   if (stopped.length === 0) {
     const behind = models.reduce((sum, one) => sum + (one.behind ?? 0), 0)
-    return [okFinding(check, `${models.length} up to date, ${behind} facts behind`)]
+    return [okFinding(check, `${models.length} running, ${behind} facts behind`)]
   }
   return stopped.map(({ name, fault }) => {
     const fix = `fix the cause, then run company-ledger projections rebuild ${name}`
