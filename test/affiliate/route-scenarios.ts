@@ -1,7 +1,7 @@
-/** What the routes of affiliates show. */
+/** Read-after-write cases of the affiliate routes. */
 import type { ReadAfterWriteCases } from "../support/route-scenarios.ts"
 
-/** What is shown of each change. */
+/** A change, and how the route shows it. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/affiliate": {
     writeValue: async (world, company) => {

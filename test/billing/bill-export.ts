@@ -1,4 +1,4 @@
-/** A bill for tests of its formats: its head, and a line to make others from. */
+/** Bill exports for tests: a sample head and line, and helpers to export and parse a month. */
 import { ZERO_MONTH_SUMS } from "../../domain/charging/months.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "../../src/billing/bill.ts"
@@ -6,7 +6,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 
-/** The head of an open month in which nothing happened. */
+/** The head of an open month without lines. */
 export const EMPTY_BILL_HEAD: BillHead = {
   companyId: "co_aaaaaa",
   issuer: "Company Platform",
@@ -20,7 +20,7 @@ export const EMPTY_BILL_HEAD: BillHead = {
   head: { revision: 41, hash: "ab".repeat(32) },
 }
 
-/** A charge of two things, the dearest there can be. */
+/** A charge of two things with the largest possible amount. */
 export const SAMPLE_BILL_LINE: BillLine = {
   revision: 7,
   kind: "charge",
@@ -41,12 +41,12 @@ export const SAMPLE_BILL_LINE: BillLine = {
   description: "",
 }
 
-/** The columns of the bill, as they are promised. */
+/** The documented columns of the CSV bill. */
 export const BILL_CSV_COLUMNS =
   "line_id,kind,charge_id,corrects,at,served_from,item,quantity,unit,unit_price_micros," +
   "amount_micros,amount_usd,person_id,key_id,class,resource,price_version,description,item_name"
 
-/** Rows of cells of a CSV as RFC 4180 has it, read by the letter. */
+/** Parses CSV strictly by RFC 4180. */
 export function parseCsv(text: string): readonly (readonly string[])[] {
   const rows: string[][] = []
   let at = 0
@@ -68,7 +68,7 @@ export function parseCsv(text: string): readonly (readonly string[])[] {
   return rows
 }
 
-/** What is said of a month's bill. */
+/** The result of `export billing`. */
 interface BillExportResult {
   readonly state: string
   readonly fundsChangeMicros: number
@@ -78,10 +78,10 @@ interface BillExportResult {
   readonly head: string | null
 }
 
-/** A month's bill as it was sent, and what was said of it. */
+/** An exported month's file, its rows and the result. */
 export type BillExport = Awaited<ReturnType<typeof exportMonth>>
 
-/** Exports a month; `onChunk` runs after each piece that was sent. */
+/** Exports a month as CSV; `onChunk` runs after each chunk. */
 export async function exportMonth(
   world: World,
   company: Pick<Company, "companyId">,
@@ -89,15 +89,15 @@ export async function exportMonth(
   onChunk: () => Promise<void> = async () => undefined,
   signal: AbortSignal = new AbortController().signal,
 ) {
-  const watch = { onChunk, signal }
-  const { bytes, chunks, result } = await exportMonthAs(world, company, month, "csv", watch)
+  const options = { onChunk, signal }
+  const { bytes, chunks, result } = await exportMonthAs(world, company, month, "csv", options)
   const text = bytes.toString("utf8")
   const rows = csvRecords(text)
-  // The last line says how the month stands, and where in the ledger it ends.
+  // The last line has the month's state and the ledger head where it ends.
   return { text, bytes, chunks, lines: rows.slice(0, -1), last: rows.at(-1), result }
 }
 
-/** The rows of a CSV by the names of its header. */
+/** The rows of a CSV as records, by the names of its header. */
 export function csvRecords(text: string): readonly Readonly<Record<string, string>>[] {
   const [header = [], ...rows] = parseCsv(text)
   return rows.map((row) => Object.fromEntries(header.map((name, i) => [name, row[i] ?? "no cell"])))
@@ -109,7 +109,7 @@ export async function exportMonthAs(
   company: Pick<Company, "companyId">,
   month: string,
   format: string,
-  watch: {
+  options: {
     readonly onChunk?: () => Promise<void>
     readonly signal?: AbortSignal
     readonly progress?: (message: string) => void
@@ -120,12 +120,12 @@ export async function exportMonthAs(
   const context = {
     ports: world.ports,
     cause: causedBy("test"),
-    progress: watch.progress ?? (() => undefined),
+    progress: options.progress ?? (() => undefined),
     send: async (chunk: string | Uint8Array) => {
       chunks.push(chunk)
-      await watch.onChunk?.()
+      await options.onChunk?.()
     },
-    signal: watch.signal ?? new AbortController().signal,
+    signal: options.signal ?? new AbortController().signal,
   }
   const input = { company: company.companyId, month, format }
   const result = (await found?.run(context, found.input.parse(input))) as BillExportResult

@@ -1,6 +1,6 @@
 /**
- * The header of each format, letter by letter. Programs of customers find columns by their place: one is only
- * ever appended, and a change stands in the CHANGELOG.
+ * The bill formats and their headers. Customers' programs find columns by position: new ones are only appended,
+ * and each change is listed in the CHANGELOG.
  */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -13,10 +13,10 @@ import { focusCsvWriter } from "../../src/billing/formats.ts"
 import { hledgerWriter } from "../../src/billing/hledger.ts"
 import { wrapText } from "../../src/billing/statement-pages.ts"
 
-/** A cell that a spreadsheet would take for a formula. */
-const LIVE = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
+/** A cell that a spreadsheet reads as a formula. */
+const FORMULA = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
 
-/** Characters that spreadsheets read as the formula characters of ASCII. */
+/** Prefixes that spreadsheets read like the ASCII formula characters. */
 const FULL_WIDTH = ["＝", "＋", "－", "＠", "﹦", "﹫", "−", " =", "\u3000=", "\ufeff="]
 const columns = BILL_CSV_COLUMNS.split(",")
 const textOf = (line: Partial<BillLine>) =>
@@ -24,7 +24,7 @@ const textOf = (line: Partial<BillLine>) =>
 const cells = (line: Partial<BillLine>) => parseCsv(textOf(line))[0] ?? []
 const cellOf = (name: string, line: Partial<BillLine>) => cells(line)[columns.indexOf(name)]
 
-/** Columns whose text somebody outside may have chosen, by the name of the line's field. */
+/** Columns whose text a customer may have chosen, with the line's field. */
 const TEXTS = {
   charge_id: "chargeId",
   corrects: "corrects",
@@ -36,7 +36,7 @@ const TEXTS = {
 } as const
 
 describe("a line", () => {
-  it("gives money exactly, in micros and in dollars", () => {
+  it("shows exact amounts in micro-dollars and in dollars", () => {
     expect(cellOf("amount_micros", {})).toBe("-9000000000000001")
     expect(cellOf("amount_usd", {})).toBe("-9000000000.000001")
     expect(cellOf("amount_usd", { amountMicros: 0 })).toBe("0.00")
@@ -50,7 +50,7 @@ describe("a line", () => {
     ["number_month_toll_free", "month"],
     ["call_minute", "minute"],
     ["deploy", ""],
-  ])("says what one of %s is: %j", (item, unit) => {
+  ])("names the unit of %s: %j", (item, unit) => {
     expect(cellOf("unit", { item })).toBe(unit)
   })
 
@@ -60,13 +60,13 @@ describe("a line", () => {
     ["toString", "toString"],
     ["=1+1", "'=1+1"],
     ["", ""],
-  ])("says what %s is called: %j", (item, name) => {
+  ])("names the item %s: %j", (item, name) => {
     expect(cellOf("item_name", { item })).toBe(name)
   })
 
-  const live = ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", '=HYPERLINK("x")']
-  it.each([...live, ...FULL_WIDTH.map((character) => `${character}1+1`)])(
-    "cannot come alive in a spreadsheet by %j",
+  const formulas = ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", '=HYPERLINK("x")']
+  it.each([...formulas, ...FULL_WIDTH.map((character) => `${character}1+1`)])(
+    "is not a formula in a spreadsheet with the text %j",
     (text) => {
       for (const [column, field] of Object.entries(TEXTS)) {
         expect(cellOf(column, { [field]: text }), column).toBe(`'${text}`)
@@ -75,14 +75,14 @@ describe("a line", () => {
   )
 
   it.each(['a "quoted" word', "a,b", "a\r\nb", "a\nb", "ümläut \u{1F600}", "", " x "])(
-    "keeps %j as it is",
+    "keeps %j unchanged",
     (text) => {
       expect(cellOf("resource", { resource: text })).toBe(text)
       expect(cells({ resource: text })).toHaveLength(columns.length)
     },
   )
 
-  it("has its cells, quoted and without a formula, whatever text stands in it", () => {
+  it("has every cell, quoted and without formulas, for any text", () => {
     const start = fc.constantFrom(
       "",
       "=",
@@ -111,9 +111,9 @@ describe("a line", () => {
         expect(found[0]).toHaveLength(columns.length)
         for (const [column, field] of Object.entries(TEXTS)) {
           const cell = found[0]?.[columns.indexOf(column)] ?? "no cell"
-          expect(cell).not.toMatch(LIVE)
+          expect(cell).not.toMatch(FORMULA)
           const given = line[field]
-          expect(cell).toBe(LIVE.test(given) ? `'${given}` : given)
+          expect(cell).toBe(FORMULA.test(given) ? `'${given}` : given)
         }
       }),
     )
@@ -123,7 +123,7 @@ describe("a line", () => {
 describe("the last line", () => {
   const last = (head = EMPTY_BILL_HEAD) => parseCsv(String(csvWriter(head).end()))[0] ?? []
 
-  it("says how the month stands and where in the ledger its bill ends, and weighs nothing", () => {
+  it("has the month's state and the ledger head, and no amount", () => {
     expect(last()).toHaveLength(columns.length)
     const row = Object.fromEntries(columns.map((name, i) => [name, last()[i]]))
     expect(row).toMatchObject({
@@ -141,7 +141,7 @@ describe("the last line", () => {
 const golden = (file: string): string =>
   readFileSync(new URL(`../data/export-headers/${file}`, import.meta.url), "utf8")
 
-/** The columns that the decisions give, in their order (decisions.md §10). */
+/** The columns and their order (decisions.md §10). */
 const DECIDED =
   "line_id,kind,charge_id,corrects,at,served_from,item,quantity,unit,unit_price_micros,amount_micros," +
   "amount_usd,person_id,key_id,class,resource,price_version"
@@ -180,7 +180,7 @@ describe("the header of", () => {
   })
 })
 
-/** As if each character were one point wide. */
+/** The width of text in which each character is one point wide. */
 const widthOf = (text: string) => [...text].length
 
 describe("a name", () => {
@@ -194,13 +194,13 @@ describe("a name", () => {
     expect(wrapText(text, widthOf, width, 9)).toEqual(lines)
   })
 
-  it("that is too long is shortened in its middle", () => {
+  it("that is too long is shortened in the middle", () => {
     expect(wrapText("abcdefghijklmnopq-1", widthOf, 5, 2)).toEqual(["abcd…", "pq-1"])
     const lines = wrapText("abcdefghijklmnopq-2", widthOf, 5, 3)
     expect(lines).toEqual(["abcde", "fg…mn", "opq-2"])
   })
 
-  it("is whole in as many lines as it needs, and else keeps its beginning and its end", () => {
+  it("is complete if it fits the lines, and keeps its start and end if not", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme" }),

@@ -14,21 +14,21 @@ import { BILL_CSV_COLUMNS, exportMonth } from "./bill-export.ts"
 
 const world = await ownWorld("time")
 let company: Company
-// The tests begin in the middle of a month that is theirs.
+// The tests start in the middle of a month.
 await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
 beforeEach(async () => {
   company = await makeCompany(world)
   await setCarrierOutcome(world, "ok")
 })
 
-/** Sets the clock and adds funds, a line that is easy to tell from others. */
+/** Sets the clock and adds an amount of funds that identifies the line. */
 async function addAt(to: string, dollars: string): Promise<void> {
   await world.operate("clock set", { to })
   await world.operate("funds add", { company: company.companyId, dollars })
 }
 
 describe("a month's bill", () => {
-  it("has one line for each change of the funds, exactly these columns, and nothing else", async () => {
+  it("has one line for each change of the funds, with exactly these columns", async () => {
     await setCarrierOutcome(world, "reject", 1)
     await sendTextForId(world, company)
     await world.operate("wait")
@@ -41,7 +41,7 @@ describe("a month's bill", () => {
       ["give_back", "9000"],
       ["charge", "-9000"],
     ])
-    const [, charge, back] = lines
+    const [, charge, refund] = lines
     expect(charge).toEqual({
       line_id: expect.stringMatching(new RegExp(`^${company.companyId}:\\d+$`)),
       kind: "charge",
@@ -63,7 +63,7 @@ describe("a month's bill", () => {
       price_version: "1",
       description: "",
     })
-    expect(back).toMatchObject({
+    expect(refund).toMatchObject({
       charge_id: "",
       corrects: charge?.["charge_id"],
       quantity: "",
@@ -75,7 +75,7 @@ describe("a month's bill", () => {
     expect(result).toMatchObject({ state: "open", lines: 4, openingMicros: 0 })
   })
 
-  it("has each kind of line, and they add up to the change of the balance", async () => {
+  it("has each kind of line, and the lines add up to the change of the balance", async () => {
     const { companyId } = company
     const from = world.ports.clock.now()
     await executeEverything(world, company)
@@ -123,7 +123,7 @@ describe("a month's bill", () => {
     expect(of("funds_corrected")).toMatchObject([{ amount_usd: "-1.00", resource: "" }])
   })
 
-  it("is of the UTC month of each line, to the millisecond, and each opens where the last closed", async () => {
+  it("has the lines of its UTC month to the millisecond, and opens with the former closing balance", async () => {
     await addAt("2031-03-31T23:59:59.999Z", "1")
     await addAt("2031-04-01T00:00:00.000Z", "2")
     await addAt("2031-04-30T23:59:59.999Z", "3")
@@ -153,7 +153,7 @@ describe("a month's bill", () => {
     ])
   })
 
-  it("of a closed month never changes, whatever comes later: result and bytes", async () => {
+  it("never changes for a closed month, neither its result nor its bytes", async () => {
     await addAt("2031-05-20T00:00:00.000Z", "1")
     await setCarrierOutcome(world, "silent", 1)
     await sendTextForId(world, company)
@@ -182,7 +182,7 @@ describe("a month's bill", () => {
   it.each([
     [4_000, 1],
     [6_001, 2],
-  ])("of %i lines has each once, in %i pages", async (count, pages) => {
+  ])("has each of %i lines once, in %i pages", async (count, pages) => {
     const stream = ledgerStreamOf(company.companyId)
     const add = (amountMicros: number) =>
       world.ports.runner.execute(
@@ -202,7 +202,7 @@ describe("a month's bill", () => {
     expect(result.fundsChangeMicros).toBe(50_000_000 + (count * (count - 1)) / 2)
   })
 
-  it("is whole and sums up while others go on writing", async () => {
+  it("is complete and adds up while other commands append", async () => {
     for (let i = 0; i < 3; i += 1) await sendTextForId(world, company)
     await world.operate("wait")
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
@@ -215,14 +215,14 @@ describe("a month's bill", () => {
     expect((await exportMonth(world, company, month)).lines).toHaveLength(4 + during.chunks)
   })
 
-  it("stops where nobody waits any more", async () => {
+  it("stops when the caller disconnects", async () => {
     const gone = AbortSignal.abort(new Error("gone"))
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
     const stopping = exportMonth(world, company, month, async () => undefined, gone)
     await expect(stopping).rejects.toThrow("gone")
   })
 
-  it("is refused for a month before the ledger was opened, and for one to come", async () => {
+  it("is rejected for a month before the ledger was opened, and for a future month", async () => {
     const { companyId } = company
     const now = world.ports.clock.now()
     const [opened, next] = [formatMonth(now), formatMonth(monthEnd(now))]
@@ -232,7 +232,7 @@ describe("a month's bill", () => {
       await expect(exportMonth(world, company, month)).rejects.toMatchObject(refused)
     }
     await world.operate("clock set", { to: new Date(monthEnd(now)).toISOString() })
-    // Nothing happened in it yet, and it is no month to come any more.
+    // The month has begun and has no lines yet.
     expect((await exportMonth(world, company, next)).result).toMatchObject({
       companyId,
       state: "open",
@@ -245,7 +245,7 @@ describe("a month's bill", () => {
     await expect(exportMonth(world, company, "2020-01")).rejects.toThrow(range)
   })
 
-  it("refuses what is no month, no format and no company", async () => {
+  it("is rejected for an invalid month, an unknown format and an unknown company", async () => {
     for (const wrong of [
       { month: "2031-13" },
       { month: "2031-1" },
@@ -255,7 +255,7 @@ describe("a month's bill", () => {
       const input = { company: company.companyId, month: "2031-03", format: "csv", ...wrong }
       await expect(world.operate("export billing", input)).rejects.toThrow(/month|format/)
     }
-    const input = { company: "nobody", month: "2031-03", format: "csv" }
+    const input = { company: "unknown", month: "2031-03", format: "csv" }
     await expect(world.operate("export billing", input)).rejects.toMatchObject({
       code: "not_found",
     })

@@ -1,4 +1,4 @@
-/** The months that a company has bills of, and how purchases and the calls of nights stand in them. */
+/** The operation `bill list`, and purchases and API calls in bills. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { exportMonth, exportMonthAs, csvRecords } from "./bill-export.ts"
@@ -8,7 +8,7 @@ await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
 const company = await makeCompany(world)
 
 describe("a month in which funds were bought", () => {
-  it("has a line for what was paid, and none for what was refused or is not known", async () => {
+  it("has a line for each paid purchase, and none for declined and pending ones", async () => {
     const { companyId, keyId, key } = await makeCompany(world)
     await world.operate("key change", { keyId, addFundsPerPurchase: "60", addFundsPerMonth: "200" })
     const buy = async (outcome: string, amount: number) => {
@@ -40,17 +40,17 @@ const months = async () => {
   const { bills } = await world.operate("bill list", { company: company.companyId })
   return bills as readonly Record<string, unknown>[]
 }
-const nothing = { addedMicros: 0, purchasedMicros: 0, correctedMicros: 0, reducedMicros: 0 }
+const NO_SUMS = { addedMicros: 0, purchasedMicros: 0, correctedMicros: 0, reducedMicros: 0 }
 
 describe("bill list", () => {
-  it("shows the month that is open, and what moved the funds in it", async () => {
+  it("shows the open month, with the sums of its changes", async () => {
     const spends = { company: company.companyId, person: company.ownerId, class: "ai" }
     const { chargeId } = await world.operate("charge", { ...spends, item: "chat", dollars: "2.5" })
     await world.operate("charge", { ...spends, item: "chat", dollars: "1" })
     await world.operate("charge refund", { chargeId }, "a test")
     expect(await months()).toEqual([
       {
-        ...nothing,
+        ...NO_SUMS,
         month: "2031-03",
         state: "open",
         openingMicros: 0,
@@ -63,7 +63,7 @@ describe("bill list", () => {
     ])
   })
 
-  it("shows closed months and the open one, the newest first, each once", async () => {
+  it("shows the open month and closed months once each, newest first", async () => {
     await world.operate("clock set", { to: "2031-05-02T12:00:00.000Z" })
     await world.operate("wait")
     const before = await months()
@@ -77,17 +77,17 @@ describe("bill list", () => {
     ])
     const opens = { openingMicros: 49_000_000, chargedMicros: 0, charges: 0 }
     expect(after[0]).toMatchObject({ ...opens, addedMicros: 1_000_000, closingMicros: 50_000_000 })
-    expect(after[1]).toMatchObject({ ...opens, ...nothing, closingMicros: 49_000_000 })
+    expect(after[1]).toMatchObject({ ...opens, ...NO_SUMS, closingMicros: 49_000_000 })
     const sums = (list: readonly Record<string, unknown>[]) =>
       list.map(({ state: _state, ...one }) => one)
     expect(sums(after.slice(1))).toEqual(sums(before.slice(1)))
   })
 })
 
-/** Its API calls weigh on the day they are counted, and are charged in the night after it. */
+/** Its API calls are counted on one day and charged in the following night. */
 const caller = await makeCompany(world)
 
-/** Makes a call today, and comes to the night in which it is charged. */
+/** Makes a call today, and moves the clock to the night in which it is charged. */
 async function callUntil(night: string): Promise<void> {
   expect((await world.call(caller.key, "GET", "/api/v1/phone/messages")).status).toBe(200)
   await world.operate("wait")
@@ -95,8 +95,8 @@ async function callUntil(night: string): Promise<void> {
   await world.operate("wait")
 }
 
-/** Gives the calls of a day back. */
-async function giveBack(day: string): Promise<void> {
+/** Refunds the calls of a day. */
+async function refundCalls(day: string): Promise<void> {
   await world.operate(
     "charge refund",
     { company: caller.companyId, chargeId: `${caller.keyId}:${caller.ownerId}:${day}` },
@@ -104,7 +104,7 @@ async function giveBack(day: string): Promise<void> {
   )
 }
 
-/** The lines of a month about calls: what happened, of which class, and dollars. */
+/** A month's lines about calls: kind, charge class and dollars. */
 async function linesOf(month: string) {
   const { bytes } = await exportMonthAs(world, caller, month, "focus-csv")
   return csvRecords(bytes.toString("utf8"))
@@ -112,27 +112,27 @@ async function linesOf(month: string) {
     .map((row) => [row["x_Kind"], row["ChargeClass"], row["BilledCost"]])
 }
 
-describe("calls of a month's last day", () => {
-  it("are charged in the next month, and given back there they are no correction", async () => {
+describe("API calls of a month's last day", () => {
+  it("are charged in the next month, and a refund there is not a correction", async () => {
     await world.operate("clock set", { to: "2031-06-29T12:00:00.000Z" })
     await callUntil("2031-06-30T12:00:00.000Z")
     await callUntil("2031-07-01T12:00:00.000Z")
-    await giveBack("2031-06-29")
-    await giveBack("2031-06-30")
+    await refundCalls("2031-06-29")
+    await refundCalls("2031-06-30")
     expect(await linesOf("2031-06")).toEqual([["api_calls", "", "0.0001"]])
     expect(await linesOf("2031-07")).toEqual([
       ["api_calls", "", "0.0001"],
-      // What the closed bill of June has is corrected; what this bill has itself is not.
+      // A refund of a charge in June's closed bill is a correction; one of a charge in this bill is not.
       ["give_back", "Correction", "-0.0001"],
       ["give_back", "", "-0.0001"],
     ])
   })
 
-  it("are corrected where their bill is closed, too", async () => {
+  it("are corrected once their bill is closed", async () => {
     await world.operate("clock set", { to: "2031-07-31T12:00:00.000Z" })
     await callUntil("2031-08-01T12:00:00.000Z")
     await world.operate("clock set", { to: "2031-09-01T12:00:00.000Z" })
-    await giveBack("2031-07-31")
+    await refundCalls("2031-07-31")
     expect(await linesOf("2031-08")).toEqual([["api_calls", "", "0.0001"]])
     expect(await linesOf("2031-09")).toEqual([["give_back", "Correction", "-0.0001"]])
   })

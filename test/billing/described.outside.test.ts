@@ -1,4 +1,4 @@
-/** What money was for, as whoever gets a bill reads it in each format. */
+/** Descriptions of bill lines, in each format. */
 import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { openFundsMovements } from "../../src/billing/statement.ts"
@@ -31,8 +31,8 @@ const payment = String(bought.body.paymentId)
 await world.operate("wait")
 const textIn = async (format: string) =>
   (await exportMonthAs(world, company, MONTH, format)).bytes.toString("utf8")
-describe("what money was for", () => {
-  it("stands in the CSV, where none of it can come alive, and is empty of a charge", async () => {
+describe("the description of a line", () => {
+  it("is in the CSV without formulas, and is empty for a charge", async () => {
     const rows = csvRecords(await textIn("csv"))
     expect(rows.map(({ kind, description }) => [kind, description])).toEqual([
       ["funds_added", WIRE],
@@ -47,17 +47,17 @@ describe("what money was for", () => {
     expect(payment).not.toBe("")
   })
 
-  it("stands in NDJSON and in the answer of the route as it was given", async () => {
+  it("is unchanged in NDJSON and in the route's answer", async () => {
     const lines = (await textIn("ndjson")).trimEnd().split("\n").slice(0, -1)
-    const said = lines.map((line) => JSON.parse(line).description as string | null)
-    expect(said).toEqual([WIRE, "bank fee", "=1+1", null, "it was for a test", payment])
+    const descriptions = lines.map((line) => JSON.parse(line).description as string | null)
+    expect(descriptions).toEqual([WIRE, "bank fee", "=1+1", null, "it was for a test", payment])
     const { body } = await world.call(company.key, "GET", "/api/v1/billing/lines")
     const shown = body.lines as readonly Readonly<Record<string, string | null>>[]
-    expect(shown.map(({ description }) => description)).toEqual(said)
+    expect(shown.map(({ description }) => description)).toEqual(descriptions)
     expect(shown[3]).toMatchObject({ item: "chat completion", itemName: "chat completion" })
   })
 
-  it("stands in FOCUS, in the description and alone", async () => {
+  it("is in FOCUS, in ChargeDescription and in x_Description", async () => {
     const rows = csvRecords(await textIn("focus-csv"))
     expect(rows.map((row) => [row["ChargeDescription"], row["x_Description"]])).toEqual([
       [`Funds added by an operator: ${WIRE}`, WIRE],
@@ -69,7 +69,7 @@ describe("what money was for", () => {
     ])
   })
 
-  it("stands in the journal, in the titles", async () => {
+  it("is in the titles of the journal", async () => {
     const journal = await textIn("hledger")
     for (const title of [
       `funds added: ${WIRE}  ;`,
@@ -81,7 +81,7 @@ describe("what money was for", () => {
     }
   })
 
-  it("stands on the statement, each with its day and its amount", async (ctx) => {
+  it("is on the statement, with the day and the amount", async (ctx) => {
     ctx.skip(absent !== null, absent ?? "pdftotext is installed here")
     const { bytes } = await exportMonthAs(world, company, MONTH, "pdf")
     const text = runTool("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
@@ -97,16 +97,16 @@ describe("what money was for", () => {
   })
 })
 
-describe("what moved the funds", () => {
-  it("is one row for a day and a reason, and the largest where there are many", () => {
+describe("the changes of the funds", () => {
+  it("have one row for each day and reason, and only the largest rows if there are many", () => {
     const funds = openFundsMovements()
-    const back = {
+    const refund = {
       ...SAMPLE_BILL_LINE,
       kind: "give_back" as const,
       amountMicros: 5,
       description: "failed",
     }
-    funds.add([SAMPLE_BILL_LINE, back, back, { ...back, at: 86_400_000 }])
+    funds.add([SAMPLE_BILL_LINE, refund, refund, { ...refund, at: 86_400_000 }])
     expect(funds.totals()).toMatchObject({
       rows: [
         { day: "1970-01-01", kind: "give_back", amountMicros: 10 },
@@ -115,14 +115,14 @@ describe("what moved the funds", () => {
       othersMicros: null,
     })
     const many = Array.from({ length: 12_000 }, (_, i) => {
-      return { ...back, kind: "funds_added" as const, description: `${i}`, amountMicros: 20 + i }
+      return { ...refund, kind: "funds_added" as const, description: `${i}`, amountMicros: 20 + i }
     })
     funds.add(many)
     const { rows, othersMicros } = funds.totals()
     expect(rows).toHaveLength(200)
     const sum = rows.reduce((total, { amountMicros }) => total + amountMicros, othersMicros ?? 0)
     expect(sum).toBe(15 + (12_000 * (20 + 12_019)) / 2)
-    // Of those that are told apart the last are the largest; they stand in their order.
+    // The largest rows are the last that were added; they keep their order.
     expect(rows.at(-1)).toMatchObject({ description: "9997" })
     expect(rows[0]).toMatchObject({ description: "9798" })
   })

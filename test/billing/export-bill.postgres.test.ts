@@ -39,7 +39,7 @@ const download = (format: string, from: World["app"] = world.app) =>
 
 describe("200", () => {
   it.each(BILL_FORMATS)(
-    "is the same %s file as the command line's, by its own name",
+    "has the same %s file as the command line, with its file name",
     async (format) => {
       const answer = await download(format)
       const { bytes } = await exportMonthAs(world, company, MONTH, format)
@@ -55,8 +55,8 @@ describe("200", () => {
   )
 })
 
-describe("an export of a stream that is not as it was sealed", () => {
-  it("ends before its file does, and is told of", async () => {
+describe("an export of a corrupt stream", () => {
+  it("ends before the file is complete, and is logged", async () => {
     const { store } = world.ports
     const read: typeof store.read = async function* (stream, range) {
       for await (const page of store.read(stream, range)) {
@@ -71,19 +71,19 @@ describe("an export of a stream that is not as it was sealed", () => {
       PROGRAM.entries,
       PROGRAM.retiredPaths,
     )
-    const told = world.warnings.length
+    const before = world.warnings.length
     const answer = await download("csv", app).then(
       ({ body }) => body,
       (error: Error) => error.message,
     )
     await app.close()
     expect(answer).not.toContain("ledger_head")
-    expect(world.warnings.slice(told).join()).toContain("was changed at revision")
+    expect(world.warnings.slice(before).join()).toContain("was changed at revision")
   })
 })
 
-describe("read models that are behind", () => {
-  it("keep nobody from a file", async () => {
+describe("late read models", () => {
+  it("do not block an export", async () => {
     const projector = { ...world.ports.projector, waitUntilWritten: async () => false }
     const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retiredPaths)
     const { statusCode } = await download("csv", app)
@@ -99,14 +99,14 @@ describe("400", () => {
     ["month", urlOf("csv", "2031-04")],
     ["format", urlOf("xlsx")],
     ["format", "/api/v1/billing/export?month=2031-03"],
-  ])("refuses a wrong or missing %s", async (field, url) => {
+  ])("rejects an invalid or missing %s", async (field, url) => {
     const { status, body } = await world.call(company.key, "GET", url)
     expect([status, Object.keys(body.fields)]).toEqual([400, [field]])
   })
 })
 
 describe("429", () => {
-  const sevenBy = async (app: World["app"], key: string) => {
+  const exportSevenTimes = async (app: World["app"], key: string) => {
     const answers = []
     for (let i = 0; i < 7; i += 1) answers.push(await callApp(app, key, "GET", urlOf("ndjson")))
     return answers
@@ -116,18 +116,18 @@ describe("429", () => {
     return String(key)
   }
 
-  it("is the seventh export by a key in a minute, whatever other keys of its company do", async () => {
+  it("answers the seventh export by a key in a minute, regardless of other keys", async () => {
     freezeRateWindow(world)
     const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
     })
-    const stranger = await sevenBy(app, await keyFor("team.people.read"))
+    const unpermitted = await exportSevenTimes(app, await keyFor("team.people.read"))
     const key = await keyFor("billing.read")
-    const answers = await sevenBy(app, key)
+    const answers = await exportSevenTimes(app, key)
     const lines = await callApp(app, key, "GET", "/api/v1/billing/lines")
     const owner = await callApp(app, company.key, "GET", urlOf("ndjson"))
     await app.close()
-    expect(stranger.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403, 403, 429])
+    expect(unpermitted.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403, 403, 429])
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 429])
     expect(answers[6]?.body).toEqual({
       error: "rate_limited",

@@ -32,7 +32,7 @@ const TEXT: BillLine = {
 }
 
 const EMPTY = { item: "", quantity: "", unitPriceMicros: "", priceVersion: "", chargeId: "" }
-const GIVE_BACK: BillLine = {
+const REFUND: BillLine = {
   ...TEXT,
   kind: "give_back",
   chargeId: "",
@@ -43,7 +43,7 @@ const GIVE_BACK: BillLine = {
   amountMicros: 18_000,
 }
 
-/** One line of each kind, and those that FOCUS tells apart. */
+/** One line of each kind, and of each kind that FOCUS distinguishes. */
 const LINES: Readonly<Record<string, BillLine>> = {
   text: TEXT,
   model: { ...TEXT, item: "a model", class: "ai", quantity: "1", unitPriceMicros: "18000" },
@@ -60,8 +60,8 @@ const LINES: Readonly<Record<string, BillLine>> = {
     item: "number_month_local",
     at: Date.parse("2031-01-31T07:15:00Z"),
   },
-  "given back at once": { ...GIVE_BACK, correctedAt: AT - 1_000 },
-  "given back later": { ...GIVE_BACK, correctedAt: MARCH.from - 1 },
+  "refunded in its month": { ...REFUND, correctedAt: AT - 1_000 },
+  "refunded later": { ...REFUND, correctedAt: MARCH.from - 1 },
   bought: {
     ...TEXT,
     ...EMPTY,
@@ -90,7 +90,7 @@ const rowOf = (name: string) => rows[names.indexOf(name)] ?? {}
 
 type Row = Readonly<Record<string, string>>
 
-/** A rule of a column: its kind, whether it may be null, and what its values must keep. */
+/** A rule of a column: its kind, whether it may be null, and the check of its values. */
 interface Rule {
   readonly kind: FocusColumn["kind"]
   readonly mayBeNull: boolean
@@ -113,7 +113,7 @@ const nullable = (kind: Rule["kind"], holds: Rule["holds"]): Rule => ({
 
 const cost = required("dollars", (value, row) => isDollars(value) && value === row["BilledCost"])
 
-/** "Usage" and "Purchase" have a price; what corrects a former bill need not. */
+/** "Usage" and "Purchase" have a price; a correction of a former bill needs none. */
 const isPriced = (row: Row) =>
   ["Usage", "Purchase"].includes(row["ChargeCategory"] ?? "") && row["ChargeClass"] === ""
 
@@ -169,7 +169,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 }
 
 describe("the columns", () => {
-  it("are the 21 that FOCUS 1.2 makes mandatory, and behind them ours", () => {
+  it("are the 21 mandatory ones of FOCUS 1.2, followed by ours", () => {
     const all = FOCUS_COLUMNS.map(({ name }) => name)
     expect(Object.keys(RULES)).toHaveLength(21)
     expect(all.slice(0, 21)).toEqual(Object.keys(RULES))
@@ -177,7 +177,7 @@ describe("the columns", () => {
     expect(new Set(all).size).toBe(all.length)
   })
 
-  it.each(Object.entries(RULES))("keep the rule of %s in a line of every kind", (name, rule) => {
+  it.each(Object.entries(RULES))("follow the rule of %s in a line of every kind", (name, rule) => {
     expect(FOCUS_COLUMNS.find((column) => column.name === name)?.kind).toBe(rule.kind)
     const broken = rows.filter((row) => {
       const value = row[name] ?? "no cell"
@@ -193,12 +193,12 @@ describe("a line", () => {
     ["model", "Usage", "", "0.018", "1", "Units", "AI models"],
     ["calls", "Usage", "", "0.018", "2", "Calls", "API"],
     ["rent", "Purchase", "", "0.018", "2", "Months", "Phone"],
-    ["given back at once", "Usage", "", "-0.018", "-1", "Give-backs", "Phone"],
-    ["given back later", "Usage", "Correction", "-0.018", "", "", "Phone"],
+    ["refunded in its month", "Usage", "", "-0.018", "-1", "Give-backs", "Phone"],
+    ["refunded later", "Usage", "Correction", "-0.018", "", "", "Phone"],
     ["bought", "Credit", "", "0.00", "", "", "Funds"],
     ["added", "Credit", "", "0.00", "", "", "Funds"],
     ["corrected", "Adjustment", "", "0.00", "", "", "Funds"],
-  ])("of what was %s: %s %s %s", (name, category, charged, billed, quantity, unit, service) => {
+  ])("of %s has %s %s %s", (name, category, charged, billed, quantity, unit, service) => {
     expect(rowOf(name)).toMatchObject({
       ChargeCategory: category,
       ChargeClass: charged,
@@ -213,20 +213,20 @@ describe("a line", () => {
     ["text", "2031-03-10T12:00:00Z", "2031-03-10T13:00:00Z"],
     ["calls", "2031-03-09T00:00:00Z", "2031-03-10T00:00:00Z"],
     ["rent", "2031-01-31T07:00:00Z", "2031-02-28T07:00:00Z"],
-  ])("of %s is for %s to %s", (name, start, end) => {
+  ])("of %s has the period %s to %s", (name, start, end) => {
     expect(rowOf(name)).toMatchObject({ ChargePeriodStart: start, ChargePeriodEnd: end })
   })
 
   it.each([
     ["text", "2 × Text message segment"],
     ["model", "1 × a model"],
-    ["given back at once", "Given back: Text message segment"],
+    ["refunded in its month", "Given back: Text message segment"],
     ["bought", "Funds bought"],
-  ])("of %s is described for people: %s", (name, description) => {
+  ])("of %s is described as %s", (name, description) => {
     expect(rowOf(name)).toMatchObject({ ChargeDescription: description, x_Description: "" })
   })
 
-  it("says what it did to the funds, of whom and of what", () => {
+  it("has the change of the funds, the person, the key and the resource", () => {
     expect(rowOf("text")).toMatchObject({
       x_LineId: "co_aaaaaa:7",
       x_FundsChangeMicros: "-18000",
@@ -242,7 +242,7 @@ describe("a line", () => {
     expect(sum("x_FundsChangeMicros")).toBe(changes)
   })
 
-  it("cannot come alive in a spreadsheet, and has null as nothing at all", () => {
+  it("has no formulas for a spreadsheet, and has empty cells for null", () => {
     const line = { ...TEXT, item: "=1+1", chargeId: "@a", resource: "+1", quantity: "" }
     const text = String(focusCsvWriter(MARCH).lines([line]))
     const cells = parseCsv(text)[0] ?? []
@@ -252,7 +252,7 @@ describe("a line", () => {
     expect(text.split(",")[7]).toBe("")
   })
 
-  it("is one of other services where nobody knows what it is", () => {
+  it("of an unknown item is of other services", () => {
     for (const item of ["constructor", "toString_x", "thing"]) {
       const [row] = csvRecords(
         String(focusCsvWriter(MARCH).begin()) +
@@ -267,7 +267,7 @@ const folder = await mkdtemp(join(tmpdir(), "focus-"))
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** The file of a bill whose lines come in pages of this size. */
+/** The file of a bill whose lines are written in pages of this size. */
 async function bytesOf(
   lines: readonly BillLine[],
   pageLines: number,
@@ -282,7 +282,7 @@ async function bytesOf(
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece as Uint8Array)))
 }
 
-/** What another program reads in a file. */
+/** Queries a file with another program. */
 async function readBack(bytes: Buffer, select: string) {
   const file = join(folder, "bill.parquet")
   await writeFile(file, bytes)
@@ -327,16 +327,16 @@ describe("a Parquet file, read by another program", () => {
     const asText = FOCUS_COLUMNS.map(({ name, kind }) =>
       kind === "time" ? `strftime("${name}", '%Y-%m-%dT%H:%M:%SZ') as "${name}"` : `"${name}"`,
     )
-    const places = [0, 1, 2, 7, 19_999, 20_000, 39_999, 45_000]
+    const indexes = [0, 1, 2, 7, 19_999, 20_000, 39_999, 45_000]
     const found = await readBack(
       bytes,
       `select ${asText.join(", ")} from read_parquet(FILE, file_row_number = true)
-       where file_row_number in (${places.join(", ")}) order by file_row_number`,
+       where file_row_number in (${indexes.join(", ")}) order by file_row_number`,
     )
     const csv = focusCsvWriter(EMPTY_BILL_HEAD)
-    const some = lines.filter((_, index) => places.includes(index))
+    const some = lines.filter((_, index) => indexes.includes(index))
     const table = csvRecords(String(csv.begin()) + String(csv.lines(some)))
-    for (const [i, index] of places.entries()) {
+    for (const [i, index] of indexes.entries()) {
       for (const { name, kind } of FOCUS_COLUMNS) {
         const cell = found[i]?.[name] ?? ""
         const expected = table[i]?.[name] ?? "no cell"
@@ -357,7 +357,7 @@ describe("a Parquet file, read by another program", () => {
     expect(groups).toEqual([{ groups: 3 }])
   })
 
-  it("keeps the dearest charge exact", async () => {
+  it("keeps the largest amount exact", async () => {
     const found = await readBack(
       await bytesOf([SAMPLE_BILL_LINE], 1),
       'select "BilledCost"::varchar as cost from FILE',
@@ -365,7 +365,7 @@ describe("a Parquet file, read by another program", () => {
     expect(found).toEqual([{ cost: "9000000000.000001" }])
   })
 
-  it("says in its own metadata which month it is and where it ends, also without a line", async () => {
+  it("has the month and the ledger head in its metadata, also without lines", async () => {
     const bytes = await bytesOf([], 1, { ...EMPTY_BILL_HEAD, state: "closed" })
     const found = await readBack(
       bytes,

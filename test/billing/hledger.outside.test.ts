@@ -39,7 +39,7 @@ const LINES: readonly BillLine[] = [
   { ...TEXT, ...NONE, kind: "funds_corrected", amountMicros: -9_000_000_000_000_000 },
 ]
 
-/** Up to the month's last day. */
+/** Limits a report to the month. */
 const WITHIN = ["-e", "2031-04-01"]
 
 function journalOf(lines: readonly BillLine[], head = MARCH): string {
@@ -53,7 +53,7 @@ describe("a journal", () => {
     expect(runTool("hledger", ["-f", "-", "check", "--strict"], journalOf(LINES))).toBe("")
   })
 
-  it("comes to the funds of the bill, and to what was spent by item", (ctx) => {
+  it("adds up to the bill's funds and to the spending by item", (ctx) => {
     ctx.skip(absent !== null, needed)
     const balance = (account: string) =>
       runTool(
@@ -70,7 +70,7 @@ describe("a journal", () => {
     expect(balance("assets:payments")).toContain("USD -5.0")
   })
 
-  it("fails the check where an amount is another", (ctx) => {
+  it("fails the check if an amount is changed", (ctx) => {
     ctx.skip(absent !== null, needed)
     const wrong = journalOf(LINES).replaceAll("USD 0.018\n", "USD 0.019\n")
     expect(() => runTool("hledger", ["-f", "-", "check", "--strict"], wrong)).toThrow("hledger")
@@ -79,7 +79,7 @@ describe("a journal", () => {
     expect(() => runTool("hledger", ["-f", "-", "check", "--strict"], forged)).toThrow("hledger")
   })
 
-  it("stays whole whatever text somebody chose", (ctx) => {
+  it("stays valid for any text", (ctx) => {
     ctx.skip(absent !== null, needed)
     const nasty = [
       "a\nb",
@@ -112,7 +112,7 @@ describe("a journal", () => {
     expect(printed).toMatch(new RegExp(`Transactions\\s*: ${lines.length + 3} `))
   })
 
-  it("has an account for each item, whatever it is called, and one for those that are too many", (ctx) => {
+  it("has an account for each item of any name, and one for all items beyond 10,000", (ctx) => {
     ctx.skip(absent !== null, needed)
     const items = ["chat completion", "chat  completion", "chat:completion", " chat", "chat "]
     items.push(
@@ -149,7 +149,7 @@ describe("a journal", () => {
     expect(journalOf(many)).toContain("expenses:ai:other  USD 0.018")
   })
 
-  it("of a month without a line holds the funds it opened with", (ctx) => {
+  it("has the opening funds for a month without lines", (ctx) => {
     ctx.skip(absent !== null, needed)
     const journal = journalOf([], { ...MARCH, state: "closed" })
     expect(runTool("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
@@ -158,7 +158,7 @@ describe("a journal", () => {
     ).toContain("1.000001")
   })
 
-  it("holds together with other months, given as files or as one text", async (ctx) => {
+  it("can be combined with other months, as files or as one text", async (ctx) => {
     ctx.skip(absent !== null, needed)
     const april = {
       ...MARCH,
@@ -184,7 +184,7 @@ describe("a journal", () => {
       }),
     )
     const [first = "", second = ""] = files
-    const apart = ["-f", first, "-f", second]
+    const separate = ["-f", first, "-f", second]
     const fundsAt = (given: readonly string[], end: string, input = "") => {
       expect(runTool("hledger", [...given, "check", "--strict"], input)).toBe("")
       return runTool(
@@ -194,7 +194,7 @@ describe("a journal", () => {
       ).trim()
     }
     for (const [given, input] of [
-      [apart, ""],
+      [separate, ""],
       [["-f", "-"], texts.join("")],
     ] as const) {
       expect(fundsAt(given, "2031-03-10", input)).toBe("USD 1.000001  assets:funds")
@@ -204,7 +204,7 @@ describe("a journal", () => {
     expect(fundsAt(["-f", second], "2031-05-01")).toBe("USD 2.982001  assets:funds")
   })
 
-  it("says at its head whose month it is and where it ends", () => {
+  it("starts with the company, the month and the ledger head", () => {
     expect(journalOf([]).split("\n").slice(0, 2)).toEqual([
       "; Bill of co_aaaaaa for 2031-03: open",
       `; ledger-co_aaaaaa@41:${"ab".repeat(32)}`,

@@ -11,11 +11,11 @@ const URL = "/api/v1/billing/lines"
 
 const world = await ownWorld("time")
 let company: Company
-/** A test that moves the clock uses its year up. */
+/** A test that moves the clock past March makes the next test use the next year. */
 let year = 2031
 const march = () => Date.parse(`${year}-03-10T12:00:00.000Z`)
 beforeEach(async () => {
-  // Every month that passes is closed for each company there is.
+  // Each month that passes is closed for every company, which takes time.
   if (world.ports.clock.now() > march()) year += 1
   if (world.ports.clock.now() < march()) {
     await world.operate("clock set", { to: new Date(march()).toISOString() })
@@ -27,7 +27,7 @@ const list = (query = "", key = company.key) => world.call(key, "GET", `${URL}${
 const resources = ({ body }: ApiAnswer) =>
   body.lines.map((line: { resource: string | null }) => line.resource)
 
-/** Charges whose resources are these. */
+/** Makes charges with these resources. */
 const charge = (...names: readonly string[]) =>
   executeCommands(
     world,
@@ -36,7 +36,7 @@ const charge = (...names: readonly string[]) =>
   )
 
 describe("200", () => {
-  it("is every line of the bill, as the export has it", async () => {
+  it("has the same lines as the export", async () => {
     await executeEverything(world, company)
     await world.operate("clock advance", { duration: "2d" })
     const name = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
@@ -55,7 +55,7 @@ describe("200", () => {
     expect(new Set(lines.map(({ kind }) => kind)).size).toBeGreaterThan(4)
   })
 
-  it("is of a month alone, or of what came after an instant", async () => {
+  it("filters by month and by time", async () => {
     await charge("a")
     await world.operate("clock set", { to: `${year}-03-31T23:59:59.999Z` })
     await charge("b")
@@ -73,7 +73,7 @@ describe("200", () => {
     expect(resources(await list(`?since=2090-01-01T00:00:00Z`))).toEqual([])
   })
 
-  it("walks by its cursor through all lines, each once, and on to what comes later", async () => {
+  it("pages through all lines once by cursor, and later continues with new lines", async () => {
     const stream = ledgerStreamOf(company.companyId)
     const add = (amountMicros: number) =>
       world.ports.runner.execute(
@@ -104,19 +104,19 @@ describe("200", () => {
     expect(resources(await list(at))).toEqual(["later"])
   })
 
-  it("shows no line of another company, and is neither counted nor charged", async () => {
+  it("shows no lines of another company, and is neither counted nor charged", async () => {
     const other = await makeCompany(world)
     expect((await list("", other.key)).body.lines).toHaveLength(1)
     await charge("mine")
     await world.operate("wait")
     expect(resources(await list("", other.key))).toEqual([null])
-    const { counts: tallies } = await world.operate("calls list", { company: other.companyId })
-    expect(tallies).toEqual([])
+    const { counts } = await world.operate("calls list", { company: other.companyId })
+    expect(counts).toEqual([])
   })
 })
 
 describe("400", () => {
-  it("refuses a cursor that this list did not give: of nowhere, of another company, damaged", async () => {
+  it("rejects cursors that are invented, of another company or changed", async () => {
     await charge("a", "b")
     await world.operate("wait")
     const { body } = await list()
@@ -133,7 +133,7 @@ describe("400", () => {
   })
 
   it.each(["month=2031-13", "month=March", "since=yesterday", "cursor=%20", "cursor=-1"])(
-    "refuses %s by name",
+    "rejects %s and names the field",
     async (query) => {
       const { status, body } = await list(`?${query}`)
       expect([status, Object.keys(body.fields)]).toEqual([400, [query.split("=")[0]]])

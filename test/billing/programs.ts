@@ -1,19 +1,19 @@
-/** Programs that read what was exported, where the machine has them. */
+/** Installed programs that read exported files. */
 import { spawnSync } from "node:child_process"
 
-/** Why tests with a program cannot run here; null where they can. */
+/** Why tests with a program cannot run here; null if they can. */
 export function missingProgramReason(program: string): string | null {
   const { error } = spawnSync(program, ["--version"])
   return error === undefined ? null : `${program} is not installed here`
 }
 
-/** Runs a program and answers what it printed. @throws Error with what it complained of */
+/** Runs a program and returns its standard output. @throws Error with its standard error */
 export function runTool(
   program: string,
   words: readonly string[],
   input: string | Buffer = "",
 ): string {
-  // Whose files these are is nobody's locale: they are UTF-8.
+  // The files are UTF-8 in every locale.
   const env = { ...process.env, LC_ALL: "C.UTF-8" }
   const done = spawnSync(program, words, { input, env, encoding: "utf8", maxBuffer: 1 << 28 })
   if (done.status === 0) return done.stdout

@@ -23,7 +23,7 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-/** The company's ledger, with what is stored read as something else. */
+/** A world whose store returns changed events. */
 function readAs(change: (stored: StoredEvent) => StoredEvent | null): World {
   const { store } = world.ports
   const read: EventStore["read"] = async function* (stream, range) {
@@ -35,7 +35,7 @@ function readAs(change: (stored: StoredEvent) => StoredEvent | null): World {
 }
 
 describe("an edited read model", () => {
-  it("changes nothing in a file: neither its lines nor which month they are of", async () => {
+  it("changes neither the lines of a file nor their month", async () => {
     await executeCommands(
       world,
       company,
@@ -66,7 +66,7 @@ describe("an edited read model", () => {
   })
 })
 
-describe("a stream that is not as it was sealed", () => {
+describe("a corrupt ledger", () => {
   let name: string
   const charged = ({ type, data }: StoredEvent) => type === "Charged" && data.includes("chg_1")
   beforeEach(async () => {
@@ -78,27 +78,27 @@ describe("a stream that is not as it was sealed", () => {
       chargeCommandFor({ chargeId: "chg_2" }),
     )
   })
-  const sealed = /^ledger-co_\w+ was changed at revision (\d+): expected .+, found /
-  const refused = async (changed: World, asked: string) => {
-    const pieces: string[] = []
-    const exporting = exportMonthAs(changed, company, asked, "csv", {
-      onChunk: async () => void pieces.push(asked),
+  const corrupt = /^ledger-co_\w+ was changed at revision (\d+): expected .+, found /
+  const refused = async (changed: World, exported: string) => {
+    const chunks: string[] = []
+    const exporting = exportMonthAs(changed, company, exported, "csv", {
+      onChunk: async () => void chunks.push(exported),
     })
     await expect(exporting).rejects.toMatchObject({
       code: "conflict",
-      message: expect.stringMatching(sealed),
+      message: expect.stringMatching(corrupt),
     })
-    return pieces.length
+    return chunks.length
   }
 
-  it("is refused where a fact says something else, before the last piece is sent", async () => {
+  it("is rejected if a fact was changed, before the last chunk is sent", async () => {
     const other = readAs((stored) =>
       charged(stored) ? { ...stored, data: stored.data.replace("chg_1", "chg_9") } : stored,
     )
     expect(await refused(other, name)).toBe(1)
   })
 
-  it("is refused where a fact is missing, and where another month's seal stands there", async () => {
+  it("is rejected if a fact is missing, or if a month was closed with another head", async () => {
     await refused(
       readAs((stored) => (charged(stored) ? null : stored)),
       name,
@@ -120,7 +120,7 @@ describe("a stream that is not as it was sealed", () => {
     await refused(moved, month())
   })
 
-  it("is refused where it cannot be read", async () => {
+  it("is rejected if a fact cannot be read", async () => {
     const other = readAs((stored) => (charged(stored) ? { ...stored, data: "{}" } : stored))
     await expect(exportMonth(other, company, name)).rejects.toMatchObject({
       code: expect.stringMatching(/conflict|unavailable/),
@@ -129,7 +129,7 @@ describe("a stream that is not as it was sealed", () => {
   })
 })
 
-describe("lines that do not come to what the ledger says", () => {
+describe("lines that do not add up to the ledger's sums", () => {
   it.each([
     ["charged", { sums: { ...EMPTY_BILL_HEAD.sums, chargedMicros: 3 } }, "charged is 2 micros"],
     [
@@ -142,7 +142,7 @@ describe("lines that do not come to what the ledger says", () => {
       { sums: { ...EMPTY_BILL_HEAD.sums, chargedMicros: 2, charges: 1 } },
       "the funds by -2 micros",
     ],
-  ])("are refused by their %s, with both sums", (_name, head, says) => {
+  ])("are rejected by their %s, with both sums", (_name, head, says) => {
     const fold = openBillTotals()
     fold.add([{ ...SAMPLE_BILL_LINE, amountMicros: -2 }])
     const settle = () => checkBillSums({ ...EMPTY_BILL_HEAD, ...head }, fold)
@@ -152,19 +152,21 @@ describe("lines that do not come to what the ledger says", () => {
 })
 
 describe("progress", () => {
-  it("says how many lines, how fast, and how long it takes yet", async () => {
-    const told: string[] = []
+  it("shows the lines, the speed and the time left", async () => {
+    const messages: string[] = []
     await exportMonthAs(world, company, month(), "csv", {
-      progress: (message) => told.push(message),
+      progress: (message) => messages.push(message),
     })
-    expect(told).toEqual([expect.stringMatching(/^1 lines, \d+ %, [\d,]+ a second, \d+ s left$/)])
+    expect(messages).toEqual([
+      expect.stringMatching(/^1 lines, \d+ %, [\d,]+ a second, \d+ s left$/),
+    ])
   })
 })
 
-describe("what is given back", () => {
-  it("is a correction in FOCUS once the month of its charge is closed, and not before", async () => {
+describe("a refund", () => {
+  it("is a correction in FOCUS only after the month of its charge is closed", async () => {
     const open = { isPending: true, unitPriceMicros: 9_000, amountMicros: 9_000 }
-    const back = (chargeId: string) =>
+    const refund = (chargeId: string) =>
       executeCommands(world, company, {
         type: "RefundPendingCharge",
         chargeId,
@@ -173,10 +175,10 @@ describe("what is given back", () => {
       })
     await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_1", ...open }))
     await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_2", ...open }))
-    await back("chg_1")
+    await refund("chg_1")
     const first = month()
     await world.operate("clock advance", { duration: "31d" })
-    await back("chg_2")
+    await refund("chg_2")
     const classes = async (name: string) => {
       const { bytes } = await exportMonthAs(world, company, name, "focus-csv")
       const rows = csvRecords(bytes.toString("utf8"))
@@ -193,7 +195,7 @@ describe("what is given back", () => {
 })
 
 describe("a head", () => {
-  it("is one text that names the stream, the revision and the hash", () => {
+  it("is formatted as stream, revision and hash", () => {
     expect(formatBillHead(EMPTY_BILL_HEAD)).toBe(`ledger-co_aaaaaa@41:${"ab".repeat(32)}`)
   })
 })

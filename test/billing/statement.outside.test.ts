@@ -12,12 +12,12 @@ const absent = missingProgramReason("pdftotext")
 const needed = absent ?? "pdftotext is installed here"
 const world = await ownWorld("time")
 let company: Company
-/** A test that moves the clock uses its year up. */
+/** A test that moves the clock past March makes the next test use the next year. */
 let year = 2031
 await makeCallsFree(world)
 const march = () => Date.parse(`${year}-03-10T12:00:00.000Z`)
 beforeEach(async () => {
-  // Every month that passes is closed for each company there is.
+  // Each month that passes is closed for every company, which takes time.
   if (world.ports.clock.now() > march()) year += 1
   if (world.ports.clock.now() < march()) {
     await world.operate("clock set", { to: new Date(march()).toISOString() })
@@ -26,11 +26,11 @@ beforeEach(async () => {
 })
 
 const pdf = async () => (await exportMonthAs(world, company, `${year}-03`, "pdf")).bytes
-/** What a reader finds in a statement, its lines without the space between cells. */
+/** The text of a statement, with single spaces between cells. */
 const textOf = (bytes: Buffer) =>
   runTool("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
 
-/** Spends as the owner, as nobody, and gives something back. */
+/** Makes two charges by the owner, and refunds a part of one. */
 async function spend(): Promise<void> {
   const owner = { personId: company.ownerId, via: "person", keyId: null } as const
   const one = { unitPriceMicros: 2_000_000, amountMicros: 2_000_000 }
@@ -44,12 +44,12 @@ async function spend(): Promise<void> {
 }
 
 describe("a statement", () => {
-  it("says whose it is, of when, what the funds did, and what was spent by whom", async (ctx) => {
+  it("shows the company, the month, the changes of the funds and the spending", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await spend()
     const { name } = await world.operate("company show", { company: company.companyId })
     const text = textOf(await pdf())
-    for (const said of [
+    for (const expected of [
       "Statement",
       "From: Company Platform",
       `To: ${name} (${company.companyId})`,
@@ -70,11 +70,11 @@ describe("a statement", () => {
       "Total 2 $4.00 $0.50 $3.50",
       `Ends at ledger-${company.companyId}@`,
     ]) {
-      expect(text).toContain(said)
+      expect(text).toContain(expected)
     }
   })
 
-  it("names keys by their labels as by then, with the ids below; one without a label by its id", async (ctx) => {
+  it("shows a key's label at the month's end above its id, or only the id", async (ctx) => {
     ctx.skip(absent !== null, needed)
     const { companyId } = company
     const { keyId } = await makeKey(world, company, { label: "Night jobs" })
@@ -96,7 +96,7 @@ describe("a statement", () => {
     expect(erased).toMatch(new RegExp(`^ ?${keyId} 1 `, "m"))
   })
 
-  it("has amounts with the same number of decimals, so that their points align", async (ctx) => {
+  it("aligns amounts by using the same number of decimals", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await spend()
     await executeCommands(
@@ -111,7 +111,7 @@ describe("a statement", () => {
     expect(text).not.toMatch(/\$[\d,]+\.\d{2}\b/)
   })
 
-  it("breaks a long name over lines, and never cuts an id off, however long the name is", async (ctx) => {
+  it("wraps a long name, and never cuts an id off", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await world.operate("person change", { personId: company.ownerId, name: "x".repeat(100) })
     await spend()
@@ -122,7 +122,7 @@ describe("a statement", () => {
     expect(first.length + second.length + third.length).toBe(100)
   })
 
-  it("tells items apart that begin alike, also where three lines are too few for them", async (ctx) => {
+  it("distinguishes items with the same start, also if they exceed three lines", async (ctx) => {
     ctx.skip(absent !== null, needed)
     const alike = "Tokens of a large language model with a long context, read from its cache, for"
     const items = [`${alike} the writers`, `${alike} the readers`]
@@ -139,7 +139,7 @@ describe("a statement", () => {
     expect(words).toMatch(/very [very ]*… ?[very ]+long B /)
   })
 
-  it("never cuts an amount, of whatever sums with six decimals", async (ctx) => {
+  it("never cuts an amount, also the largest with six decimals", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await world.operate("funds correct", { company: company.companyId, dollars: "4500000000" }, "x")
     await world.operate("funds correct", { company: company.companyId, dollars: "4499998765" }, "x")
@@ -173,7 +173,7 @@ describe("a statement", () => {
     expect(text).toContain("-$8,999,999,999.123456")
   })
 
-  it("names a character that its font does not have, and shows no box for it", async (ctx) => {
+  it("shows the code point of a character that its font lacks", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await executeCommands(
       world,
@@ -183,7 +183,7 @@ describe("a statement", () => {
     expect(textOf(await pdf())).toContain("é[U+6F22]b 1 ")
   })
 
-  it("has its fonts in it, and nothing of the moment", async (ctx) => {
+  it("embeds its fonts, and is dated by its month", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await spend()
     const bytes = await pdf()
@@ -194,11 +194,11 @@ describe("a statement", () => {
     expect(info).toMatch(new RegExp(`CreationDate:\\s+${year}-03-01T00:00:00Z`))
   })
 
-  it("of a closed month is the same bytes for ever, whatever anybody is called by then", async () => {
+  it("of a closed month never changes its bytes, also if a person is renamed", async () => {
     await spend()
     await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
     const before = await pdf()
-    await world.operate("person change", { personId: company.ownerId, name: "Somebody Else" })
+    await world.operate("person change", { personId: company.ownerId, name: "Another Name" })
     await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_3" }))
     expect((await pdf()).equals(before)).toBe(true)
     const april = await exportMonthAs(world, company, `${year}-04`, "pdf")
@@ -206,16 +206,16 @@ describe("a statement", () => {
     expect(textOf(before)).toContain("This month is closed")
     expect(textOf(before)).toContain(`Date: 1 April ${year}`)
     expect(textOf(before)).toContain(`Closing funds, ${year}-03-31 $1,231.00`)
-    expect(textOf(before)).not.toContain("Somebody Else")
+    expect(textOf(before)).not.toContain("Another Name")
     expect(textOf(april.bytes)).toContain(company.companyId)
   })
 
-  it("of a month without spending says so", async (ctx) => {
+  it("shows that nothing was spent in a month without charges", async (ctx) => {
     ctx.skip(absent !== null, needed)
     expect(textOf(await pdf())).toContain("Nothing was spent.")
   })
 
-  it("goes on to further pages where there are many items, and adds up all of them", async (ctx) => {
+  it("has more pages for many items, and adds up all of them", async (ctx) => {
     ctx.skip(absent !== null, needed)
     const many = Array.from({ length: 300 }, (_, i) =>
       chargeCommandFor({
@@ -234,7 +234,7 @@ describe("a statement", () => {
 })
 
 describe("names of an erased company", () => {
-  it("are ids, and the sums stay", async (ctx) => {
+  it("are replaced by ids, and the sums stay", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await spend()
     await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
@@ -250,8 +250,8 @@ describe("names of an erased company", () => {
   })
 })
 
-describe("spending", () => {
-  it("tells so many names apart, the dearest first, and keeps every sum", () => {
+describe("the sums of spending", () => {
+  it("have at most 200 rows, with one for all others, and keep every sum", () => {
     const spending = openSpendingTotals()
     const lines = Array.from({ length: 20_000 }, (_, i): BillLine => {
       return { ...SAMPLE_BILL_LINE, item: `item ${i}`, personId: "", amountMicros: -1 - (i % 2) }

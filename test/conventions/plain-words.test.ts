@@ -42,7 +42,6 @@ const NOT_YET: readonly string[] = [
   "test/access",
   "test/api",
   "test/audit",
-  "test/billing",
   "test/boxes",
   "test/boxhost",
   "test/charging",
@@ -68,7 +67,6 @@ const NOT_YET: readonly string[] = [
   "test/mcp",
   "test/mutation",
   "test/observability",
-  "test/operator",
   "test/phone",
   "test/places",
   "test/postgres",
@@ -91,7 +89,11 @@ const NOT_YET: readonly string[] = [
 ]
 
 /** Parts of lines that may have an avoided word, by file. */
-const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {}
+const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
+  // Descriptions in the FOCUS export: the files of closed months never change.
+  "test/billing/described.outside.test.ts": ["Given back: "],
+  "test/billing/focus.test.ts": ["Given back: "],
+}
 
 const FOLDERS = [
   "domain",
