@@ -52,7 +52,6 @@ const NOT_YET: readonly string[] = [
   "test/console",
   "test/contracts",
   "test/conventions",
-  "test/credits",
   "test/deploy",
   "test/dns",
   "test/domains",

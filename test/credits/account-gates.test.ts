@@ -1,4 +1,4 @@
-/** What an account must have for a route: a card, one that is verified, one that is paid up. */
+/** The account requirements of routes: a card, a verified card, a card that does not fail. */
 import { expect, it } from "vitest"
 import type { CompanyProfile } from "../../domain/access/access.ts"
 import { accountRefusal } from "../../src/frame/routes/checks/2-account.ts"
@@ -6,7 +6,7 @@ import type { AccountRequirement } from "../../src/frame/routes/declare/route.ts
 
 const NEEDS: readonly AccountRequirement[] = ["managed", "card", "verified card"]
 
-function standing(card: CompanyProfile["card"]): CompanyProfile {
+function profileWith(card: CompanyProfile["card"]): CompanyProfile {
   const terms = { plan: "payg", pays: "prepaid", channel: "stable", affiliateTag: null } as const
   return { companyId: "co_a", name: "s1.company.YWNtZQ", ...terms, card }
 }
@@ -25,9 +25,9 @@ it.for([
     { verified: true, failing: true },
     ["needs_managed_plan", null, null],
   ],
-] as const)("an account with %s", ([, card, wanted]) => {
-  const refusals = NEEDS.map((need) => accountRefusal(need, standing(card)))
-  expect(refusals.map((refusal) => refusal?.error ?? null)).toEqual(wanted)
+] as const)("an account with %s", ([, card, expected]) => {
+  const refusals = NEEDS.map((need) => accountRefusal(need, profileWith(card)))
+  expect(refusals.map((refusal) => refusal?.error ?? null)).toEqual(expected)
   for (const refusal of refusals) {
     if (refusal !== null) expect(refusal.status).toBe(402)
   }

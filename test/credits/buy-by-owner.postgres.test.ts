@@ -24,7 +24,7 @@ const personAs = async (role: string): Promise<HttpBrowser> => {
 }
 
 describe("an owner", () => {
-  it("buys funds by the company's card, without a key and its terms", async () => {
+  it("buys funds with the company's card, without a key or its terms", async () => {
     const before = await paymentCountOf(world, company)
     const { status, body } = await buy(owner, 500)
     expect([status, body.status, body.amount]).toEqual([200, "paid", 500])
@@ -41,7 +41,7 @@ describe("an owner", () => {
     expect(facts).toHaveLength(2)
   })
 
-  it("buys once under an Idempotency-Key, which is theirs alone", async () => {
+  it("buys once per Idempotency-Key, separately from other owners", async () => {
     const [key, payments] = [newIdempotencyKey(), await paymentCountOf(world, company)]
     const first = await buy(owner, 7, key)
     const again = await buy(await openPersonBrowser(world, company.ownerId), 7, key)
@@ -57,7 +57,7 @@ describe("an owner", () => {
     expect(none.status).toBe(400)
   })
 
-  it("is refused as a key is: a bad amount, no card, a card that is declined", async () => {
+  it("is rejected like a key: for a bad amount, without a card, with a declined card", async () => {
     const refused = async (amount: unknown) => {
       const { status, body } = await buy(owner, amount)
       return [status, body.error]
@@ -74,7 +74,7 @@ describe("an owner", () => {
     await expectSoundAudit(world, company)
   })
 
-  it("has it on the bill as their own purchase", async () => {
+  it("is named on the bill as the buyer", async () => {
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
     const { status, body } = await owner.send(
       ...(["POST", `/console/${company.companyId}/operations/export-billing`] as const),
@@ -88,11 +88,14 @@ describe("an owner", () => {
   })
 })
 
-describe("nobody else", () => {
-  it.each(["admin", "developer", "manager", "user"])("buys without a key: %s", async (role) => {
-    const payments = await paymentCountOf(world, company)
-    const { status, body } = await buy(await personAs(role), 5)
-    expect([status, body.error]).toEqual([403, "purchase_not_allowed"])
-    expect(await paymentCountOf(world, company)).toBe(payments)
-  })
+describe("a person of another role", () => {
+  it.each(["admin", "developer", "manager", "user"])(
+    "cannot buy without a key: %s",
+    async (role) => {
+      const payments = await paymentCountOf(world, company)
+      const { status, body } = await buy(await personAs(role), 5)
+      expect([status, body.error]).toEqual([403, "purchase_not_allowed"])
+      expect(await paymentCountOf(world, company)).toBe(payments)
+    },
+  )
 })

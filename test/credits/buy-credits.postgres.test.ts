@@ -14,7 +14,7 @@ const world = await ownWorld("settings")
 await makeCallsFree(world)
 
 describe("200", () => {
-  it("raises the funds at once, and takes the key's allowance of the month", async () => {
+  it("adds funds immediately, and counts against the key's monthly allowance", async () => {
     const company = await makeBuyer(world, "1.5")
     const { status, body, headers } = await buyFunds(world, company.key, 19.99)
     expect([status, body]).toEqual([
@@ -28,7 +28,7 @@ describe("200", () => {
       },
     ])
     expect(headers["ledger-position"]).toMatch(/./)
-    // Read back at once, without waiting.
+    // Read without waiting for the read model.
     const read = await world.call(company.key, "GET", CREDITS_PATH)
     expect(read.body).toMatchObject({
       balance: 21.49,
@@ -38,14 +38,17 @@ describe("200", () => {
     })
   })
 
-  it.for([5, 5000, 12.3, 1e3])("takes any whole cents from 5 to 5000: %d", async (amount) => {
-    const terms = { perPurchase: "5000", perMonth: "100000" }
-    const { key } = await makeBuyer(world, "0", terms)
-    const { status, body } = await buyFunds(world, key, amount)
-    expect([status, body.amount, body.balance]).toEqual([200, amount, amount])
-  })
+  it.for([5, 5000, 12.3, 1e3])(
+    "accepts any amount of whole cents from $5 to $5,000: %d",
+    async (amount) => {
+      const terms = { perPurchase: "5000", perMonth: "100000" }
+      const { key } = await makeBuyer(world, "0", terms)
+      const { status, body } = await buyFunds(world, key, amount)
+      expect([status, body.amount, body.balance]).toEqual([200, amount, amount])
+    },
+  )
 
-  it("lets a company without funds buy, and one whose account is locked", async () => {
+  it("is allowed without funds, and with a locked account", async () => {
     const { key, companyId } = await makeBuyer(world, "0")
     await world.operate("company lock", { company: companyId })
     expect((await buyFunds(world, key, 5)).status).toBe(200)
@@ -60,7 +63,7 @@ describe("200", () => {
     expect(await paymentCountOf(world, company)).toBe(1)
   })
 
-  it("does not ask what the key may do besides, nor its person's role", async () => {
+  it("does not depend on the key's operations or its person's role", async () => {
     const company = await makeCompany(world)
     const { key, keyId } = await makeKey(world, company, {
       role: "user",
@@ -71,7 +74,7 @@ describe("200", () => {
     expect((await buyFunds(world, key, 20)).status).toBe(200)
   })
 
-  it("buys anew with every Idempotency-Key", async () => {
+  it("buys again with each new Idempotency-Key", async () => {
     const company = await makeBuyer(world)
     const one = await buyFunds(world, company.key, 10)
     const other = await buyFunds(world, company.key, 10)
@@ -90,7 +93,7 @@ describe("400", () => {
     },
   )
 
-  it("idempotency_key_required, before everything else is looked at", async () => {
+  it("idempotency_key_required, before every other check", async () => {
     const { key } = await makeCompany(world)
     for (const name of [null, ""]) {
       const { status, body } = await buyFunds(world, key, "much", name)
@@ -106,7 +109,7 @@ describe("400", () => {
   })
 
   it.for([["", 5, null], [{}], ["x".repeat(256)]].flat())(
-    "names the shared payment token that is none: %j",
+    "names an invalid shared payment token: %j",
     async (sharedPaymentToken) => {
       const { key } = await makeBuyer(world)
       const bought = await buyFunds(world, key, 10, newIdempotencyKey(), { sharedPaymentToken })
@@ -119,7 +122,7 @@ describe("400", () => {
 })
 
 describe("401", () => {
-  it("is the answer to a key that is none, before its purchase is looked at", async () => {
+  it("answers a paused key before its purchase is checked", async () => {
     const { key, keyId } = await makeBuyer(world)
     await world.operate("key pause", { keyId })
     expect((await buyFunds(world, key, 10)).status).toBe(401)
@@ -127,7 +130,7 @@ describe("401", () => {
 })
 
 describe("402", () => {
-  it("no_card, and the same request passes once there is one", async () => {
+  it("no_card, and the same request succeeds once there is a card", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     await world.operate("card remove", { company: company.companyId })
@@ -137,7 +140,7 @@ describe("402", () => {
     expect((await buyFunds(world, company.key, 10, name)).status).toBe(200)
   })
 
-  it("needs_owner takes no allowance, and the same request passes once an owner has confirmed", async () => {
+  it("needs_owner takes no allowance, and the same request succeeds once an owner has confirmed", async () => {
     const company = await makeBuyer(world)
     const { companyId, key } = company
     const name = newIdempotencyKey()
@@ -152,7 +155,7 @@ describe("402", () => {
   })
 
   it.for(["declined", "payment_failed"] as const)(
-    "%s is final, takes no allowance, and a new Idempotency-Key tries anew",
+    "%s is final, takes no allowance, and a new Idempotency-Key tries again",
     async (outcome) => {
       const company = await makeBuyer(world)
       const { companyId, key } = company
@@ -169,7 +172,7 @@ describe("402", () => {
     },
   )
 
-  it("payment_failed where the card is failing", async () => {
+  it("payment_failed if the card is failing", async () => {
     const { companyId, key } = await makeBuyer(world)
     await world.operate("card set", { company: companyId, failing: true })
     expect((await buyFunds(world, key, 10)).body.error).toBe("payment_failed")
@@ -177,7 +180,7 @@ describe("402", () => {
 })
 
 describe("403", () => {
-  it("purchase_not_allowed where no owner turned it on, or one turned it off", async () => {
+  it("purchase_not_allowed until an owner turns purchases on, and after one turns them off", async () => {
     const { key } = await makeCompany(world)
     const { status, body } = await buyFunds(world, key, 10)
     expect([status, body.error]).toEqual([403, "purchase_not_allowed"])
@@ -186,7 +189,7 @@ describe("403", () => {
     expect((await buyFunds(world, buyer.key, 10)).body.error).toBe("purchase_not_allowed")
   })
 
-  it("purchase_needs_review while an owner wants to look first", async () => {
+  it("purchase_needs_review while an owner wants to review purchases", async () => {
     const { key, keyId } = await makeBuyer(world)
     const name = newIdempotencyKey()
     await world.operate("key change", { keyId, purchases: "review" })
@@ -204,7 +207,7 @@ describe("403", () => {
     expect((await buyFunds(world, key, 60)).status).toBe(200)
   })
 
-  it("over_monthly_limit by a cent, what is pending counted", async () => {
+  it("over_monthly_limit by a cent, including pending purchases", async () => {
     const { key, companyId } = await makeBuyer(world)
     await world.operate("card set", { company: companyId, outcome: "processing" })
     expect((await buyFunds(world, key, 60)).status).toBe(202)
@@ -228,13 +231,13 @@ describe("403", () => {
 })
 
 describe("the order of its refusals", () => {
-  it("is that of the decisions: each is mended in turn", async () => {
+  it("is that of the decisions, when each cause is fixed in turn", async () => {
     const company = await makeCompany(world, { funds: "0" })
     const { companyId, key, keyId } = company
     await world.operate("card remove", { company: companyId })
-    const said: string[] = []
+    const codes: string[] = []
     const tryIt = async (amount: unknown, name: string | null = newIdempotencyKey()) => {
-      said.push(String((await buyFunds(world, key, amount, name)).body.error))
+      codes.push(String((await buyFunds(world, key, amount, name)).body.error))
     }
     const terms = (purchases: string, purchase: string, month: string) =>
       world.operate("key change", {
@@ -258,7 +261,7 @@ describe("the order of its refusals", () => {
     await tryIt(30)
     await world.operate("card set", { company: companyId, outcome: "declined" })
     await tryIt(30)
-    expect(said).toEqual([
+    expect(codes).toEqual([
       "idempotency_key_required",
       "bad_amount",
       "purchase_not_allowed",
@@ -273,7 +276,7 @@ describe("the order of its refusals", () => {
 })
 
 describe("503", () => {
-  it("while the processor is unavailable: nothing is paid, and the same request passes later", async () => {
+  it("while the processor is unavailable: nothing is paid, and the same request succeeds later", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     await world.operate("simulator set", { name: "cards", outcome: "unavailable", times: 2 })
@@ -287,6 +290,6 @@ describe("503", () => {
   })
 })
 
-describe("everything that was bought", () => {
-  it("adds up", () => expectSoundAudit(world))
+describe("the audit of all purchases", () => {
+  it("finds no faults", () => expectSoundAudit(world))
 })

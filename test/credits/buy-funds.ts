@@ -1,14 +1,14 @@
-/** Buying funds in tests, and looking at what came of it. */
+/** Helpers to buy funds in tests and to check the result. */
 import { sql } from "kysely"
 import { expect } from "vitest"
 import { newIdempotencyKey } from "../api/interrupted-requests.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 
-/** Where funds are bought. */
+/** The path of the route that buys funds. */
 export const CREDITS_PATH = "/api/v1/credits"
 
-/** What a key may buy, dollars. */
+/** The purchase limits of a key, in dollars. */
 export interface BuyerTerms {
   readonly perPurchase: string
   readonly perMonth: string
@@ -36,13 +36,13 @@ export function buyFunds(
   return world.call(key, "POST", CREDITS_PATH, { body: { amount, ...more }, headers })
 }
 
-/** The credits state of a key. */
+/** The credits of a key, after the read models are up to date. */
 export async function getCredits(world: World, key: string): Promise<ApiAnswer["body"]> {
   await world.operate("wait")
   return (await world.call(key, "GET", CREDITS_PATH)).body
 }
 
-/** How many payments the built-in processor took, of a company. */
+/** The number of payments that the simulated processor took from a company. */
 export async function paymentCountOf(world: World, { companyId }: Company): Promise<number> {
   const { rows } = await sql`
     select 1 from ledger.simulated_records
@@ -52,7 +52,7 @@ export async function paymentCountOf(world: World, { companyId }: Company): Prom
   return rows.length
 }
 
-/** Everything of a company adds up; without one everything of all companies. */
+/** Expects the audit of a company to pass; without a company, the audit of all companies. */
 export async function expectSoundAudit(world: World, company?: Company): Promise<void> {
   await world.operate("wait")
   const audit = await world.operate("audit verify", { company: company?.companyId })

@@ -14,12 +14,12 @@ import {
 } from "./buy-funds.ts"
 
 const world = await ownWorld("time")
-// No month ends meanwhile.
+// No month ends during the tests.
 await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
 await makeCallsFree(world)
 
 describe("one Idempotency-Key", () => {
-  it("sent fifty times at once is one payment and one purchaseId", async () => {
+  it("sent fifty times concurrently makes one payment with one purchaseId", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     const answers = await Promise.all(
@@ -36,7 +36,7 @@ describe("one Idempotency-Key", () => {
     expect((await buyFunds(world, company.key, 25, name)).body).toEqual(paid[0]?.body)
   })
 
-  it("shows the balance of now, also of what was paid before", async () => {
+  it("shows the current balance, also for an earlier purchase", async () => {
     const company = await makeBuyer(world)
     const { companyId, key } = company
     const name = newIdempotencyKey()
@@ -51,7 +51,7 @@ describe("one Idempotency-Key", () => {
     expect(again.headers["ledger-position"]).toBe(first.headers["ledger-position"])
   })
 
-  it("is 409 with another body", async () => {
+  it("answers 409 with another body", async () => {
     const { key } = await makeBuyer(world)
     const name = newIdempotencyKey()
     const first = await buyFunds(world, key, 25, name)
@@ -66,7 +66,7 @@ describe("one Idempotency-Key", () => {
     expect((await buyFunds(world, key, 25, name)).body).toEqual(first.body)
   })
 
-  it("gives the same bytes after a restart, next month and next year", async () => {
+  it("gets the same answer after a restart, in the next month and in the next year", async () => {
     let here = await openWorld("time")
     try {
       await makeCallsFree(here)
@@ -90,7 +90,7 @@ describe("one Idempotency-Key", () => {
     }
   })
 
-  it("buys once even where its claim is lost", async () => {
+  it("buys once even if its claim is lost", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     const first = await buyFunds(world, company.key, 25, name)
@@ -105,7 +105,7 @@ describe("one Idempotency-Key", () => {
     expect(await paymentCountOf(world, company)).toBe(1)
   })
 
-  it("is a doubt where its claim is lost and nobody can say yet how it stands", async () => {
+  it("answers 503 if its claim is lost and the read model is behind", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     const first = await buyFunds(world, company.key, 25, name)
@@ -127,7 +127,7 @@ describe("one Idempotency-Key", () => {
     expect(await paymentCountOf(world, company)).toBe(1)
   })
 
-  it("is another purchase where another key of the API sends it", async () => {
+  it("makes another purchase if another API key sends it", async () => {
     const one = await makeBuyer(world)
     const other = await makeBuyer(world)
     const name = newIdempotencyKey()
@@ -138,7 +138,7 @@ describe("one Idempotency-Key", () => {
     expect(new Set(ids.map(({ body }) => body.purchaseId)).size).toBe(2)
   })
 
-  it("is forgotten where a refusal freed it, so that refusals do not pile up", async () => {
+  it("is deleted after a refusal released it, so that refusals do not pile up", async () => {
     const company = await makeBuyer(world)
     const [freed, bought] = [newIdempotencyKey(), newIdempotencyKey()]
     await world.operate("card set", { company: company.companyId, outcome: "needs_owner" })
@@ -151,17 +151,17 @@ describe("one Idempotency-Key", () => {
       world.ports.readAll,
     )
     expect(rows).toEqual([{ idempotency_key: bought }])
-    // Its first attempt has ended in the ledger for ever: the next one is begun.
+    // Its first attempt has ended in the ledger, so the request begins the next one.
     expect((await buyFunds(world, company.key, 25, freed)).body.balance).toBe(50)
   })
 })
 
-describe("a process that was killed in a purchase", () => {
+describe("a process that is killed during a purchase", () => {
   it.for([
-    ["before it began", { step: "StartPurchase", when: "before" }],
-    ["once it had begun", { step: "StartPurchase", when: "after" }],
-    ["once it was paid, before that was recorded", { step: "PayPurchase", when: "before" }],
-    ["once that was recorded", { step: "PayPurchase", when: "after" }],
+    ["before it begins", { step: "StartPurchase", when: "before" }],
+    ["after it has begun", { step: "StartPurchase", when: "after" }],
+    ["after the payment, before it is recorded", { step: "PayPurchase", when: "before" }],
+    ["after the payment is recorded", { step: "PayPurchase", when: "after" }],
   ] as const)("%s: the same request buys once", async ([, death]) => {
     const company = await makeBuyer(world)
     const idempotencyKey = newIdempotencyKey()
@@ -178,7 +178,7 @@ describe("a process that was killed in a purchase", () => {
     expect(await paymentCountOf(world, company)).toBe(1)
   })
 
-  it("once it had begun, and nobody asks again: it fails when the processor knows nothing", async () => {
+  it("after it has begun, without a retry: it fails if the processor does not know the payment", async () => {
     const company = await makeBuyer(world)
     const { key } = company
     const idempotencyKey = newIdempotencyKey()
@@ -198,7 +198,7 @@ describe("a process that was killed in a purchase", () => {
     expect(await paymentCountOf(world, company)).toBe(0)
   })
 
-  it("once it was paid, and nobody asks again: the payment is found", async () => {
+  it("after the payment, without a retry: the payment is found", async () => {
     const company = await makeBuyer(world)
     const { key } = company
     const idempotencyKey = newIdempotencyKey()
@@ -215,8 +215,8 @@ describe("a process that was killed in a purchase", () => {
   })
 })
 
-describe("a fault behind a purchase that was begun", () => {
-  it("is a doubt: 503 with its purchaseId, and the same request ends it", async () => {
+describe("a fault after a purchase has begun", () => {
+  it("answers 503 with the purchaseId, and the same request completes the purchase", async () => {
     const company = await makeBuyer(world)
     const cards = { ...world.ports.cards, pay: () => Promise.reject(new TypeError("a fault")) }
     const name = newIdempotencyKey()
@@ -240,8 +240,8 @@ describe("a fault behind a purchase that was begun", () => {
   })
 })
 
-describe("everything that was bought", () => {
-  it("adds up", () => expectSoundAudit(world))
+describe("the audit of all purchases", () => {
+  it("finds no faults", () => expectSoundAudit(world))
 })
 
 const closing: (() => Promise<void>)[] = []
@@ -259,7 +259,7 @@ async function openTwo(): Promise<readonly [World, World]> {
   return [one, other]
 }
 
-it("one Idempotency-Key sent to two processes at once is one payment and one purchaseId", async () => {
+it("one Idempotency-Key sent to two processes concurrently makes one payment with one purchaseId", async () => {
   const [one, other] = await openTwo()
   const company = await makeBuyer(one)
   const name = newIdempotencyKey()
@@ -280,7 +280,7 @@ it("one Idempotency-Key sent to two processes at once is one payment and one pur
   await expectSoundAudit(one, company)
 })
 
-it("exactly one of two purchases of $60 through two processes passes a limit of $100", async () => {
+it("exactly one of two purchases of $60 through two processes fits a limit of $100", async () => {
   const [one, other] = await openTwo()
   const company = await makeBuyer(one)
   const answers = await Promise.all([
@@ -292,7 +292,7 @@ it("exactly one of two purchases of $60 through two processes passes a limit of 
   expect(await paymentCountOf(other, company)).toBe(1)
 })
 
-it("a shared payment token is kept nowhere", async () => {
+it("a shared payment token is not stored", async () => {
   const own = await openWorld("store")
   closing.push(() => own.close())
   const company = await makeBuyer(own)
@@ -300,16 +300,16 @@ it("a shared payment token is kept nowhere", async () => {
   const bought = await buyFunds(own, company.key, 25, newIdempotencyKey(), { sharedPaymentToken })
   expect(bought.status).toBe(200)
   await own.operate("wait")
-  const { rows: tables } = await sql<{ place: string }>`
-    select quote_ident(table_schema) || '.' || quote_ident(table_name) as place
+  const { rows: tables } = await sql<{ table: string }>`
+    select quote_ident(table_schema) || '.' || quote_ident(table_name) as "table"
     from information_schema.tables where table_schema in ('ledger', 'eventstore', 'read')
       and table_type = 'BASE TABLE'`.execute(own.ports.readAll)
   const holding: string[] = []
-  for (const { place } of tables) {
+  for (const { table } of tables) {
     const { rows } = await sql<{ found: boolean }>`
-      select exists (select 1 from ${sql.raw(place)} t
+      select exists (select 1 from ${sql.raw(table)} t
         where t::text like ${`%${sharedPaymentToken}%`}) as found`.execute(own.ports.readAll)
-    if (rows[0]?.found === true) holding.push(place)
+    if (rows[0]?.found === true) holding.push(table)
   }
   expect(tables.length).toBeGreaterThan(20)
   expect(holding).toEqual([])

@@ -11,10 +11,10 @@ import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld, ownWorld, sharedWorld } from "../support/world.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
-describe("the page for cards", async () => {
+describe("the card page", async () => {
   const server = await startStripeServer()
   afterAll(server.close)
-  const settings = { CARDS_STRIPE_KEY: "sk_test_of_a_stand_in", CARDS_STRIPE_URL: server.url }
+  const settings = { CARDS_STRIPE_KEY: "sk_test_of_a_simulator", CARDS_STRIPE_URL: server.url }
   const world = await ownWorld("settings", { settings })
   server.now = () => world.ports.clock.now()
   let company: Company
@@ -28,43 +28,43 @@ describe("the page for cards", async () => {
   const look = () => world.operate("card look", { company: company.companyId })
   const customer = () =>
     world.ports.runner.readLatest(accessStreamOf(company.companyId), processorCustomerOf)
-  const made = () => server.requests.filter(({ call }) => call === "POST /v1/customers")
+  const customersCreated = () => server.requests.filter(({ call }) => call === "POST /v1/customers")
 
-  it("is Stripe's, opened for the company's customer, and leads back to the console", async () => {
+  it("is Stripe's page for the company's customer, with a link back to the console", async () => {
     const { companyId } = company
     const back = encodeURIComponent(`http://ledger.test/console/${companyId}/billing`)
     const url = `https://billing.stripe.test/cus_${companyId}?back=${back}`
     expect(await page()).toEqual({ companyId, url })
     const asked = server.requests.at(-1)
     expect(asked?.form.get("flow_data[type]")).toBe("payment_method_update")
-    // Nothing but our id of it goes to Stripe.
-    const form = Object.fromEntries(made().at(-1)?.form ?? [])
+    // Stripe gets only our id of the company.
+    const form = Object.fromEntries(customersCreated().at(-1)?.form ?? [])
     expect(form).toEqual({ description: companyId, "metadata[company]": companyId })
-    const before = made().length
+    const before = customersCreated().length
     expect(await page()).toEqual({ companyId, url })
-    expect(made()).toHaveLength(before)
-    const idempotencyKey = made().at(-1)?.headers["idempotency-key"]
+    expect(customersCreated()).toHaveLength(before)
+    const idempotencyKey = customersCreated().at(-1)?.headers["idempotency-key"]
     expect(idempotencyKey).toBe(`customer-${companyId}`)
     expect(await customer()).toBe(`cus_${companyId}`)
   })
 
-  it("makes the customer again that Stripe does not have any more", async () => {
+  it("creates the customer again after Stripe has deleted it", async () => {
     const { companyId } = company
     await page()
     server.customers.delete(companyId)
     await page()
-    const idempotencyKey = made().at(-1)?.headers["idempotency-key"]
+    const idempotencyKey = customersCreated().at(-1)?.headers["idempotency-key"]
     expect(idempotencyKey).toBe(`customer-${companyId}-after-cus_${companyId}`)
     expect(server.requests.filter(({ call }) => call.includes("search"))).toEqual([])
   })
 
-  it("asks Stripe about no card before the company is a customer of it", async () => {
+  it("does not ask Stripe about a card before the company is its customer", async () => {
     const before = server.requests.length
     expect(await look()).toEqual({ companyId: company.companyId, card: null })
     expect(server.requests).toHaveLength(before)
   })
 
-  it("leaves a card on file as it is where no customer is recorded, and holds nothing on it", async () => {
+  it("does not change or verify a card on file if no customer is recorded", async () => {
     const { companyId } = company
     const card = { verified: false, failing: false }
     await world.operate("card set", { company: companyId })
@@ -84,7 +84,7 @@ describe("the page for cards", async () => {
     expect(await verify()).toMatchObject({ status: "verified" })
   })
 
-  it("is where a card is put on file before a month's debt is collected from it", async () => {
+  it("adds the card from which a month's debt is collected", async () => {
     const { companyId } = company
     await world.operate("card set", { company: companyId })
     await world.operate("company change", { company: companyId, pays: "card", creditLine: "100" })
@@ -109,7 +109,7 @@ describe("the page for cards", async () => {
     expect(await shown()).toMatchObject({ locked: false, balanceMicros: 0 })
   })
 
-  it("puts what is done there on the account when it is looked at", async () => {
+  it("changes the account's card after a refresh", async () => {
     const { companyId } = company
     await page()
     expect(await look()).toEqual({ companyId, card: null })
@@ -120,14 +120,14 @@ describe("the page for cards", async () => {
       status: "verified",
     })
     expect(await look()).toMatchObject({ card: { verified: true } })
-    // Another card, put there after the last one was verified, is not.
+    // A card that was added after the last verification is not verified.
     server.cardsAddedAt.set(companyId, world.ports.clock.now() / 1_000 + 60)
     expect(await look()).toEqual(unverified)
     server.customers.set(companyId, null)
     expect(await look()).toEqual({ companyId, card: null })
   })
 
-  it("is refused with what Stripe has against it, and changes nothing while Stripe is away", async () => {
+  it("is rejected with Stripe's reason, and changes nothing while Stripe is unavailable", async () => {
     server.nextBehavior = "declined"
     await expect(page()).rejects.toMatchObject({
       code: "unavailable",
@@ -145,7 +145,7 @@ describe("the page for cards", async () => {
   })
 })
 
-it("there is none of the built-in processor, whose cards are set instead", async () => {
+it("the simulated processor has no card page, and names card set", async () => {
   const world = await openWorld("time")
   try {
     const { companyId } = await makeCompany(world)
@@ -176,7 +176,7 @@ const outcomes = async () => {
 }
 
 describe("card set", () => {
-  it("says all of the card each time", async () => {
+  it("replaces every field of the card", async () => {
     const { companyId } = company
     expect(await set({ verified: true, outcome: "declined" })).toEqual({
       companyId,
@@ -195,7 +195,7 @@ describe("card set", () => {
     expect(await outcomes()).toEqual(["paid"])
   })
 
-  it("opens and closes what needs a card that is paid up", async () => {
+  it("allows and blocks requests that need a working card", async () => {
     const { key, companyId } = company
     const send = async () => (await postText(world, key)).body.error ?? "sent"
     const seen = [await send()]
@@ -208,13 +208,13 @@ describe("card set", () => {
     expect(seen).toEqual(["sent", "needs_managed_plan", "sent", "needs_managed_plan"])
   })
 
-  it("knows six outcomes and no others", async () => {
+  it("rejects an unknown outcome", async () => {
     await expect(set({ outcome: "stolen" })).rejects.toThrow("Invalid")
   })
 })
 
 describe("card remove", () => {
-  it("forgets the card and what it does", async () => {
+  it("removes the card and its outcome", async () => {
     const { companyId } = company
     await set({ outcome: "declined" })
     for (let i = 0; i < 2; i += 1) {
@@ -226,7 +226,7 @@ describe("card remove", () => {
 })
 
 describe("simulator set cards", () => {
-  it("lists what the payment processor can do next", async () => {
+  it("has these outcomes", async () => {
     const { simulators } = await world.operate("simulator list")
     const cards = simulators.find(({ name }: { name: string }) => name === "cards")
     expect(cards.outcomes).toEqual([

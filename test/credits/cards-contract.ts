@@ -1,4 +1,4 @@
-/** What every payment processor must do behind the port. */
+/** The contract of the payment processor port. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type {
   SimulatedCardOutcome,
@@ -12,35 +12,35 @@ import {
 } from "../../adapters/providers/provider-errors.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
-/** What the processor does next: what comes of a payment, or how the call itself goes wrong. */
+/** What the processor does next: the outcome of a payment, or the failure of the call. */
 export type CardBehavior = SimulatedCardOutcome | "misconfigured" | "unavailable" | "silent"
 
-/** A processor under test, with somebody who plays its part. */
+/** A processor under test, and controls of its behavior. */
 export interface CardsUnderTest {
   readonly cards: CardProcessor
-  /** What becomes of the payments that are ordered from now on. */
+  /** Sets the outcome of the following payments. */
   readonly setNext: (outcome: CardBehavior) => Promise<void>
-  /** How many payments took money. */
+  /** The number of paid payments. */
   readonly paymentCount: () => Promise<number>
-  /** How many sums are held on cards. */
+  /** The number of open holds on cards. */
   readonly holdCount: () => Promise<number>
-  /** A company that has a card with it. */
+  /** A company that has a card at the processor. */
   readonly companyId: CompanyId
-  /** Why it refuses orders. */
+  /** The outcomes with which it rejects orders. */
   readonly refusals: readonly SimulatedCardOutcome[]
   readonly close: () => Promise<void>
 }
 
-/** When payments of the contract are begun, UTC milliseconds. */
+/** When the contract's payments start, UTC milliseconds. */
 export const PAYMENTS_STARTED_AT = Date.UTC(2026, 10, 21)
 
-let named = 0
+let paymentsMade = 0
 
-/** A payment that no other test orders. */
+/** A payment order with a new idempotency key. */
 export function aPayment(companyId: CompanyId, parts: Partial<PaymentOrder> = {}): PaymentOrder {
-  named += 1
+  paymentsMade += 1
   return {
-    idempotencyKey: `pur_${named}`,
+    idempotencyKey: `pur_${paymentsMade}`,
     companyId,
     amountMicros: 12_340_000,
     startedAt: PAYMENTS_STARTED_AT,
@@ -51,7 +51,7 @@ export function aPayment(companyId: CompanyId, parts: Partial<PaymentOrder> = {}
   }
 }
 
-/** Holds a processor to the contract. */
+/** Tests a processor against the contract. */
 export function cardsContract(name: string, open: () => Promise<CardsUnderTest>): void {
   describe(name, () => {
     let under: CardsUnderTest
@@ -65,14 +65,14 @@ export function cardsContract(name: string, open: () => Promise<CardsUnderTest>)
     notPaying(() => under)
     misconfigured(() => under)
     asking(() => under)
-    withdrawing(() => under)
+    canceling(() => under)
     holding(() => under)
     notHolding(() => under)
   })
 }
 
 function paying(under: () => CardsUnderTest): void {
-  it("takes a payment, and knows of it afterwards", async () => {
+  it("takes a payment, and finds it afterwards", async () => {
     const { cards, setNext, paymentCount, companyId } = under()
     await setNext("paid")
     const before = await paymentCount()
@@ -83,7 +83,7 @@ function paying(under: () => CardsUnderTest): void {
     expect(await paymentCount()).toBe(before + 1)
   })
 
-  it("takes a payment once, however often it is ordered", async () => {
+  it("takes a payment once, no matter how often it is ordered", async () => {
     const { cards, setNext, paymentCount, companyId } = under()
     await setNext("paid")
     const before = await paymentCount()
@@ -94,7 +94,7 @@ function paying(under: () => CardsUnderTest): void {
     expect(await paymentCount()).toBe(before + 1)
   })
 
-  it("takes a payment once of twenty who order it at once", async () => {
+  it("takes a payment once if it is ordered twenty times concurrently", async () => {
     const { cards, setNext, paymentCount, companyId } = under()
     await setNext("paid")
     const before = await paymentCount()
@@ -104,7 +104,7 @@ function paying(under: () => CardsUnderTest): void {
     expect(await paymentCount()).toBe(before + 1)
   })
 
-  it("takes it from the buyer's own wallet", async () => {
+  it("takes a payment from the buyer's wallet", async () => {
     const { cards, setNext, companyId } = under()
     await setNext("paid")
     const sharedPaymentToken = "spt_of_a_wallet"
@@ -112,7 +112,7 @@ function paying(under: () => CardsUnderTest): void {
     expect(answer.answer).toBe("paid")
   })
 
-  it("says that a payment is under way, and later that it is paid", async () => {
+  it("reports that a payment is processing, and later that it is paid", async () => {
     const { cards, setNext, companyId } = under()
     await setNext("processing")
     const payment = aPayment(companyId)
@@ -124,7 +124,7 @@ function paying(under: () => CardsUnderTest): void {
 }
 
 function notPaying(under: () => CardsUnderTest): void {
-  it("says why it refuses a payment, and which one it is, and says it again", async () => {
+  it("rejects a payment with a reason and its id, and repeats them", async () => {
     const { cards, setNext, paymentCount, companyId, refusals } = under()
     for (const outcome of refusals) {
       await setNext(outcome)
@@ -139,7 +139,7 @@ function notPaying(under: () => CardsUnderTest): void {
     }
   })
 
-  it("does nothing while it is unavailable, and takes the payment afterwards", async () => {
+  it("takes nothing while it is unavailable, and takes the payment afterwards", async () => {
     const { cards, setNext, paymentCount, companyId } = under()
     await setNext("unavailable")
     const before = await paymentCount()
@@ -153,7 +153,7 @@ function notPaying(under: () => CardsUnderTest): void {
 }
 
 function misconfigured(under: () => CardsUnderTest): void {
-  it("takes nothing while it is misconfigured, says so, and takes the payment afterwards", async () => {
+  it("reports a misconfiguration and takes nothing, and takes the payment afterwards", async () => {
     const { cards, setNext, companyId } = under()
     await setNext("misconfigured")
     const payment = aPayment(companyId)
@@ -170,7 +170,7 @@ function misconfigured(under: () => CardsUnderTest): void {
 }
 
 function asking(under: () => CardsUnderTest): void {
-  it("finds a payment by its own id", async () => {
+  it("finds a payment by the processor's id", async () => {
     const { cards, setNext, companyId } = under()
     await setNext("processing")
     const payment = aPayment(companyId)
@@ -181,7 +181,7 @@ function asking(under: () => CardsUnderTest): void {
     }
   })
 
-  it("says where it was silent that it has taken the payment", async () => {
+  it("finds a payment whose answer was lost", async () => {
     const { cards, setNext, paymentCount, companyId } = under()
     await setNext("silent")
     const before = await paymentCount()
@@ -193,27 +193,27 @@ function asking(under: () => CardsUnderTest): void {
     expect(await paymentCount()).toBe(before + 1)
   })
 
-  it("says that it was never told of a payment", async () => {
+  it("reports that a payment is unknown", async () => {
     const { cards, companyId } = under()
     expect(await cards.checkPaymentStatus(aPayment(companyId))).toEqual({ answer: "unknown" })
   })
 }
 
-function withdrawing(under: () => CardsUnderTest): void {
-  it("never makes a payment that was withdrawn, however late it is ordered", async () => {
+function canceling(under: () => CardsUnderTest): void {
+  it("never takes a canceled payment, no matter how late it is ordered", async () => {
     const { cards, setNext, paymentCount, companyId } = under()
     await setNext("paid")
     const before = await paymentCount()
     const payment = aPayment(companyId)
-    const withdrawn = await cards.cancelPayment(payment)
-    expect(`${withdrawn.answer} ${withdrawn.paymentId}`).toMatch(/^payment_failed (?!null$)./)
-    expect(await cards.cancelPayment(payment)).toEqual(withdrawn)
-    expect(await cards.pay(payment)).toEqual(withdrawn)
-    expect(await cards.checkPaymentStatus(payment)).toEqual(withdrawn)
+    const canceled = await cards.cancelPayment(payment)
+    expect(`${canceled.answer} ${canceled.paymentId}`).toMatch(/^payment_failed (?!null$)./)
+    expect(await cards.cancelPayment(payment)).toEqual(canceled)
+    expect(await cards.pay(payment)).toEqual(canceled)
+    expect(await cards.checkPaymentStatus(payment)).toEqual(canceled)
     expect(await paymentCount()).toBe(before)
   })
 
-  it("leaves a payment that was made", async () => {
+  it("does not cancel a paid payment", async () => {
     const { cards, setNext, paymentCount, companyId } = under()
     await setNext("paid")
     const payment = aPayment(companyId)
@@ -225,7 +225,7 @@ function withdrawing(under: () => CardsUnderTest): void {
 }
 
 function holding(under: () => CardsUnderTest): void {
-  it("holds a sum once, however often it is asked to, takes nothing, and lets go of it", async () => {
+  it("makes a hold once, takes nothing, and releases it", async () => {
     const { cards, setNext, paymentCount, holdCount, companyId } = under()
     await setNext("paid")
     const before = await paymentCount()
@@ -237,14 +237,14 @@ function holding(under: () => CardsUnderTest): void {
     expect(await cards.checkHoldStatus(hold)).toEqual(first)
     expect(await holdCount()).toBe(1)
     const { paymentId } = first as { paymentId: string }
-    for (const known of [paymentId, paymentId, null]) {
-      expect(await cards.release({ ...hold, paymentId: known })).toEqual({ answer: "released" })
+    for (const knownId of [paymentId, paymentId, null]) {
+      expect(await cards.release({ ...hold, paymentId: knownId })).toEqual({ answer: "released" })
     }
     expect(await cards.checkHoldStatus(hold)).toEqual({ answer: "released" })
     expect([await holdCount(), (await paymentCount()) - before]).toEqual([0, 0])
   })
 
-  it("finds a hold by its name where it was silent, and lets go of it", async () => {
+  it("finds and releases a hold whose answer was lost", async () => {
     const { cards, setNext, holdCount, companyId } = under()
     await setNext("silent")
     const hold = aPayment(companyId)
@@ -256,7 +256,7 @@ function holding(under: () => CardsUnderTest): void {
     await setNext("paid")
   })
 
-  it("says that a hold is under way", async () => {
+  it("reports that a hold is processing", async () => {
     const { cards, setNext, companyId } = under()
     await setNext("processing")
     expect(await cards.hold(aPayment(companyId))).toEqual({ answer: "processing" })
@@ -265,7 +265,7 @@ function holding(under: () => CardsUnderTest): void {
 }
 
 function notHolding(under: () => CardsUnderTest): void {
-  it("says why it refuses a hold, and says it again", async () => {
+  it("rejects a hold with a reason, and repeats it", async () => {
     const { cards, setNext, holdCount, companyId, refusals } = under()
     for (const outcome of refusals) {
       await setNext(outcome)
@@ -289,7 +289,7 @@ function notHolding(under: () => CardsUnderTest): void {
     expect(await holdCount()).toBe(0)
   })
 
-  it("never makes a hold that was let go before, however late it is asked for", async () => {
+  it("never makes a hold that was released before, no matter how late it is ordered", async () => {
     const { cards, setNext, holdCount, companyId } = under()
     await setNext("paid")
     const hold = aPayment(companyId)

@@ -1,4 +1,4 @@
-/** What pay-by-card companies owe, collected from their cards when a month is over. */
+/** Collecting the month's debt of companies that pay by card. */
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import { ProviderOutcomeUnknown } from "../../adapters/providers/provider-errors.ts"
@@ -21,7 +21,7 @@ beforeEach(async () => {
   await world.operate("company change", { company: companyId, pays: "card", creditLine: "100" })
 })
 
-/** Spends so much of the credit line. */
+/** Spends an amount of the credit line. */
 async function owe(amountMicros: number): Promise<void> {
   const { companyId: chargeId } = company
   await executeCommands(
@@ -31,7 +31,7 @@ async function owe(amountMicros: number): Promise<void> {
   )
 }
 
-/** Lets the month end, and some minutes more. */
+/** Moves the clock to ten minutes after the month's end. */
 async function endMonth(): Promise<string> {
   const now = new Date(world.ports.clock.now())
   const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
@@ -39,7 +39,7 @@ async function endMonth(): Promise<string> {
   return new Date(next).toISOString().slice(0, 7)
 }
 
-/** What the built-in processor took of the company, in its order. */
+/** The company's payments at the simulated processor, in order. */
 async function payments(): Promise<readonly [string, number][]> {
   const { rows } = await sql<{ status: string; amount_micros: string }>`
     select content ->> 'status' as status, content ->> 'amountMicros' as amount_micros
@@ -50,8 +50,8 @@ async function payments(): Promise<readonly [string, number][]> {
   return rows.map((row) => [row.status, Number(row.amount_micros)])
 }
 
-describe("what is owed when a month is over", () => {
-  it("is paid by the card, in whole cents, and stands on the bill as funds added", async () => {
+describe("a debt at the end of a month", () => {
+  it("is paid by card in whole cents, and is on the bill as funds added", async () => {
     await owe(12_345_678)
     const month = await endMonth()
     expect(await payments()).toEqual([["paid", 12_350_000]])
@@ -65,14 +65,14 @@ describe("what is owed when a month is over", () => {
     expect(await pendingJobsOf(world, company.companyId)).toEqual([])
   })
 
-  it("is paid once where the ledger could not take it at first", async () => {
+  it("is paid once if recording it failed at first", async () => {
     await owe(12_000_000)
     const { runner } = world.ports
     const execute = runner.execute.bind(runner)
     let failures = 0
     vi.spyOn(runner, "execute").mockImplementation(async (to, command, ...rest) => {
       const { type } = command as { readonly type?: string }
-      if (type === "AddFunds" && failures++ === 0) throw new Error("the store is away")
+      if (type === "AddFunds" && failures++ === 0) throw new Error("the store is unavailable")
       return execute(to, command, ...rest)
     })
     await endMonth()
@@ -82,7 +82,7 @@ describe("what is owed when a month is over", () => {
     expect(await fundsMicrosOf(world, company)).toBe(0)
   })
 
-  it("locks the account where the card does not pay, until an operator unlocks it", async () => {
+  it("locks the account if the card is declined, until an operator unlocks it", async () => {
     const { companyId, key } = company
     await owe(12_000_000)
     await world.operate("card set", { company: companyId, outcome: "declined" })
@@ -112,7 +112,7 @@ describe("what is owed when a month is over", () => {
     expect(await payments()).toEqual([])
   })
 
-  it("locks no account where the processor rejects every order, and is collected afterwards", async () => {
+  it("does not lock the account if the processor is misconfigured, and is collected afterwards", async () => {
     const { companyId } = company
     await owe(12_000_000)
     await world.operate("simulator set", { name: "cards", outcome: "misconfigured" })
@@ -132,7 +132,7 @@ describe("what is owed when a month is over", () => {
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 
-  it("is an operator's where the processor never carried it out for 72 hours", async () => {
+  it("is left to an operator if the processor has not executed the payment for 72 hours", async () => {
     const { companyId } = company
     await owe(12_000_000)
     const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
@@ -145,18 +145,18 @@ describe("what is owed when a month is over", () => {
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 
-  it("is ordered under another name where an operator canceled it before the card was tried", async () => {
+  it("is ordered under another idempotency key if an operator canceled it before the card was tried", async () => {
     const { companyId } = company
     await owe(12_000_000)
     const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
     const canceled = { answer: "payment_failed", paymentId: "pi_1", isCardUntried: true } as const
     const { cards } = world.ports
-    const askBuiltIn = cards.checkPaymentStatus.bind(cards)
+    const checkStatus = cards.checkPaymentStatus.bind(cards)
     let first: string | null = null
     let isCanceled = false
     vi.spyOn(cards, "checkPaymentStatus").mockImplementation(async (payment) => {
       if (payment.companyId === companyId) first ??= payment.idempotencyKey
-      if (payment.idempotencyKey !== first) return askBuiltIn(payment)
+      if (payment.idempotencyKey !== first) return checkStatus(payment)
       return isCanceled ? canceled : open
     })
     await endMonth()
@@ -172,7 +172,7 @@ describe("what is owed when a month is over", () => {
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 
-  it("is asked about where the processor was silent, and never taken twice", async () => {
+  it("is checked if the processor did not answer, and never taken twice", async () => {
     await owe(12_000_000)
     await world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 })
     await endMonth()
@@ -180,7 +180,7 @@ describe("what is owed when a month is over", () => {
     expect(await fundsMicrosOf(world, company)).toBe(0)
   })
 
-  it("is an operator's where the processor is silent for 72 hours", async () => {
+  it("is left to an operator if the processor does not answer for 72 hours", async () => {
     await owe(12_000_000)
     vi.spyOn(world.ports.cards, "checkPaymentStatus").mockRejectedValue(
       new ProviderOutcomeUnknown("no answer"),
@@ -195,7 +195,7 @@ describe("what is owed when a month is over", () => {
     )
   })
 
-  it("is not collected a second time in the month after", async () => {
+  it("is not collected again in the following month", async () => {
     await owe(12_000_000)
     await world.operate("clock advance", { duration: "70d" })
     expect(await payments()).toEqual([["paid", 12_000_000]])
@@ -204,7 +204,7 @@ describe("what is owed when a month is over", () => {
   it.for([
     ["less than a dollar", async () => owe(999_999)],
     [
-      "what somebody pays otherwise",
+      "a company that now pays from prepaid funds",
       async () => {
         await owe(12_000_000)
         await world.operate("company change", {
@@ -222,6 +222,6 @@ describe("what is owed when a month is over", () => {
   })
 })
 
-describe("everything that was collected", () => {
-  it("adds up", () => expectSoundAudit(world))
+describe("the audit of all collections", () => {
+  it("finds no faults", () => expectSoundAudit(world))
 })

@@ -1,4 +1,4 @@
-/** The `pay` block of a 402, carried out to the letter. */
+/** The `pay` block of a 402, executed exactly as it is. */
 import { expect, it } from "vitest"
 import { MESSAGES_PATH, newPhoneNumber, postText } from "../phone/text-requests.ts"
 import { newIdempotencyKey } from "../api/interrupted-requests.ts"
@@ -9,23 +9,23 @@ import { expectSoundAudit, makeBuyer, paymentCountOf } from "./buy-funds.ts"
 const world = await ownWorld("prices")
 await makeCallsFree(world)
 
-/** Sends what a 402 says, with the API key that got it, and what it names as an alternative. */
-function carryOut(key: string, refused: ApiAnswer, more: object = {}): Promise<ApiAnswer> {
+/** Sends the request that a 402 describes, with more body fields. */
+function executePay(key: string, refused: ApiAnswer, more: object = {}): Promise<ApiAnswer> {
   const { method, url, headers, body } = refused.body.pay
   expect(url).toBe(`${world.ports.baseUrl()}/api/v1/credits`)
   return world.call(key, method, new URL(url).pathname, { headers, body: { ...body, ...more } })
 }
 
-it("is carried out as it stands, and the original request then passes", async () => {
+it("is executed as it is, and the original request then succeeds", async () => {
   const company = await makeBuyer(world, "0.004")
   const { key } = company
   const headers = { "idempotency-key": newIdempotencyKey() }
   const text = { to: newPhoneNumber() }
   const refused = await postText(world, key, text, headers)
   expect(refused.status).toBe(402)
-  const bought = await carryOut(key, refused)
+  const bought = await executePay(key, refused)
   expect([bought.status, bought.body.status, bought.body.amount]).toEqual([200, "paid", 5])
-  const again = await carryOut(key, refused)
+  const again = await executePay(key, refused)
   expect(again.body).toEqual(bought.body)
   const sent = await postText(world, key, text, headers)
   expect([sent.status, sent.headers["idempotency-replayed"]]).toEqual([200, undefined])
@@ -36,43 +36,43 @@ it("is carried out as it stands, and the original request then passes", async ()
   await expectSoundAudit(world, company)
 })
 
-it("names a sum that is enough, however large", async () => {
+it("names a sufficient amount, also a large one", async () => {
   const company = await makeBuyer(world, "0", { perPurchase: "5000", perMonth: "5000" })
   await world.operate("price set", { item: "text_segment", dollars: "123.450001" })
   try {
     const text = { to: newPhoneNumber() }
     const refused = await postText(world, company.key, text)
     expect(refused.body.pay.body).toEqual({ amount: 124 })
-    expect((await carryOut(company.key, refused)).status).toBe(200)
+    expect((await executePay(company.key, refused)).status).toBe(200)
     expect((await postText(world, company.key, text)).status).toBe(200)
   } finally {
     await world.operate("price set", { item: "text_segment", dollars: "0.009" })
   }
 })
 
-it("is paid from the buyer's own wallet where the company has no card", async () => {
+it("is paid from the buyer's wallet if the company has no card", async () => {
   const company = await makeBuyer(world)
   const text = { to: newPhoneNumber() }
   const refused = await postText(world, company.key, text)
   await world.operate("card remove", { company: company.companyId })
-  const without = await carryOut(company.key, refused)
+  const without = await executePay(company.key, refused)
   expect([without.status, without.body.error]).toEqual([402, "no_card"])
   const [alternative] = refused.body.pay.alternatives
-  const bought = await carryOut(company.key, refused, { [alternative]: "spt_of_a_wallet" })
+  const bought = await executePay(company.key, refused, { [alternative]: "spt_of_a_wallet" })
   expect(bought.status).toBe(200)
   await world.operate("card set", { company: company.companyId, verified: true })
   expect((await postText(world, company.key, text)).status).toBe(200)
 })
 
-it("passes once an owner turned on Add funds, where it said that one must", async () => {
+it("succeeds once an owner has turned on Add funds, as its instructions say", async () => {
   const company = await makeBuyer(world)
   const { key, keyId } = company
   await world.operate("key change", { keyId, purchases: "off" })
   const text = { to: newPhoneNumber() }
   const refused = await postText(world, key, text)
   expect(refused.body.pay.instructions).toContain("An owner must turn on Add funds")
-  expect((await carryOut(key, refused)).body.error).toBe("purchase_not_allowed")
+  expect((await executePay(key, refused)).body.error).toBe("purchase_not_allowed")
   await world.operate("key change", { keyId, purchases: "on" })
-  expect((await carryOut(key, refused)).status).toBe(200)
+  expect((await executePay(key, refused)).status).toBe(200)
   expect((await postText(world, key, text)).status).toBe(200)
 })

@@ -16,7 +16,7 @@ import {
 
 const world = await ownWorld("time")
 let company: Company
-// No month ends meanwhile.
+// No month ends during the tests.
 await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
 await makeCallsFree(world)
 beforeEach(async () => {
@@ -29,20 +29,20 @@ afterEach(() => {
 const cardIs = (outcome: string) =>
   world.operate("card set", { company: company.companyId, outcome })
 const advance = (duration: string) => world.operate("clock advance", { duration })
-/** The rows of work that ask about purchases. */
-const asking = async () =>
+/** The company's jobs that check its purchases. */
+const statusChecks = async () =>
   (await pendingJobsOf(world, company.companyId)).filter(({ kind }) => kind === "pay-purchase")
 
-/** Lets the processor say nothing when it is asked; counts how often. */
-function silentWhenAsked(): { readonly times: () => number } {
-  const asked = vi
+/** Makes the processor's status checks fail without an answer, and counts them. */
+function failStatusChecks(): { readonly times: () => number } {
+  const spy = vi
     .spyOn(world.ports.cards, "checkPaymentStatus")
     .mockImplementation(() => Promise.reject(new ProviderOutcomeUnknown("no answer")))
-  return { times: () => asked.mock.calls.length }
+  return { times: () => spy.mock.calls.length }
 }
 
 describe("202 processing", () => {
-  it("becomes paid within a minute, and the same request says so", async () => {
+  it("becomes paid within a minute, as the same request then shows", async () => {
     await cardIs("processing")
     const name = newIdempotencyKey()
     const first = await buyFunds(world, company.key, 40, name)
@@ -73,12 +73,12 @@ describe("202 processing", () => {
       { ...first.body, status: "paid", balance: 40 },
     ])
     expect(await getCredits(world, company.key)).toMatchObject({ boughtThisMonth: 40, pending: 0 })
-    expect(await asking()).toEqual([])
+    expect(await statusChecks()).toEqual([])
     expect(await paymentCountOf(world, company)).toBe(1)
   })
 
   it.for(["declined", "payment_failed"] as const)(
-    "becomes %s, gives its allowance back, and the same request says so",
+    "becomes %s and restores its allowance, as the same request then shows",
     async (outcome) => {
       await cardIs("processing")
       const name = newIdempotencyKey()
@@ -91,7 +91,7 @@ describe("202 processing", () => {
     },
   )
 
-  it("is paid in the next month out of the allowance of its own", async () => {
+  it("counts against the allowance of the month in which it began", async () => {
     await cardIs("processing")
     const month = new Date(world.ports.clock.now())
     const next = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1)
@@ -114,7 +114,7 @@ describe("a processor that rejects every order", () => {
     vi.spyOn(world.ports.cards, "pay").mockResolvedValue({ answer: "no_card", paymentId: null })
   afterEach(() => processorIs("ok"))
 
-  it("is 503: nothing fails or is locked, and the same key pays afterwards", async () => {
+  it("answers 503 without locking the account, and the same Idempotency-Key pays afterwards", async () => {
     const { companyId, key } = company
     await processorIs("misconfigured")
     const name = newIdempotencyKey()
@@ -135,8 +135,8 @@ describe("a processor that rejects every order", () => {
   it.for([
     ["rejects the repeated order", "misconfigured"],
     ["cannot be reached", "unavailable"],
-    ["has no card any more", "no_card"],
-  ] as const)("does not undo what it took before, where it %s", async ([, outcome]) => {
+    ["no longer has a card", "no_card"],
+  ] as const)("does not undo an earlier payment if it %s", async ([, outcome]) => {
     const { key } = company
     const idempotencyKey = newIdempotencyKey()
     const request = { key, url: CREDITS_PATH, body: { amount: 40 }, idempotencyKey }
@@ -154,7 +154,7 @@ describe("a processor that rejects every order", () => {
   })
 })
 
-/** Why purchases of the company failed, in their order. */
+/** The codes of the company's failed purchases, in order. */
 async function failureCodes(): Promise<readonly string[]> {
   const { events } = await world.operate("audit show", { stream: `ledger-${company.companyId}` })
   return events
@@ -169,35 +169,38 @@ describe("202 unconfirmed", () => {
       "is silent",
       () => world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 }),
     ],
-  ] as const)("where the processor %s: never paid twice, found to be paid", async ([, arrange]) => {
-    await arrange()
-    const name = newIdempotencyKey()
-    const first = await buyFunds(world, company.key, 40, name)
-    expect([first.status, first.body.status, first.body.balance]).toEqual([202, "unconfirmed", 0])
-    expect(first.headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
-    const again = await buyFunds(world, company.key, 40, name)
-    expect([again.status, again.body]).toEqual([202, first.body])
-    await advance("1m")
-    const later = await buyFunds(world, company.key, 40, name)
-    const { status, body } = later
-    expect([status, body.status, body.purchaseId]).toEqual([200, "paid", first.body.purchaseId])
-    expect(await paymentCountOf(world, company)).toBe(1)
-    expect((await getCredits(world, company.key)).balance).toBe(40)
-  })
+  ] as const)(
+    "if the processor %s: the payment is found and never repeated",
+    async ([, arrange]) => {
+      await arrange()
+      const name = newIdempotencyKey()
+      const first = await buyFunds(world, company.key, 40, name)
+      expect([first.status, first.body.status, first.body.balance]).toEqual([202, "unconfirmed", 0])
+      expect(first.headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
+      const again = await buyFunds(world, company.key, 40, name)
+      expect([again.status, again.body]).toEqual([202, first.body])
+      await advance("1m")
+      const later = await buyFunds(world, company.key, 40, name)
+      const { status, body } = later
+      expect([status, body.status, body.purchaseId]).toEqual([200, "paid", first.body.purchaseId])
+      expect(await paymentCountOf(world, company)).toBe(1)
+      expect((await getCredits(world, company.key)).balance).toBe(40)
+    },
+  )
 
-  it("is asked about after 1, 5 and 30 minutes, then hourly, and parked after 72 hours", async () => {
-    const { times } = silentWhenAsked()
+  it("is checked after 1, 5 and 30 minutes, then hourly, and stuck after 72 hours", async () => {
+    const { times } = failStatusChecks()
     await world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 })
     await buyFunds(world, company.key, 40)
-    const asked: number[] = []
+    const counts: number[] = []
     for (const minutes of [1, 4, 25, 60, 60]) {
       await advance(`${minutes}m`)
-      asked.push(times())
+      counts.push(times())
     }
-    expect(asked).toEqual([1, 2, 3, 4, 5])
-    expect((await asking()).map(({ stuck }) => stuck)).toEqual([null])
+    expect(counts).toEqual([1, 2, 3, 4, 5])
+    expect((await statusChecks()).map(({ stuck }) => stuck)).toEqual([null])
     await advance("72h")
-    const [row] = await asking()
+    const [row] = await statusChecks()
     expect(row?.stuck).toContain("72 hours")
     expect((await getCredits(world, company.key)).pending).toBe(40)
     vi.restoreAllMocks()
@@ -205,26 +208,26 @@ describe("202 unconfirmed", () => {
     expect(await getCredits(world, company.key)).toMatchObject({ balance: 40, pending: 0 })
   })
 
-  it("fails where an operator gives it up", async () => {
-    silentWhenAsked()
+  it("fails if an operator discards its job", async () => {
+    failStatusChecks()
     await world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 })
     const name = newIdempotencyKey()
     await buyFunds(world, company.key, 40, name)
     await advance("73h")
-    const [row] = await asking()
+    const [row] = await statusChecks()
     await world.operate("job discard", { jobId: row?.jobId })
     expect((await buyFunds(world, company.key, 40, name)).body.error).toBe("payment_failed")
     expect(await getCredits(world, company.key)).toMatchObject({ balance: 0, pending: 0 })
-    expect(await asking()).toEqual([])
+    expect(await statusChecks()).toEqual([])
   })
 })
 
-describe("everything that was bought", () => {
-  it("adds up", () => expectSoundAudit(world))
+describe("the audit of all purchases", () => {
+  it("finds no faults", () => expectSoundAudit(world))
 })
 
-describe("a purchase that nobody asks about", () => {
-  it("is found by the audit", async () => {
+describe("a pending purchase", () => {
+  it("without a job is found by the audit", async () => {
     await cardIs("processing")
     await buyFunds(world, company.key, 40)
     await world.operate("wait")
@@ -242,14 +245,14 @@ describe("a purchase that nobody asks about", () => {
     ])
   })
 
-  it("is not asked about before its minute is over, also where an operator calls early", async () => {
-    const { times } = silentWhenAsked()
+  it("is not checked before a minute has passed, even if an operator retries the job", async () => {
+    const { times } = failStatusChecks()
     await cardIs("processing")
     await buyFunds(world, company.key, 40)
-    const [row] = await asking()
+    const [row] = await statusChecks()
     await world.operate("job retry", { jobId: row?.jobId })
     await world.operate("wait")
     expect(times()).toBe(0)
-    expect(await asking()).toHaveLength(1)
+    expect(await statusChecks()).toHaveLength(1)
   })
 })

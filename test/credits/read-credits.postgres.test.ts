@@ -10,7 +10,7 @@ const world = await ownWorld("time")
 const URL = "/api/v1/credits"
 
 describe("200", () => {
-  it("says what there is, and that a key without Add funds buys nothing", async () => {
+  it("shows the balance, and that a key without Add funds cannot buy", async () => {
     const { key } = await makeCompany(world, { funds: "12.345678" })
     const { status, body } = await world.call(key, "GET", URL)
     expect(status).toBe(200)
@@ -26,7 +26,7 @@ describe("200", () => {
     })
   })
 
-  it("says what a key with Add funds may buy", async () => {
+  it("shows the limits of a key with Add funds", async () => {
     const { key } = await makeCompany(world, {
       key: { addFundsPerPurchase: "25", addFundsPerMonth: "100.50" },
     })
@@ -40,7 +40,7 @@ describe("200", () => {
     })
   })
 
-  it("says what is bought and pending of the month's allowance, by the month of its beginning", async () => {
+  it("counts paid and pending purchases in the month in which they began", async () => {
     const company = await makeCompany(world, { funds: "1" })
     const { key, keyId } = company
     const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
@@ -83,7 +83,7 @@ describe("200", () => {
     expect(later.balance).toBe(13.5)
   })
 
-  it("says that nothing is left where an owner lowered the month below what is bought", async () => {
+  it("shows no remaining allowance if an owner lowered the monthly limit below the purchases", async () => {
     const company = await makeCompany(world)
     const { key, keyId } = company
     const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
@@ -114,7 +114,7 @@ describe("200", () => {
     })
   })
 
-  it("says of a key what is its own, and of no other what another bought", async () => {
+  it("shows a key only its own terms and purchases", async () => {
     const company = await makeCompany(world)
     const { key } = await makeKey(world, company, { role: "manager" })
     const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
@@ -127,7 +127,7 @@ describe("200", () => {
     })
   })
 
-  it("follows each charge and each sum added, exact to the micro", async () => {
+  it("follows each charge and each added amount, exact to the micro-dollar", async () => {
     const { companyId, key } = await makeCompany(world, { funds: "1" })
     await postText(world, key)
     expect((await world.call(key, "GET", URL)).body.balance).toBe(0.991)
@@ -136,7 +136,7 @@ describe("200", () => {
     expect((await world.call(key, "GET", URL)).body.balance).toBe(0.991001)
   })
 
-  it("adds funds with one reference once", async () => {
+  it("counts funds with the same reference once", async () => {
     const { companyId, key } = await makeCompany(world, { funds: "1" })
     const adding = { company: companyId, dollars: "2", reference: "invoice 7" }
     await world.operate("funds add", adding)
@@ -145,13 +145,13 @@ describe("200", () => {
     expect((await world.call(key, "GET", URL)).body.balance).toBe(3)
   })
 
-  it("says whether a card is on file", async () => {
+  it("shows whether a card is on file", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("card remove", { company: companyId })
     expect((await world.call(key, "GET", URL)).body.cardOnFile).toBe(false)
   })
 
-  it("shows nobody else's balance", async () => {
+  it("shows only the company's own balance", async () => {
     const one = await makeCompany(world, { funds: "7" })
     const other = await makeCompany(world, { funds: "8" })
     expect((await world.call(one.key, "GET", URL)).body.balance).toBe(7)
@@ -169,13 +169,13 @@ describe("403", () => {
     ["manager", 200],
     ["developer", 403],
     ["user", 403],
-  ] as const)("asks for See billing: %s is %i", async ([role, wanted]) => {
+  ] as const)("requires See billing: %s gets %i", async ([role, expected]) => {
     const company = await makeCompany(world)
     const { key } = await makeKey(world, company, { role })
-    expect((await world.call(key, "GET", URL)).status).toBe(wanted)
+    expect((await world.call(key, "GET", URL)).status).toBe(expected)
   })
 
-  it("asks for account.balance.read", async () => {
+  it("requires account.balance.read", async () => {
     const company = await makeCompany(world)
     const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
     const { body } = await world.call(key, "GET", URL)

@@ -11,13 +11,13 @@ import type { CardsUnderTest } from "./cards-contract.ts"
 import { aPayment, cardsContract } from "./cards-contract.ts"
 
 const COMPANY = "co_aaaaaa"
-/** The ledger's time, which is not this machine's. */
+/** The ledger's time, which differs from the machine's. */
 const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
 
 async function open(): Promise<
   CardsUnderTest & {
     readonly cards: ReturnType<typeof openSimulatedCards>
-    /** When each payment was taken, as it is kept. */
+    /** The stored time of each payment. */
     readonly takenAt: () => Promise<readonly number[]>
   }
 > {
@@ -59,9 +59,9 @@ async function open(): Promise<
   }
 }
 
-cardsContract("the built-in processor", open)
+cardsContract("the simulated processor", open)
 
-it("does with each company's card what was said of it", async () => {
+it("applies the outcome that is set for each company's card", async () => {
   const { cards, close } = await open()
   try {
     await cards.setOutcome("co_bbbbbb", "declined")
@@ -77,7 +77,7 @@ it("does with each company's card what was said of it", async () => {
   }
 })
 
-it("remembers when it took a payment by the ledger's clock", async () => {
+it("stores the time of a payment by the ledger's clock", async () => {
   const { cards, takenAt, close } = await open()
   try {
     await cards.pay(aPayment(COMPANY))
@@ -89,7 +89,7 @@ it("remembers when it took a payment by the ledger's clock", async () => {
 })
 
 it.for(["processing", "unconfirmed"] as const)(
-  "ends what was %s as the card stands when it is asked",
+  "settles a payment that is %s by the card's outcome at the next status check",
   async (outcome) => {
     const { cards, close } = await open()
     try {

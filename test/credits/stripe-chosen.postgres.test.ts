@@ -1,4 +1,4 @@
-/** An installation whose payments go to Stripe, or to a stand-in of it. */
+/** An installation with Stripe as its payment processor. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,7 +15,7 @@ import { makeCallsFree, openWorld, ownWorld } from "../support/world.ts"
 import type { StripeBehavior } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
-const KEY = "sk_test_of_a_stand_in"
+const KEY = "sk_test_of_a_simulator"
 
 describe("payments by Stripe", async () => {
   const server = await startStripeServer()
@@ -27,7 +27,7 @@ describe("payments by Stripe", async () => {
   await world.operate("card page", { company: company.companyId })
   server.customers.set(company.companyId, "pm_card")
 
-  it("leave no call of the API free", async () => {
+  it("require a price for API calls", async () => {
     const free = { item: "api_call", dollars: "0" }
     await expect(world.operate("price set", free)).rejects.toMatchObject({ code: "conflict" })
     expect(await world.operate("price set", { ...free, dollars: "0.0001" })).toMatchObject({
@@ -35,7 +35,7 @@ describe("payments by Stripe", async () => {
     })
   })
 
-  it("are made, once", async () => {
+  it("are made once", async () => {
     server.nextBehavior = "paid"
     const { status, body } = await buyFunds(world, company.key, 20, "one")
     expect([status, body]).toMatchObject([200, { status: "paid", paymentId: "pi_1", balance: 20 }])
@@ -47,13 +47,13 @@ describe("payments by Stripe", async () => {
     ["declined", 402],
     ["needs_owner", 402],
     ["unavailable", 503],
-  ] as const)("are refused: %s", async ([outcome, wanted]) => {
+  ] as const)("are rejected: %s", async ([outcome, expected]) => {
     server.nextBehavior = outcome
     const { status, body } = await buyFunds(world, company.key, 20)
-    expect([status, body.error]).toEqual([wanted, outcome])
+    expect([status, body.error]).toEqual([expected, outcome])
   })
 
-  it("wait for an operator where Stripe rejects every order, and the key pays afterwards", async () => {
+  it("answer 503 while Stripe rejects every order, and succeed afterwards", async () => {
     server.nextBehavior = "misconfigured"
     const { balance } = await getCredits(world, company.key)
     const { status, body } = await buyFunds(world, company.key, 20, "rejected")
@@ -66,7 +66,7 @@ describe("payments by Stripe", async () => {
     await expect.poll(readiness).toMatch(/^ok cards$/m)
   })
 
-  it("are asked about by the id that Stripe gave them", async () => {
+  it("are checked by Stripe's id", async () => {
     const { companyId, key } = company
     server.nextBehavior = "processing"
     const { body } = await buyFunds(world, key, 20, "under way")
@@ -78,15 +78,15 @@ describe("payments by Stripe", async () => {
     if (intent !== undefined) intent.status = "succeeded"
     const before = server.requests.length
     await world.operate("clock advance", { duration: "1m" })
-    const asked = server.requests.slice(before).map(({ call }) => call)
-    expect(asked).toEqual([`GET /v1/payment_intents/${paymentId}`])
+    const calls = server.requests.slice(before).map(({ call }) => call)
+    expect(calls).toEqual([`GET /v1/payment_intents/${paymentId}`])
     expect((await buyFunds(world, key, 20, "under way")).body).toMatchObject({
       status: "paid",
       paymentId,
     })
   })
 
-  it("end as Stripe has them, whatever answer was lost, while its search is an hour behind", async () => {
+  it("end with Stripe's outcome if the answers were lost, while its search is an hour behind", async () => {
     const { companyId } = company
     server.isDroppingResponses = true
     const outcomes = ["paid", "declined", "needs_owner", "processing", "halted", "paid"] as const
@@ -105,30 +105,33 @@ describe("payments by Stripe", async () => {
     await world.operate("clock advance", { duration: "1m" })
     await world.operate("clock advance", { duration: "10m" })
     await world.operate("wait")
-    const ends = { halted: "payment_failed", processing: "paid" } as Readonly<
+    const expected = { halted: "payment_failed", processing: "paid" } as Readonly<
       Record<string, string>
     >
     for (const { outcome, purchaseId } of sent) {
       const found = await findPurchase(world.ports.readAll, companyId, purchaseId as PurchaseId)
       const intent = server.intents.find(({ metadata }) => metadata["payment"] === purchaseId)
-      expect([outcome, found?.code ?? found?.state]).toEqual([outcome, ends[outcome] ?? outcome])
+      expect([outcome, found?.code ?? found?.state]).toEqual([
+        outcome,
+        expected[outcome] ?? outcome,
+      ])
       expect(found?.payment_id).toBe(intent?.id)
     }
     expect(server.requests.filter(({ call }) => call.includes("search"))).toEqual([])
   })
 
-  it("are unavailable where the company has a card and no recorded customer", async () => {
+  it("are unavailable if the company has a card and no recorded customer", async () => {
     server.nextBehavior = "paid"
-    const stranger = await makeBuyer(world)
-    const { status, body } = await buyFunds(world, stranger.key, 20)
+    const unrecorded = await makeBuyer(world)
+    const { status, body } = await buyFunds(world, unrecorded.key, 20)
     expect([status, body.error]).toEqual([503, "unavailable"])
-    const { companyId } = stranger
+    const { companyId } = unrecorded
     await world.operate("card page", { company: companyId })
     server.customers.set(companyId, "pm_card")
-    expect((await buyFunds(world, stranger.key, 20)).status).toBe(200)
+    expect((await buyFunds(world, unrecorded.key, 20)).status).toBe(200)
   })
 
-  it("are found where it was silent", async () => {
+  it("are found if Stripe did not answer", async () => {
     server.nextBehavior = "silent"
     const { balance } = await getCredits(world, company.key)
     const { status, body } = await buyFunds(world, company.key, 20, "another")
@@ -141,19 +144,19 @@ describe("payments by Stripe", async () => {
     })
   })
 
-  it("add up", () => expectSoundAudit(world))
+  it("pass the audit", () => expectSoundAudit(world))
 
-  it("come to what Stripe says, and to nothing that an operator says", async () => {
+  it("have no outcome set by an operator", async () => {
     const { companyId } = company
-    const asked = world.operate("card set", { company: companyId, outcome: "declined" })
-    await expect(asked).rejects.toThrow("--outcome is for the simulated one")
+    const setting = world.operate("card set", { company: companyId, outcome: "declined" })
+    await expect(setting).rejects.toThrow("--outcome is for the simulated one")
     const card = await world.operate("card set", { company: companyId, verified: true })
     expect(card).toEqual({ companyId, card: { verified: true, failing: false } })
   })
 })
 
 describe("a server with CARDS_STRIPE_KEY", () => {
-  it("does not start where calls of the API were made free before, until they have a price", async () => {
+  it("does not start if API calls are free, until they have a price", async () => {
     const { url: databaseUrl, drop } = await testDatabase()
     onTestFinished(drop)
     const before = await openWorld("start", { url: databaseUrl })
@@ -170,17 +173,17 @@ describe("a server with CARDS_STRIPE_KEY", () => {
       LOG_LEVEL: "silent",
     }
     const started = async () => {
-      const said: string[] = []
+      const lines: string[] = []
       const stopping = new AbortController()
       const say = (line: string) => {
-        said.push(line)
+        lines.push(line)
         stopping.abort()
       }
       const log = openLog("silent")
       const { signal } = stopping
       const config = readConfig(env)
       const code = await runServer({ config, settings: [], demo: false, log, say, signal })
-      return [code, said[0]]
+      return [code, lines[0]]
     }
     await expect(started()).rejects.toThrow(/^CARDS_STRIPE_KEY is set .* price set api_call/)
     const after = await openWorld("start", {
@@ -194,7 +197,7 @@ describe("a server with CARDS_STRIPE_KEY", () => {
 })
 
 describe("CARDS_STRIPE_KEY", () => {
-  it("chooses Stripe, and is never shown", () => {
+  it("selects Stripe, and is never shown", () => {
     expect(readConfig({}).settings(cardSettings)).toEqual({})
     const url = "https://stripe.example"
     const chosen = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: url }
@@ -207,7 +210,7 @@ describe("CARDS_STRIPE_KEY", () => {
     [{ CARDS_STRIPE_KEY: "pk_live_x" }, "CARDS_STRIPE_KEY must be a secret key of Stripe"],
     [{ CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: "stripe" }, "CARDS_STRIPE_URL must be an address"],
     [{ CARDS_STRIPE_KEY: KEY, LEDGER_CLOCK: "test" }, "LEDGER_CLOCK cannot be test"],
-  ] as const)("is refused: %j", ([env, words]) => {
+  ] as const)("is rejected: %j", ([env, words]) => {
     expect(() => readConfig(env)).toThrow(words)
   })
 })

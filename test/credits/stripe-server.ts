@@ -1,4 +1,7 @@
-/** A simulator of those parts of Stripe's HTTP API that the adapter calls, as its documentation describes them: idempotent creation, lists, retrieval, cancelling, errors with their types. Its search is there to be seen unused: the index is an hour behind. */
+/**
+ * A simulator of the parts of Stripe's HTTP API that the adapter calls, by its documentation: idempotent creation,
+ * lists, retrieval, cancellation, typed errors. Its search is an hour behind; tests check that it is not used.
+ */
 import { createHash } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
@@ -6,10 +9,10 @@ import type { AddressInfo } from "node:net"
 import type { CardBehavior } from "./cards-contract.ts"
 import { PAYMENTS_STARTED_AT } from "./cards-contract.ts"
 
-/** What the simulator does with the next orders; `halted`: it makes a payment and never confirms it. */
+/** What the simulator does with the next orders; `halted` creates a payment and never confirms it. */
 export type StripeBehavior = CardBehavior | "halted"
 
-/** An error as Stripe answers it to an order. */
+/** An error with which Stripe answers an order. */
 interface OrderError {
   readonly status: number
   readonly type: string
@@ -23,15 +26,15 @@ interface Answer {
   readonly body: object
 }
 
-/** The answer of an error. */
+/** The answer with an error. */
 function refused({ status, ...error }: OrderError, more: object = {}): Answer {
   return { status, body: { error: { message: "No.", ...error, ...more } } }
 }
 
-/** The index of the search is so far behind. */
+/** How far the search index is behind. */
 const SEARCH_LAG_MS = 3_600_000
 
-/** A PaymentIntent, as far as it is looked at. */
+/** The fields of a PaymentIntent that the adapter reads. */
 export interface Intent {
   readonly id: string
   readonly object: "payment_intent"
@@ -45,7 +48,7 @@ export interface Intent {
   latest_charge: string | null
 }
 
-/** The page that a list asks for, the newest first. */
+/** The requested page of a list, newest first. */
 function listIntents(intents: readonly Intent[], form: URLSearchParams): Answer {
   const [gte, lte] = [form.get("created[gte]"), form.get("created[lte]")]
   const customer = form.get("customer")
@@ -61,7 +64,7 @@ function listIntents(intents: readonly Intent[], form: URLSearchParams): Answer 
   return { status: 200, body: { object: "list", data, has_more, url: "/v1/payment_intents" } }
 }
 
-/** What the search finds: nothing of the last hour. */
+/** The search result, without the last hour. */
 function searchIntents(intents: readonly Intent[], form: URLSearchParams, now: number): Answer {
   const name = /^metadata\['payment'\]:'(\w+)'$/.exec(form.get("query") ?? "")?.[1]
   const data = intents
@@ -70,7 +73,7 @@ function searchIntents(intents: readonly Intent[], form: URLSearchParams, now: n
   return { status: 200, body: { object: "search_result", data, has_more: false, url: "" } }
 }
 
-/** Cancels one that has not come to an end. */
+/** Cancels a PaymentIntent that has not ended. */
 function cancelIntent(intent: Intent): Answer {
   const open = ["requires_payment_method", "requires_confirmation", "requires_capture"]
   if (!open.includes(intent.status)) {
@@ -84,14 +87,14 @@ function cancelIntent(intent: Intent): Answer {
   return { status: 200, body: { ...intent } }
 }
 
-/** What an order is answered by. */
+/** The state that decides the answer to an order. */
 interface IntentState {
   readonly intents: Intent[]
   readonly nextBehavior: StripeBehavior
   readonly now: () => number
 }
 
-/** Makes one, and confirms it where the order says so. */
+/** Creates a PaymentIntent, and confirms it if the order says so. */
 function createIntent(state: IntentState, form: URLSearchParams): Answer {
   const metadata: Record<string, string> = {}
   for (const [name, value] of form) {
@@ -154,28 +157,28 @@ export interface StripeServer {
   readonly url: string
   readonly intents: Intent[]
   readonly requests: ReceivedRequest[]
-  /** Companies that are customers, with their card; null: a customer without one. */
+  /** The card of each customer, by company id; null for a customer without a card. */
   readonly customers: Map<string, string | null>
-  /** When their cards were made, seconds; default 0. */
+  /** When each customer's card was created, in seconds; default 0. */
   readonly cardsAddedAt: Map<string, number>
   nextBehavior: StripeBehavior
-  /** What it answers to every order; null: what `next` says. */
+  /** The error that every order gets; null: `nextBehavior` decides. */
   orderError: OrderError | null
-  /** What it answers to every read, or that it breaks their connection; null: what it knows. */
+  /** The error that every read gets, or `broken` to drop the connection; null for normal answers. */
   readError: OrderError | "broken" | null
-  /** Whether answers to orders are lost on their way back. */
+  /** Whether the answers to orders are lost. */
   isDroppingResponses: boolean
   /** Its clock, UTC milliseconds. */
   now: () => number
   readonly close: () => Promise<void>
 }
 
-/** What Stripe answered under an idempotency key, and to which parameters. */
-type IdempotentAnswers = Map<string, { readonly words: string; readonly answer: Answer }>
+/** Answers by idempotency key, with the hash of the request's parameters. */
+type IdempotentAnswers = Map<string, { readonly requestHash: string; readonly answer: Answer }>
 
-/** Starts one on a free port. */
+/** Starts a simulator on a free port. */
 export async function startStripeServer(): Promise<StripeServer> {
-  const kept: IdempotentAnswers = new Map()
+  const idempotentAnswers: IdempotentAnswers = new Map()
   const server = createServer((request, response) => void serve(request, response))
   const state: StripeServer = {
     url: "",
@@ -206,7 +209,7 @@ export async function startStripeServer(): Promise<StripeServer> {
       else send(response, refused(state.readError))
       return
     }
-    const answer = answerTo(state, kept, call, form, request)
+    const answer = answerTo(state, idempotentAnswers, call, form, request)
     const isLost = state.nextBehavior === "silent" || state.isDroppingResponses
     if (isLost && /^POST \/v1\/payment_intents($|.*\/cancel$)/.test(call)) {
       response.destroy()
@@ -233,7 +236,7 @@ const MISSING: OrderError = { status: 404, type: "invalid_request_error", code: 
 
 function answerTo(
   state: StripeServer,
-  kept: IdempotentAnswers,
+  idempotentAnswers: IdempotentAnswers,
   call: string,
   form: URLSearchParams,
   { headers }: IncomingMessage,
@@ -250,32 +253,32 @@ function answerTo(
     return act === undefined ? { status: 200, body: { ...intent } } : cancelIntent(intent)
   }
   if (call !== "POST /v1/payment_intents") return refused(MISSING)
-  return answerOrder(state, kept, String(headers["idempotency-key"]), form)
+  return answerOrder(state, idempotentAnswers, String(headers["idempotency-key"]), form)
 }
 
 function answerOrder(
   state: StripeServer,
-  kept: IdempotentAnswers,
+  idempotentAnswers: IdempotentAnswers,
   key: string,
   form: URLSearchParams,
 ): Answer {
-  const words = createHash("sha256").update(form.toString()).digest("hex")
-  const former = kept.get(key)
+  const requestHash = createHash("sha256").update(form.toString()).digest("hex")
+  const former = idempotentAnswers.get(key)
   if (former !== undefined) {
-    if (former.words === words) return former.answer
+    if (former.requestHash === requestHash) return former.answer
     return refused({ status: 400, type: "idempotency_error" })
   }
-  // Parameters that fail validation are answered before anything is kept under the key.
+  // Invalid parameters are answered before anything is stored under the key.
   if (state.orderError !== null) return refused(state.orderError)
   if (state.nextBehavior === "misconfigured") {
     return refused({ status: 400, type: "invalid_request_error", code: "parameter_missing" })
   }
   const answer = createIntent(state, form)
-  kept.set(key, { words, answer })
+  idempotentAnswers.set(key, { requestHash, answer })
   return answer
 }
 
-/** What is answered of a customer: making one, reading one, opening the portal for one. */
+/** Answers the calls that create or read a customer or open its portal; null for other calls. */
 function customerCall(state: StripeServer, call: string, form: URLSearchParams): Answer | null {
   if (call === "GET /v1/customers/search") {
     return { status: 200, body: { object: "search_result", data: [], has_more: false, url: "" } }
@@ -286,7 +289,7 @@ function customerCall(state: StripeServer, call: string, form: URLSearchParams):
     return { status: 200, body: { id: `cus_${company}`, object: "customer" } }
   }
   if (call === "POST /v1/billing_portal/sessions") {
-    // As Stripe answers whose portal has no settings yet.
+    // Stripe's answer if the portal has no settings yet.
     if (state.nextBehavior === "declined")
       return refused({ status: 400, type: "invalid_request_error" })
     const [customer, back] = [form.get("customer"), form.get("return_url") ?? ""]

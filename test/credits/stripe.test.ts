@@ -13,20 +13,20 @@ import type { Intent, StripeServer } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
 const COMPANY = "co_aaaaaa"
-const secretKey = "sk_test_of_a_stand_in"
+const secretKey = "sk_test_of_a_simulator"
 const HOUR_MS = 3_600_000
 
-/** The adapter, for a server and its clock. */
-const opened = (server: StripeServer) =>
+/** Opens the adapter for a server and its clock. */
+const openFor = (server: StripeServer) =>
   openStripeCards({ secretKey, url: server.url, clock: { now: () => server.now() } })
 
 async function open(): Promise<CardsUnderTest> {
   const server = await startStripeServer()
   server.customers.set(COMPANY, "pm_card")
   return {
-    cards: opened(server),
+    cards: openFor(server),
     setNext: async (outcome) => {
-      // What was under way comes to its end meanwhile.
+      // Payments that are processing end meanwhile.
       for (const intent of server.intents) {
         if (intent.status === "processing") intent.status = "succeeded"
       }
@@ -47,7 +47,7 @@ describe("Stripe", async () => {
   const server = await startStripeServer()
   afterAll(server.close)
   server.customers.set(COMPANY, "pm_card")
-  const cards = opened(server)
+  const cards = openFor(server)
   beforeEach(() => {
     Object.assign(server, {
       nextBehavior: "paid",
@@ -55,16 +55,16 @@ describe("Stripe", async () => {
       now: () => PAYMENTS_STARTED_AT,
     })
   })
-  /** The order as it was sent. */
-  const ordered = () => {
+  /** The last order that was sent. */
+  const lastOrder = () => {
     const found = server.requests.findLast(({ call }) => call === "POST /v1/payment_intents")
     if (found === undefined) throw new Error("nothing was ordered")
     return { headers: found.headers, form: Object.fromEntries(found.form) }
   }
   const orders = () =>
     server.requests.filter(({ call }) => call === "POST /v1/payment_intents").length
-  /** Has the server know a payment of this name. */
-  const known = (name: string, parts: Partial<Intent>) => {
+  /** Adds a payment with this idempotency key to the server, and returns its id. */
+  const addIntent = (name: string, parts: Partial<Intent>) => {
     const id = `pi_known_${server.intents.length}`
     server.intents.push({
       id,
@@ -81,10 +81,10 @@ describe("Stripe", async () => {
     return id
   }
 
-  it("is asked for whole cents from the company's own card, once by our name for it", async () => {
+  it("gets an order for whole cents from the company's card, with our id of the payment", async () => {
     const payment = aPayment(COMPANY, { amountMicros: 19_990_000 })
     expect((await cards.pay(payment)).answer).toBe("paid")
-    const { headers, form } = ordered()
+    const { headers, form } = lastOrder()
     expect(headers["idempotency-key"]).toBe(payment.idempotencyKey)
     expect(headers["authorization"]).toBe(`Bearer ${secretKey}`)
     expect(form).toEqual({
@@ -101,10 +101,10 @@ describe("Stripe", async () => {
     })
   })
 
-  it("is asked to hold a sum without taking it", async () => {
+  it("gets an order to hold an amount without capturing it", async () => {
     const hold = aPayment(COMPANY, { amountMicros: 49_000_000 })
     expect((await cards.hold(hold)).answer).toBe("held")
-    const { headers, form } = ordered()
+    const { headers, form } = lastOrder()
     expect(headers["idempotency-key"]).toBe(hold.idempotencyKey)
     expect(form).toMatchObject({ amount: "4900", capture_method: "manual", confirm: "true" })
     expect(await cards.release(hold)).toEqual({ answer: "released" })
@@ -122,21 +122,21 @@ describe("Stripe", async () => {
     ],
     ["requires_action", null, null, { answer: "needs_owner" }],
   ] as const)(
-    "has a hold that is %s, %j, with the charge %s",
+    "has a hold with status %s, error %j and charge %s",
     async ([status, last_payment_error, latest_charge, answer]) => {
       const hold = aPayment(COMPANY)
-      known(hold.idempotencyKey, { status, last_payment_error, latest_charge })
+      addIntent(hold.idempotencyKey, { status, last_payment_error, latest_charge })
       expect(await cards.checkHoldStatus(hold)).toEqual(answer)
       expect(await cards.release(hold)).toEqual(answer)
     },
   )
 
   it.for(["requires_confirmation", "requires_payment_method"] as const)(
-    "is told to drop a payment or hold that it never carried out: %s",
+    "cancels a payment or hold that it never executed: %s",
     async (status) => {
       const [payment, hold] = [aPayment(COMPANY), aPayment(COMPANY)]
-      const paymentId = known(payment.idempotencyKey, { status })
-      known(hold.idempotencyKey, { status })
+      const paymentId = addIntent(payment.idempotencyKey, { status })
+      addIntent(hold.idempotencyKey, { status })
       expect(await cards.checkPaymentStatus(payment)).toEqual({ answer: "unconfirmed", paymentId })
       expect(await cards.checkHoldStatus(hold)).toEqual({ answer: "unconfirmed" })
       expect(await cards.cancelPayment(payment)).toEqual({
@@ -145,16 +145,16 @@ describe("Stripe", async () => {
         isCardUntried: true,
       })
       expect(await cards.release(hold)).toEqual({ answer: "payment_failed" })
-      // It was never held, so nothing was let go of.
+      // It was never held, so it is not released.
       expect(await cards.checkHoldStatus(hold)).toEqual({ answer: "payment_failed" })
     },
   )
 
-  it("is asked for the wallet of a token, of a company that is no customer of it", async () => {
+  it("charges the wallet of a shared payment token, without a customer", async () => {
     const sharedPaymentToken = "spt_of_a_wallet"
-    const payment = aPayment("co_nobody", { sharedPaymentToken, customerId: null })
+    const payment = aPayment("co_unknown", { sharedPaymentToken, customerId: null })
     await cards.pay(payment)
-    const { headers, form } = ordered()
+    const { headers, form } = lastOrder()
     expect(form).toMatchObject({
       "payment_method_data[shared_payment_granted_token]": "spt_of_a_wallet",
     })
@@ -164,9 +164,9 @@ describe("Stripe", async () => {
   })
 
   it.for([
-    ["is a customer that is gone", "co_stranger", "cus_co_stranger"],
+    ["is a deleted customer", "co_deleted", "cus_co_deleted"],
     ["is a customer without a card", "co_cardless", "cus_co_cardless"],
-  ] as const)("takes nothing where the company %s", async ([, companyId, customerId]) => {
+  ] as const)("takes nothing if the company %s", async ([, companyId, customerId]) => {
     server.customers.set("co_cardless", null)
     const before = orders()
     const payment = aPayment(companyId, { customerId })
@@ -175,23 +175,23 @@ describe("Stripe", async () => {
     expect(orders()).toBe(before)
   })
 
-  it("is unavailable for a company whose customer is not recorded, whatever its card is", async () => {
+  it("is unavailable for a company without a recorded customer, even with a card", async () => {
     const before = orders()
     const payment = aPayment(COMPANY, { customerId: null })
     for (const order of [cards.pay(payment), cards.hold(payment)]) {
       await expect(order).rejects.toThrow(ProviderUnavailable)
     }
     expect(orders()).toBe(before)
-    // One company's card is no fault of the account.
+    // One company's card is not a misconfiguration of the account.
     expect(cards.configurationError()).toBeNull()
   })
 
-  it("says whether a canceled payment was tried before", async () => {
+  it("reports whether the card of a canceled payment was tried", async () => {
     const [tried, untried] = [aPayment(COMPANY), aPayment(COMPANY)]
     const last_payment_error = { type: "card_error", code: "card_declined" }
     const parts = { status: "canceled", last_payment_error, latest_charge: "ch_1" }
-    const paymentId = known(tried.idempotencyKey, parts)
-    const untriedId = known(untried.idempotencyKey, { status: "canceled" })
+    const paymentId = addIntent(tried.idempotencyKey, parts)
+    const untriedId = addIntent(untried.idempotencyKey, { status: "canceled" })
     expect(await cards.checkPaymentStatus(tried)).toEqual({ answer: "payment_failed", paymentId })
     expect(await cards.checkPaymentStatus(untried)).toEqual({
       answer: "payment_failed",
@@ -206,9 +206,9 @@ describe("Stripe", async () => {
     ["requires_capture", "unconfirmed"],
     ["requires_action", "needs_owner"],
     ["requires_payment_method", "unconfirmed"],
-  ] as const)("has a payment that is %s", async ([status, answer]) => {
+  ] as const)("reports a payment with status %s", async ([status, answer]) => {
     const payment = aPayment(COMPANY)
-    const paymentId = known(payment.idempotencyKey, { status })
+    const paymentId = addIntent(payment.idempotencyKey, { status })
     expect(await cards.checkPaymentStatus(payment)).toEqual({ answer, paymentId })
     expect(await cards.checkPaymentStatus({ ...payment, paymentId })).toEqual({ answer, paymentId })
   })
@@ -219,24 +219,29 @@ describe("Stripe", async () => {
     [{ type: "invalid_request_error", code: "payment_method_provider_decline" }, "declined"],
     [{ type: "invalid_request_error", code: "payment_method_unactivated" }, "unconfirmed"],
     [{ type: "api_error" }, "unconfirmed"],
-  ] as const)("still knows why it refused: %j", async ([last_payment_error, answer]) => {
-    const payment = aPayment(COMPANY)
-    const paymentId = known(payment.idempotencyKey, {
-      status: "requires_payment_method",
-      last_payment_error,
-    })
-    expect(await cards.checkPaymentStatus(payment)).toEqual({ answer, paymentId })
+  ] as const)(
+    "reports later why it rejected a payment: %j",
+    async ([last_payment_error, answer]) => {
+      const payment = aPayment(COMPANY)
+      const paymentId = addIntent(payment.idempotencyKey, {
+        status: "requires_payment_method",
+        last_payment_error,
+      })
+      expect(await cards.checkPaymentStatus(payment)).toEqual({ answer, paymentId })
+    },
+  )
+
+  it("is unavailable if nothing listens", async () => {
+    const closed = await startStripeServer()
+    await closed.close()
+    const unreachable = openFor(closed)
+    await expect(unreachable.pay(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
+    await expect(unreachable.checkPaymentStatus(aPayment(COMPANY))).rejects.toThrow(
+      ProviderUnavailable,
+    )
   })
 
-  it("is unavailable where nobody listens", async () => {
-    const gone = await startStripeServer()
-    await gone.close()
-    const nobody = opened(gone)
-    await expect(nobody.pay(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
-    await expect(nobody.checkPaymentStatus(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
-  })
-
-  it("leaves open a payment that was ordered in other words and cannot be found", async () => {
+  it("reports an unconfirmed payment if it was ordered with other parameters and cannot be found", async () => {
     const payment = aPayment(COMPANY)
     await cards.pay(payment)
     server.intents.splice(0)
@@ -247,11 +252,11 @@ describe("Stripe", async () => {
     expect(await cards.release(other)).toEqual({ answer: "unconfirmed" })
   })
 
-  it("finds a payment behind two hundred newer ones", async () => {
+  it("finds a payment older than two hundred others", async () => {
     const payment = aPayment(COMPANY)
-    const paymentId = known(payment.idempotencyKey, {})
+    const paymentId = addIntent(payment.idempotencyKey, {})
     const started = PAYMENTS_STARTED_AT / 1_000 + 60
-    for (let i = 0; i < 201; i += 1) known(`pur_other_${i}`, { created: started })
+    for (let i = 0; i < 201; i += 1) addIntent(`pur_other_${i}`, { created: started })
     const before = server.requests.length
     expect(await cards.checkPaymentStatus(payment)).toEqual({ answer: "paid", paymentId })
     const calls = server.requests.slice(before).map(({ call }) => call)
@@ -259,12 +264,12 @@ describe("Stripe", async () => {
     expect(calls).toEqual([list, list, list, `${list}/${paymentId}`])
   })
 
-  it("looks a name up before it orders it again once its key may be forgotten", async () => {
+  it("looks up a payment before ordering it again once its idempotency key may have expired", async () => {
     const [payment, hold] = [aPayment(COMPANY), aPayment(COMPANY)]
-    const paymentId = known(payment.idempotencyKey, {
+    const paymentId = addIntent(payment.idempotencyKey, {
       created: PAYMENTS_STARTED_AT / 1_000 + 20 * 3_600,
     })
-    known(hold.idempotencyKey, {
+    addIntent(hold.idempotencyKey, {
       created: PAYMENTS_STARTED_AT / 1_000 + 20 * 3_600,
       status: "requires_capture",
     })
@@ -278,11 +283,11 @@ describe("Stripe", async () => {
   })
 })
 
-describe("payments whose answers were lost", () => {
-  it("are what Stripe has of them, and its search is never asked", async () => {
+describe("payments with lost answers", () => {
+  it("are found by Stripe's lists, without its search", async () => {
     const server = await startStripeServer()
     onTestFinished(server.close)
-    const cards = opened(server)
+    const cards = openFor(server)
     const outcomes = ["paid", "declined", "needs_owner", "processing", "halted"] as const
     const companyIds = Array.from({ length: 10 }, (_none, i): CompanyId => `co_${i}`)
     for (const companyId of companyIds) server.customers.set(companyId, "pm_card")
@@ -299,7 +304,7 @@ describe("payments whose answers were lost", () => {
           customerId: isWallet ? null : `cus_${companyId}`,
           sharedPaymentToken: isWallet ? "spt_of_a_wallet" : null,
         })
-        // Of some not even the order arrives.
+        // Some orders do not even arrive.
         if ((minute + i) % 11 === 0) sent.push({ payment, answer: "unknown" })
         else {
           await expect(cards.pay(payment)).rejects.toThrow(ProviderOutcomeUnknown)
@@ -309,10 +314,10 @@ describe("payments whose answers were lost", () => {
       await Promise.all(lost)
     }
     server.isDroppingResponses = false
-    const asked = await Promise.all(
+    const statuses = await Promise.all(
       sent.map(async ({ payment }) => cards.checkPaymentStatus(payment)),
     )
-    expect(asked.map(({ answer }) => answer)).toEqual(sent.map(({ answer }) => answer))
+    expect(statuses.map(({ answer }) => answer)).toEqual(sent.map(({ answer }) => answer))
     const calls = server.requests.map(({ call }) => call)
     expect(calls.filter((call) => call.includes("search"))).toEqual([])
   })
@@ -322,7 +327,7 @@ describe("an order that Stripe answers with an error", async () => {
   const server = await startStripeServer()
   afterAll(server.close)
   server.customers.set(COMPANY, "pm_card")
-  const cards = opened(server)
+  const cards = openFor(server)
 
   const invalid = { status: 400, type: "invalid_request_error" } as const
   const missing = { ...invalid, status: 404, code: "resource_missing" } as const
@@ -335,7 +340,7 @@ describe("an order that Stripe answers with an error", async () => {
     [{ ...missing, param: "payment_method" }, "no_card"],
     [{ ...missing, param: token }, "declined"],
     [{ ...invalid, param: "shared_payment_granted_token" }, "declined"],
-  ] as const)("is refused by %j: %s", async ([error, answer]) => {
+  ] as const)("with %j is rejected as %s", async ([error, answer]) => {
     server.orderError = error
     const sharedPaymentToken = "param" in error && error.param.includes("token") ? "spt_x" : null
     const payment = aPayment(COMPANY, { sharedPaymentToken })
@@ -350,7 +355,7 @@ describe("an order that Stripe answers with an error", async () => {
     { ...missing, param: "on_behalf_of" },
     { ...invalid, status: 401 },
     { ...invalid, status: 403 },
-  ] as const)("is a fault of the account or our key by %j", async (error) => {
+  ] as const)("with %j is a misconfiguration of the account or our key", async (error) => {
     server.orderError = error
     await expect(cards.pay(aPayment(COMPANY))).rejects.toThrow(ProviderMisconfigured)
     await expect(cards.hold(aPayment(COMPANY))).rejects.toThrow(ProviderMisconfigured)
@@ -364,7 +369,7 @@ describe("an order that Stripe answers with an error", async () => {
   })
 
   it.for(["broken", 500, 503] as const)(
-    "was not carried out where a read before it failed: %s",
+    "is not sent if a read before it fails: %s",
     async (fault) => {
       onTestFinished(() => {
         server.readError = null
@@ -386,11 +391,11 @@ describe("an order that Stripe answers with an error", async () => {
     },
   )
 
-  it("was not carried out after 429, and arrived before after 409", async () => {
+  it("is not executed after 429, and was received before after 409", async () => {
     server.orderError = { status: 429, type: "invalid_request_error", code: "lock_timeout" }
     const payment = aPayment(COMPANY)
-    const undone = expect(cards.pay(payment)).rejects
-    await undone.toThrow(ProviderUnavailable)
+    const rejection = expect(cards.pay(payment)).rejects
+    await rejection.toThrow(ProviderUnavailable)
     server.orderError = { status: 409, type: "idempotency_error", code: "idempotency_key_in_use" }
     expect(await cards.pay(payment)).toEqual({ answer: "unconfirmed", paymentId: null })
   })

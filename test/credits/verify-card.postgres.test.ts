@@ -1,4 +1,4 @@
-/** `card verify`: a sum is held on the company's card and let go, whatever goes wrong in between. */
+/** `card verify`: an amount is held on the company's card and released, also after failures in between. */
 import { sql } from "kysely"
 import pg from "pg"
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest"
@@ -11,7 +11,7 @@ import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
-// No month ends meanwhile.
+// No month ends during the tests.
 await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
 let company: Company
 beforeEach(async () => {
@@ -34,7 +34,7 @@ const checks = async () =>
     ({ kind }) => kind === "check-card" || kind === "ask-hold",
   )
 
-/** What became of the sums that were asked for, in their order. */
+/** The status of each hold, in order. */
 async function holds(): Promise<readonly string[]> {
   const { rows } = await sql<{ status: string }>`
     select content ->> 'status' as status from ledger.simulated_records
@@ -44,7 +44,7 @@ async function holds(): Promise<readonly string[]> {
   return rows.map(({ status }) => status)
 }
 
-/** The facts about holds, by their types. */
+/** The types of the facts about card checks. */
 async function facts(): Promise<readonly string[]> {
   const stream = `access-${company.companyId}`
   const { events } = await world.operate("audit show", { stream })
@@ -53,8 +53,8 @@ async function facts(): Promise<readonly string[]> {
     .filter((type: string) => /^Card(Check|Verified)/.test(type))
 }
 
-/** Whether somebody waits for what this connection holds. */
-async function waitingFor(connection: pg.Client): Promise<boolean> {
+/** Whether another connection waits for a lock of this one. */
+async function isBlocking(connection: pg.Client): Promise<boolean> {
   const { rowCount } = await connection.query(
     `select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))`,
   )
@@ -64,7 +64,7 @@ async function waitingFor(connection: pg.Client): Promise<boolean> {
 const card = { verified: true, failing: false }
 
 describe("card verify", () => {
-  it("holds $49 and lets go of it, charges nothing, and asks a verified card nothing more", async () => {
+  it("holds and releases $49, charges nothing, and does not check a verified card again", async () => {
     const { companyId } = company
     const before = await world.operate("company show", { company: companyId })
     expect(before.card).toEqual({ ...card, verified: false })
@@ -78,7 +78,7 @@ describe("card verify", () => {
     expect(await checks()).toEqual([])
   })
 
-  it("is one hold for many who ask at once", async () => {
+  it("makes one hold for many concurrent calls", async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, verify))
     expect(new Set(answers.map(({ status }) => status))).not.toContain(undefined)
     expect((await verify()).status).toBe("verified")
@@ -86,7 +86,7 @@ describe("card verify", () => {
   })
 
   it.for(["declined", "payment_failed", "needs_owner"] as const)(
-    "says that the card %s, and looks again when it is asked again",
+    "reports the outcome %s, and checks again at the next call",
     async (outcome) => {
       await cardIs(outcome)
       await expect(verify()).rejects.toMatchObject({ code: outcome })
@@ -97,25 +97,25 @@ describe("card verify", () => {
     },
   )
 
-  it("is refused where there is no card", async () => {
+  it("is rejected without a card", async () => {
     await world.operate("card remove", { company: company.companyId })
     await expect(verify()).rejects.toMatchObject({ code: "no_card" })
     expect([await holds(), await facts()]).toEqual([[], []])
   })
 
-  it("is refused where the processor has none", async () => {
+  it("is rejected if the processor has no card", async () => {
     vi.spyOn(world.ports.cards, "hold").mockResolvedValue({ answer: "no_card" })
     await expect(verify()).rejects.toMatchObject({ code: "no_card" })
   })
 
-  it("verifies no card that was put in the place of the one that was looked at", async () => {
+  it("does not verify a card that replaced the checked one", async () => {
     const { cards } = world.ports
     const hold = cards.hold.bind(cards)
-    vi.spyOn(cards, "hold").mockImplementation(async (asked) => {
+    vi.spyOn(cards, "hold").mockImplementation(async (order) => {
       const { companyId } = company
       await world.operate("card remove", { company: companyId })
       await world.operate("card set", { company: companyId })
-      return hold(asked)
+      return hold(order)
     })
     await expect(verify()).rejects.toMatchObject({ code: "card_changed" })
     expect(await holds()).toEqual(["released"])
@@ -123,7 +123,7 @@ describe("card verify", () => {
 })
 
 describe("a processor that does not answer", () => {
-  it("is asked a minute later, and what it holds is let go", async () => {
+  it("is checked a minute later, and its hold is released", async () => {
     await processorIs("silent", 1)
     expect((await verify()).status).toBe("unconfirmed")
     expect(await holds()).toEqual(["paid"])
@@ -134,7 +134,7 @@ describe("a processor that does not answer", () => {
     expect(await holds()).toHaveLength(1)
   })
 
-  it("is asked again where it was silent about letting go", async () => {
+  it("is checked again if it did not answer the release", async () => {
     await processorIs("silent", 2)
     await verify()
     await advance("1m")
@@ -145,12 +145,12 @@ describe("a processor that does not answer", () => {
   })
 
   it.each([ProviderUnavailable, ProviderOutcomeUnknown])(
-    "holds the sum and then answers with %o: the hold is asked about, and never made again",
+    "makes the hold and then fails with %o: the hold is checked, and never made again",
     async (Fault) => {
       const { cards } = world.ports
       const hold = vi.spyOn(cards, "hold")
-      // A worker may have the row before the command: until that answers, all tries fail.
-      const failing = vi.spyOn(cards, "release").mockRejectedValue(new Fault("it says no more"))
+      // A worker may claim the job before the command does, so all releases fail until the command has answered.
+      const failing = vi.spyOn(cards, "release").mockRejectedValue(new Fault("no further answer"))
       expect((await verify()).status).toBe("unconfirmed")
       expect(await checks()).toMatchObject([{ kind: "ask-hold" }])
       expect(await holds()).toEqual(["paid"])
@@ -162,7 +162,7 @@ describe("a processor that does not answer", () => {
     },
   )
 
-  it("never heard of the hold: it is taken back after its time, and never made", async () => {
+  it("does not know the hold: it is canceled after an hour, and never made", async () => {
     const { cards } = world.ports
     vi.spyOn(cards, "hold").mockRejectedValueOnce(new ProviderOutcomeUnknown("no answer"))
     expect((await verify()).status).toBe("unconfirmed")
@@ -172,36 +172,36 @@ describe("a processor that does not answer", () => {
     expect((await verify()).status).toBe("verified")
   })
 
-  it("is called once, also where its silence is heard before what follows from the intent is written", async () => {
+  it("is called once, even if its call fails before the job projection is written", async () => {
     const { cards } = world.ports
     const hold = vi
       .spyOn(cards, "hold")
       .mockRejectedValueOnce(new ProviderOutcomeUnknown("no answer"))
     const writing = new pg.Client(world.databaseUrl)
     await writing.connect()
-    let isLet = false
-    const letGo = async () => {
-      if (!isLet) await writing.end()
-      isLet = true
+    let isReleased = false
+    const release = async () => {
+      if (!isReleased) await writing.end()
+      isReleased = true
     }
-    onTestFinished(letGo)
+    onTestFinished(release)
     await writing.query("begin; select from ledger.projections where name = 'jobs' for update")
-    const asked = verify()
+    const verifying = verify()
     await expect.poll(() => hold.mock.calls).toHaveLength(1)
-    // Its row keeps its name while nothing is written: by another one it would not be found.
-    await expect.poll(() => waitingFor(writing)).toBe(true)
+    // The job keeps its kind until the projection is written: with another kind it would not be found.
+    await expect.poll(() => isBlocking(writing)).toBe(true)
     const now = await world.ports.jobs.list(100)
     const ours = now.filter(({ companyId }) => companyId === company.companyId)
     expect(ours.map(({ kind }) => kind)).toContain("check-card")
-    await letGo()
-    expect((await asked).status).toBe("unconfirmed")
+    await release()
+    expect((await verifying).status).toBe("unconfirmed")
     expect((await checks()).map(({ kind }) => kind)).toEqual(["ask-hold"])
     await advance("1h")
     expect(hold.mock.calls).toHaveLength(1)
     expect(await holds()).toEqual(["payment_failed"])
   })
 
-  it("was not available: it is tried again until its time is over", async () => {
+  it("was unavailable: the check is retried", async () => {
     await processorIs("unavailable")
     expect((await verify()).status).toBe("unconfirmed")
     expect(await holds()).toEqual([])
@@ -211,7 +211,7 @@ describe("a processor that does not answer", () => {
     expect(await holds()).toEqual(["released"])
   })
 
-  it("rejects every order: the check waits for an operator, and fails no card", async () => {
+  it("rejects every order: the check waits for an operator, and the card does not fail", async () => {
     await processorIs("misconfigured")
     expect((await verify()).status).toBe("unconfirmed")
     await advance("80h")
@@ -226,7 +226,7 @@ describe("a processor that does not answer", () => {
     expect((await verify()).status).toBe("verified")
   })
 
-  it("never carried the hold out: it is taken back after its time", async () => {
+  it("never executed the hold: it is canceled after ten minutes", async () => {
     const { cards } = world.ports
     vi.spyOn(cards, "hold").mockResolvedValueOnce({ answer: "unconfirmed" })
     vi.spyOn(cards, "checkHoldStatus").mockResolvedValue({ answer: "unconfirmed" })
@@ -235,7 +235,7 @@ describe("a processor that does not answer", () => {
     expect(await holds()).toEqual(["payment_failed"])
   })
 
-  it("may be under way: it is asked about until it has an end", async () => {
+  it("is still processing: the hold is checked until it ends", async () => {
     await cardIs("processing")
     expect((await verify()).status).toBe("unconfirmed")
     await cardIs("paid")
@@ -245,10 +245,10 @@ describe("a processor that does not answer", () => {
   })
 })
 
-describe("a process that dies", () => {
-  it("between the hold and letting go of it: the row of work finds it and lets go", async () => {
+describe("a process that is killed", () => {
+  it("between the hold and its release: the job finds the hold and releases it", async () => {
     const { cards } = world.ports
-    // A worker may have the row before the command: for as long as that waits, all tries die.
+    // A worker may claim the job before the command does, so all releases fail until the command has answered.
     const dying = vi.spyOn(cards, "release").mockRejectedValue(new Error("the process ended"))
     expect((await verify()).status).toBe("unconfirmed")
     expect(await holds()).toEqual(["paid"])
@@ -259,7 +259,7 @@ describe("a process that dies", () => {
     expect(await facts()).toEqual(["CardCheckStarted", "CardVerified"])
   })
 
-  it("before its end was written: it is asked about, and nothing is held anew", async () => {
+  it("before the result is recorded: the hold is checked, and not made again", async () => {
     const { runner } = world.ports
     const execute = runner.execute.bind(runner)
     let failures = 0
@@ -276,15 +276,15 @@ describe("a process that dies", () => {
   })
 })
 
-describe("giving a check up", () => {
-  it("ends it, so that the card can be looked at again", async () => {
+describe("discarding the job of a check", () => {
+  it("ends the check, so that the card can be verified again", async () => {
     const { cards } = world.ports
     await processorIs("silent", 1)
     await verify()
     vi.spyOn(cards, "checkHoldStatus").mockRejectedValue(new ProviderOutcomeUnknown("no answer"))
     await world.operate("clock advance", { duration: "80h" })
     const [row] = await checks()
-    if (row?.stuck === null || row === undefined) throw new Error("the row is not parked")
+    if (row?.stuck === null || row === undefined) throw new Error("the job is not stuck")
     vi.restoreAllMocks()
     await world.operate("job discard", { jobId: row.jobId }, "it lapses")
     expect(await facts()).toEqual(["CardCheckStarted", "CardCheckFailed"])
