@@ -36,7 +36,7 @@ export interface RefFault {
 /** Checks the names and the number of refs of a push; returns an empty list if they are valid. */
 export function refFaults(updates: readonly RequestedUpdate[]): readonly RefFault[] {
   if (updates.length > MAX_UPDATES_PER_PUSH) {
-    const message = `This push moves ${updates.length} refs; the limit is ${MAX_UPDATES_PER_PUSH}. Push them in parts.`
+    const message = `This push moves ${updates.length} refs; the limit is ${MAX_UPDATES_PER_PUSH}.`
     return [{ ref: null, message }]
   }
   return updates.flatMap(({ ref }) => {

@@ -177,8 +177,10 @@ function checkRefs({ updates }: IncomingPush): PushRefusal | null {
   const locations = faults.map(({ ref, message }) =>
     ref === null ? message : `${ref}: ${message}`,
   )
+  const isTooMany = faults.some(({ ref }) => ref === null)
   const reason = "Push rejected: it updates refs that cannot be pushed."
-  return { code: "refs", reason, locations, advice: "Use other names for these branches and tags." }
+  const advice = isTooMany ? "Push them in parts." : "Use other names for these branches and tags."
+  return { code: "refs", reason, locations, advice }
 }
 
 /** Refuses a push that deletes or forces the default branch; null for others. */

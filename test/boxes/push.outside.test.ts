@@ -41,7 +41,7 @@ describe("a push", () => {
     const tip = inCode(company, "rev-parse", "main")
     expect([status, body]).toEqual([
       200,
-      { pushed: true, branch: "main", exitCode: 0, output: `main is at ${tip} now.` },
+      { pushed: true, branch: "main", exitCode: 0, output: `main is now at ${tip}.` },
     ])
     expect(inCode(company, "log", "-1", "--format=%ae %ce%n%B", "main")).toBe(
       `owner@example.com owner@example.com\n${message}`,

@@ -228,7 +228,7 @@ describe("a box with a repository that was made to do harm", () => {
     const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from("536870913 /tmp/none"))
     expect(await take(lying)).toMatchObject({
       outcome: "refused",
-      output: expect.stringContaining("most"),
+      output: expect.stringContaining("the limit is 536870912"),
     })
   })
 

@@ -117,7 +117,7 @@ describe("the account", () => {
     await world.ports.repositories.erase(company.companyId)
     const line = "remote: unavailable: The code server is unavailable."
     expect((await refsOf(addressOf(company))).stderr).toContain(line)
-    expect(world.warnings.join()).toContain("is it another folder?")
+    expect(world.warnings.join()).toContain("the repository is missing from CODE_DIR")
   })
 
   it("is told where git cannot be used", async () => {
@@ -224,6 +224,8 @@ describe("a host name of its own", () => {
     const both = { BASE_URL: "https://a.example.com", CODE_URL: "https://a.example.com/" }
     expect(() => readConfig(both)).toThrow("CODE_URL must have another host name")
     for (const CODE_URL of ["https://a.example.com/git", "foo"])
-      expect(() => readConfig({ CODE_URL })).toThrow(/^CODE_URL must be a host name's address.*\.$/)
+      expect(() => readConfig({ CODE_URL })).toThrow(
+        /^CODE_URL must be the address of a host, .*\.$/,
+      )
   })
 })

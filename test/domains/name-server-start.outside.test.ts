@@ -43,7 +43,7 @@ it("is a warning where another program has its port, and the API is served", asy
     const place = await placeWith({ DNS_LISTEN })
     const server = await place.start()
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-    expect(server.log()).toContain("DNS_LISTEN cannot be had")
+    expect(server.log()).toContain("cannot listen on DNS_LISTEN")
     expect((await announcedBy(place)).beside ?? {}).toEqual({})
   } finally {
     other.close()

@@ -94,7 +94,7 @@ describe("a build", () => {
     [
       "a disk that is full, quietly",
       "head -c 5M /dev/urandom > dist/big; cat /dev/zero > /tmp/x; cat /dev/zero > /tmp/y; true",
-      /no room on its disk/,
+      /^The build's disk of 4 GiB has no room left/,
     ],
     ["its root taken away", "rm -rf /workspace/repo", /^The build created no folder dist\.$/],
     ["a link as its folder", "rm -r dist; ln -s /etc dist", /^The build created dist as a link/],

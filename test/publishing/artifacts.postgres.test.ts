@@ -150,7 +150,7 @@ describe("an app", () => {
     }
     const bounded = { ...world.ports, blobs: { ...world.ports.blobs, write: swallow } }
     const stored = storeArtifact(bounded, newArtifact(APP), endless())
-    await expect(stored).rejects.toThrow("more than 500 MiB")
+    await expect(stored).rejects.toThrow("larger than 500 MiB")
     expect(read).toBeLessThan(520 * 1024 * 1024)
   })
 })

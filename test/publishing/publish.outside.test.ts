@@ -216,7 +216,7 @@ describe("a publish is refused", () => {
     const commit = await commitAndImport(world, company, { "company.json": file })
     const refused = await requestPublish(world, company, commit)
     expect(refused).toMatchObject({ status: 403, body: { error: "company_file" } })
-    expect(refused.body.message).toContain("it knows no cleanUrls")
+    expect(refused.body.message).toContain("unknown fields: cleanUrls")
   })
 
   it("with a company file that is a link, and not with one that writes the name otherwise", async () => {

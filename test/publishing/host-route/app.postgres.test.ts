@@ -125,7 +125,7 @@ describe("an answer", () => {
     await saying(bytes ?? "")
     const { status, body, headers } = await at.see("/")
     expect([status, headers["refresh"]]).toEqual([502, "2"])
-    expect(body).toContain("does not answer at its PORT")
+    expect(body).toContain("does not answer on its PORT")
   })
 
   it("is one, however many the app says", async () => {
