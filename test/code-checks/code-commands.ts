@@ -42,7 +42,7 @@ const updates = fc
   })
   .map((all) => all.filter((one) => one.old !== one.new))
 
-/** One of them. */
+/** A random command. */
 export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ type: "CreateRepository" as const }) },
   {
@@ -52,7 +52,7 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
         pushId,
         updates,
         fc.option(fc.record({ refHash: tag, tree: id }, { noNullPrototype: true })),
-        // Mostly of a repository that nobody has cleaned so far.
+        // Mostly a repository that has never been scrubbed.
         fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(4) }),
       )
       .map(([push, all, core, scrubs]): AcceptPush => ({

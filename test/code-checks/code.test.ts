@@ -20,8 +20,8 @@ const acceptedPush = (
   updates: CodeFact<"PushAccepted">["updates"],
   core: CodeFact<"PushAccepted">["core"] = null,
 ): CodeFact<"PushAccepted"> => {
-  const { scrubCount: _scrubs, ...told } = acceptPushCommand(pushId, updates)
-  return { ...told, core, type: "PushAccepted", at: NOW }
+  const { scrubCount: _scrubs, ...accepted } = acceptPushCommand(pushId, updates)
+  return { ...accepted, core, type: "PushAccepted", at: NOW }
 }
 const landedPush = (pushId: PushId) => ({ type: "PushCompleted", at: NOW, pushId }) as const
 const one = acceptedPush("push_1", [refUpdate("main", null, A)])
@@ -39,23 +39,23 @@ describe("a push", () => {
     given(codeDecider, created, one).when(command).recordsNothing()
   })
 
-  it("has landed where its refs are found so", () => {
+  it("lands when its refs are found moved", () => {
     given(codeDecider, created, one)
       .when(find("push_1", 1, found("main", A)))
       .records(landedPush("push_1"))
     given(codeDecider, created, one, landedPush("push_1")).when(find("push_1", 2)).recordsNothing()
   })
 
-  it("has moved nothing where its refs stand as before, and ends so", () => {
+  it("ends without a move when its refs are unchanged", () => {
     const nothing = { type: "RefsReconciled", at: NOW, pushId: "push_1", refs: [] } as const
     given(codeDecider, created, one).when(find("push_1", 1)).records(nothing)
-    // What moved after all is told of when it is seen.
+    // A ref that moves later is recorded when it is found.
     given(codeDecider, created, one, nothing)
       .when(find("push_1", 2, found("main", A)))
       .records({ type: "RefsReconciled", at: NOW, pushId: null, refs: [found("main", A)] })
   })
 
-  it("that moved one ref of two is told as it is found", () => {
+  it("that moved one ref of two is recorded with that ref", () => {
     const both = acceptedPush("push_1", [refUpdate("main", null, A), refUpdate("other", null, B)])
     const half = find("push_1", 1, found("main", A))
     given(codeDecider, created, both)
@@ -63,7 +63,7 @@ describe("a push", () => {
       .records({ type: "RefsReconciled", at: NOW, pushId: "push_1", refs: [found("main", A)] })
   })
 
-  it("has landed though another has moved its ref on, whichever ends first", () => {
+  it("lands although a later push has moved its ref further, in either order", () => {
     const onTop = found("main", B)
     given(codeDecider, created, one, two)
       .when(find("push_1", 2, onTop))
@@ -85,7 +85,7 @@ describe("a push", () => {
     expect(knownRefs(state, null).refs).toEqual(new Map([["main", B]]))
   })
 
-  it("is no stranger's doing while it is on its way", () => {
+  it("is not taken for an external change while it is under way", () => {
     given(codeDecider, created, one, landedPush("push_1"), two)
       .when(find(null, 3, found("main", B)))
       .recordsNothing()
@@ -94,13 +94,13 @@ describe("a push", () => {
       .records({ type: "RefsReconciled", at: NOW, pushId: null, refs: [found("main", C)] })
   })
 
-  it("is looked at again where another was accepted meanwhile", () => {
+  it("must be read again when another was accepted in the meantime", () => {
     given(codeDecider, created, one, two)
       .when(find("push_1", 1, found("main", A)))
       .refuses("looked_too_early")
   })
 
-  it("may not bring more refs than 5,000, those on their way included", () => {
+  it("may not raise the number of refs above 5,000, including refs of pushes under way", () => {
     const names = Array.from({ length: 4_999 }, (_, i) => refUpdate(`t${i}`, null, A))
     const many = acceptedPush("push_1", names)
     const last = acceptPushCommand("push_2", [refUpdate("last", null, A)])
@@ -122,7 +122,7 @@ describe("a push", () => {
   })
 })
 
-describe("another default branch", () => {
+describe("a change of the default branch", () => {
   const changed = {
     type: "DefaultBranchChanged",
     at: NOW,
@@ -132,7 +132,7 @@ describe("another default branch", () => {
   } as const
   const command = { ...changed, type: "ChangeDefaultBranch" } as const
 
-  it("is recorded once, and not while a push is under way", () => {
+  it("is recorded once, and refused while a push is under way", () => {
     given(codeDecider).when(command).refuses("no_repository")
     given(codeDecider, created, one).when(command).refuses("push_under_way")
     given(codeDecider, created, one, landedPush("push_1")).when(command).records(changed)
@@ -142,7 +142,7 @@ describe("another default branch", () => {
       .records({ ...changed, tree: null })
   })
 
-  it("has its core, whatever a push to the former one brings", () => {
+  it("sets the core, which a push to the former branch does not change", () => {
     const trunk = acceptedPush("push_1", [refUpdate("trunk", null, A), refUpdate("main", null, A)])
     const former = acceptedPush("push_2", [refUpdate("main", A, B)], {
       refHash: "main",
@@ -157,7 +157,7 @@ describe("another default branch", () => {
 describe("the core of the default branch", () => {
   const withCore = acceptedPush("push_1", one.updates, { refHash: "main", tree: "tree1" })
 
-  it("is that of the push that moved it last", () => {
+  it("is the core of the push that moved the branch last", () => {
     expect(coreTreeOf(foldFacts(codeDecider, created, withCore))).toBeNull()
     expect(coreTreeOf(foldFacts(codeDecider, created, withCore, landedPush("push_1")))).toBe(
       "tree1",
@@ -173,17 +173,17 @@ describe("the core of the default branch", () => {
     )
   })
 
-  it("is unknown where others moved it, and known where a push moved it in part", () => {
-    const strange = {
+  it("is unknown after an external change, and known after a push that landed in part", () => {
+    const external = {
       type: "RefsReconciled",
       at: NOW,
       pushId: null,
       refs: [found("main", B)],
     } as const
     expect(
-      coreTreeOf(foldFacts(codeDecider, created, withCore, landedPush("push_1"), strange)),
+      coreTreeOf(foldFacts(codeDecider, created, withCore, landedPush("push_1"), external)),
     ).toBeNull()
-    const inPart = { ...strange, pushId: "push_1" as const, refs: [found("main", A)] }
+    const inPart = { ...external, pushId: "push_1" as const, refs: [found("main", A)] }
     expect(coreTreeOf(foldFacts(codeDecider, created, withCore, inPart))).toBe("tree1")
   })
 })
@@ -197,7 +197,7 @@ describe("refusals", () => {
     ({ ...refusal(i, at), type: "RefusePush", isReferenced: isNamed }) as const
   const refused = Array.from({ length: 10 }, (_, i) => refusal(i, NOW))
 
-  it("are facts up to ten a minute", () => {
+  it("are recorded up to ten a minute", () => {
     given(codeDecider, ...refused.slice(1))
       .when(refuse(9, NOW))
       .records(refusal(9, NOW))
@@ -209,7 +209,7 @@ describe("refusals", () => {
       .records(refusal(10, NOW + 60_000))
   })
 
-  it("are facts beyond that where another fact names them", () => {
+  it("are recorded beyond that when another fact refers to them", () => {
     given(codeDecider, ...refused)
       .when(refuse(10, NOW, true))
       .records(refusal(10, NOW))
@@ -218,7 +218,7 @@ describe("refusals", () => {
 
 describe("a repository", () => {
   const erased = { type: "RepositoryErased", at: NOW } as const
-  it("is made and erased once", () => {
+  it("is created and erased once", () => {
     given(codeDecider).when({ type: "CreateRepository", at: NOW }).records(created)
     given(codeDecider, created).when({ type: "CreateRepository", at: NOW }).recordsNothing()
     given(codeDecider, created).when({ type: "EraseRepository", at: NOW }).records(erased)
@@ -230,7 +230,7 @@ describe("a repository", () => {
     ])
   })
 
-  it("lets a text through once it was allowed", () => {
+  it("accepts a secret once it is allowed", () => {
     const allow = { type: "AllowSecret", at: NOW, fingerprint: "ff" } as const
     const allowed = { ...allow, type: "SecretAllowed" } as const
     given(codeDecider).when(allow).records(allowed)
@@ -241,7 +241,7 @@ describe("a repository", () => {
 })
 
 describe("refs that differ from the facts", () => {
-  it("are those that are gone, new or elsewhere", () => {
+  it("are those that are deleted, new or moved", () => {
     const known = {
       readVersion: 0,
       refs: new Map(Object.entries({ same: A, gone: A, moved: A })),
@@ -256,7 +256,7 @@ describe("refs that differ from the facts", () => {
   })
 })
 
-describe("a repository that is cleaned", () => {
+describe("a repository that is scrubbed", () => {
   const [blob, other] = [C, B]
   const begin = { type: "StartScrub", blob, at: NOW } as const
   const begun = { type: "ScrubStarted", blob, at: NOW } as const
@@ -266,7 +266,7 @@ describe("a repository that is cleaned", () => {
     at: NOW,
   })
 
-  it("takes no push until that has ended, nor one that git began to take before", () => {
+  it("refuses pushes until the scrub ends, and those that git began to receive before", () => {
     given(codeDecider, created).when(begin).records(begun)
     for (const scrubs of [0, 1]) {
       given(codeDecider, created, begun).when(push(scrubs)).refuses("being_cleaned")
@@ -275,7 +275,7 @@ describe("a repository that is cleaned", () => {
     given(codeDecider, created, begun, ended).when(push(2)).records(one)
   })
 
-  it("waits for pushes on their way, is cleaned of one thing at a time, and ends once", () => {
+  it("waits for pushes under way, is scrubbed of one blob at a time, and ends once", () => {
     given(codeDecider).when(begin).refuses("no_repository")
     given(codeDecider, created, one).when(begin).refuses("push_under_way")
     given(codeDecider, created, one, landedPush("push_1")).when(begin).records(begun)

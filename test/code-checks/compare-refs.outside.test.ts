@@ -40,8 +40,8 @@ const status = async () => {
   return pushes.map((one: { status: string }) => one.status)
 }
 
-describe("a push that was accepted", () => {
-  it("has landed once its refs are there, and its work is done", async () => {
+describe("an accepted push", () => {
+  it("lands once its refs are found, and its job is done", async () => {
     const pushId = await acceptOne()
     tips = [{ ref: "refs/heads/main", id: fakeObjectId(1) }]
     await completePush(ports(), pusherOf(company), pushId)
@@ -58,14 +58,14 @@ describe("a push that was accepted", () => {
     ["landed", [{ ref: "refs/heads/main", id: fakeObjectId(1) }], "PushCompleted"],
     ["other", [], "RefsReconciled"],
     ["other", [{ ref: "refs/heads/main", id: fakeObjectId(2) }], "RefsReconciled"],
-  ])("and never heard of again is ended by its work: %s", async (ended, found, fact) => {
+  ])("that was not completed is reconciled by its job: %s", async (ended, found, fact) => {
     const pushId = await acceptOne()
     await world.operate("wait")
     tips = found
-    const work = await jobOf(world, "reconcile-push", pushId)
+    const job = await jobOf(world, "reconcile-push", pushId)
     const signal = new AbortController().signal
     const { companyId } = company
-    expect(await reconcilePush.perform(ports(), { ...work, companyId, signal })).toEqual({
+    expect(await reconcilePush.perform(ports(), { ...job, companyId, signal })).toEqual({
       result: "done",
     })
     expect((await codeFactTypes(world, company)).slice(1)).toEqual(["PushAccepted", fact])
@@ -73,13 +73,13 @@ describe("a push that was accepted", () => {
   })
 })
 
-it("a push that moved in part is listed with what each of its refs did", async () => {
+it("a push that landed in part is listed with the outcome of each ref", async () => {
   const [a, b, c] = ["a", "b", "c"].map((one) => one.repeat(40)) as [string, string, string]
-  const made = ["moved", "left", "elsewhere"].map((one) => `refs/heads/${one}`)
+  const createdRefs = ["moved", "left", "elsewhere"].map((one) => `refs/heads/${one}`)
   const before = fakePush({ updates: [{ ref: "refs/heads/gone", old: null, new: a }] })
   await landPush(world, company, before)
   const moves = [
-    ...made.map((ref) => ({ ref, old: null, new: b })),
+    ...createdRefs.map((ref) => ({ ref, old: null, new: b })),
     { ref: "refs/heads/gone", old: a, new: null },
   ]
   const judgedPush = await checkPush(ports(), pusherOf(company), fakePush({ updates: moves }), 0)
@@ -102,8 +102,8 @@ it("a push that moved in part is listed with what each of its refs did", async (
   })
 })
 
-describe("refs that nobody pushed", () => {
-  it("are told of once, many at a time, and when they are gone", async () => {
+describe("refs that changed without a push", () => {
+  it("are recorded once, many at a time, and again when they are deleted", async () => {
     tips = Array.from({ length: 700 }, (_, i) => ({ ref: `refs/heads/b${i}`, id: fakeObjectId(i) }))
     expect(await reconcileRefs(ports(), pusherOf(company), null)).toBe(true)
     expect(await reconcileRefs(ports(), pusherOf(company), null)).toBe(true)
@@ -116,7 +116,7 @@ describe("refs that nobody pushed", () => {
     expect((await codeFactTypes(world, company)).slice(3)).toEqual(["RefsReconciled"])
   })
 
-  it("are looked at again later where they move on all the while", async () => {
+  it("are reconciled later when pushes keep moving refs", async () => {
     const moving = {
       ...ports(),
       repositories: {
@@ -131,13 +131,13 @@ describe("refs that nobody pushed", () => {
   })
 })
 
-describe("the branch of a release that the company's code has not taken in", () => {
+describe("the branch of a release that the company has not merged", () => {
   const [one, two] = [fakeObjectId("a1"), fakeObjectId("a2")]
   const codeBranch = async () => {
     const { body } = await world.call(company.key, "GET", "/api/v1/updates?version=0.0.1")
     return body.codeBranch
   }
-  const take = async (tree: string, id: number, old: number | null) => {
+  const merge = async (tree: string, id: number, old: number | null) => {
     const commit = {
       id: fakeObjectId(id),
       root: [{ name: "src", mode: "40000", id: "5" }],
@@ -158,14 +158,14 @@ describe("the branch of a release that the company's code has not taken in", () 
     await world.operate("release publish", { version: "3.0.0", notes: "n", channel: "stable" })
     const missed = { version: "2.0.0", status: "available", required: true }
     expect(await codeBranch()).toEqual(missed)
-    await take(one, 1, null)
+    await merge(one, 1, null)
     expect(await codeBranch()).toEqual(missed)
-    await take(two, 2, 1)
+    await merge(two, 2, 1)
     expect(await codeBranch()).toBeNull()
     await world.operate("release seal", { version: "2.1.0", tree: fakeObjectId("a3") })
-    await take(fakeObjectId("a3"), 3, 2)
+    await merge(fakeObjectId("a3"), 3, 2)
     expect(await codeBranch()).toBeNull()
-    await take(one, 4, 3)
+    await merge(one, 4, 3)
     expect(await codeBranch()).toEqual(missed)
     const none = await makeCompany(world)
     const { body } = await world.call(none.key, "GET", "/api/v1/updates?version=0.0.1")

@@ -1,4 +1,4 @@
-/** Pushes of no git: what they want and what they brought stands in the test. */
+/** Pushes without git: the test gives their updates and objects. */
 import type {
   GitTreeEntry,
   GitHead,
@@ -15,7 +15,7 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 
-/** Secrets of nobody, put together from parts: none stands whole in this repository. */
+/** Secrets of no account, assembled from parts so that none appears whole in this repository. */
 
 const letters = (length: number, of = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z"): string =>
   of.repeat(Math.ceil(length / of.length)).slice(0, length)
@@ -57,33 +57,33 @@ export const SAMPLE_SECRETS: Readonly<Record<string, string>> = {
 
 type NamedEntry = GitTreeEntry & { readonly name: string }
 
-/** An object that is brought. */
+/** An object of a push. */
 export interface FakeObject {
   readonly type?: PushedObject["type"]
   readonly bytes?: string | Uint8Array
-  /** What git says of its size, where it is another than that of its bytes. */
+  /** The size that git reports, if it differs from the bytes. */
   readonly size?: number
-  /** Where a blob stands; nowhere without it. */
+  /** Path of a blob; without it, the blob is unreferenced. */
   readonly path?: string
 }
 
-/** A commit, new or not, by the folders that count. */
+/** A commit, new or stored, with the folders that the checks read. */
 export interface FakeCommit {
   readonly id: string
   readonly parents?: readonly string[]
   readonly root?: readonly NamedEntry[]
   readonly src?: readonly NamedEntry[]
-  /** It was there before. */
+  /** Set if the repository already has it. */
   readonly isStored?: true
 }
 
-/** An id of 40 digits that ends so. */
+/** An object id of 40 characters with this end. */
 export const fakeObjectId = (end: string | number): string => String(end).padStart(40, "0")
 
-/** A larger object comes in pieces of so many bytes. */
+/** Chunk size of objects that are larger than one chunk. */
 export const OBJECT_PIECE_BYTES = 65_536
 
-/** A push. Without updates it makes a branch of the last commit. */
+/** A push. Without updates it creates a branch at the last commit. */
 export function fakePush(
   given: {
     readonly updates?: readonly RefUpdate[]
@@ -116,7 +116,7 @@ export function fakePush(
         ) as (typeof objects)[0]
         reads += 1
         const { length } = found.bytes
-        // As git's pipe has them, and one that is cut where it hurts.
+        // Large objects are split like in git's pipe, so that a secret can cross a boundary.
         const step = length <= MAX_CHUNK_BYTES ? Math.max(1, length) : OBJECT_PIECE_BYTES
         for (let offset = 0; offset === 0 || offset < length; offset += step) {
           yield { ...found, offset, bytes: found.bytes.subarray(offset, offset + step) }
@@ -146,18 +146,18 @@ export function portsWithRefs(world: World, tips: () => readonly GitRef[]): Worl
   return { ...world.ports, repositories }
 }
 
-/** Who pushes. */
+/** The caller of a push. */
 export function pusherOf({ companyId, keyId, ownerId: personId }: Company) {
   return { companyId, cause: { ...causedBy("test push"), keyId, personId } }
 }
 
-/** Gives a company a repository, as far as the facts know. */
+/** Records that a company has a repository, without creating one in git. */
 export async function recordRepository(world: World, { companyId }: Company): Promise<void> {
   const command = { type: "CreateRepository" as const }
   await world.ports.runner.execute(codeStreamOf(companyId), command, causedBy("test create"))
 }
 
-/** A push that is judged; what it is told. */
+/** Checks a push; returns the outcome and the text that the pusher gets. */
 export async function judgeTestPush(world: World, company: Company, push: IncomingPush) {
   const answer = await checkPush(world.ports, pusherOf(company), push, 0)
   return answer.ok ? { ok: true, pushId: answer.pushId, text: "" } : messagesOf(answer.lines)
@@ -169,15 +169,15 @@ const messagesOf = (lines: readonly string[]) => ({
   text: lines.join("\n"),
 })
 
-/** A push that is judged and lands, with all of its refs. */
+/** Checks a push and completes it with all of its refs. */
 export async function landPush(
   world: World,
   company: Company,
-  pretended: IncomingPush,
+  push: IncomingPush,
 ): Promise<PushId> {
-  const answer = await checkPush(world.ports, pusherOf(company), pretended, 0)
+  const answer = await checkPush(world.ports, pusherOf(company), push, 0)
   if (!answer.ok) throw new Error(answer.lines.join("\n"))
-  const tips = pretended.updates.flatMap(({ ref, new: id }) => (id === null ? [] : [{ ref, id }]))
+  const tips = push.updates.flatMap(({ ref, new: id }) => (id === null ? [] : [{ ref, id }]))
   await completePush(
     portsWithRefs(world, () => tips),
     pusherOf(company),
@@ -186,7 +186,7 @@ export async function landPush(
   return answer.pushId
 }
 
-/** The facts of a company's code, by their types. */
+/** The types of the facts in a company's code stream. */
 export async function codeFactTypes(
   world: World,
   { companyId }: Pick<Company, "companyId">,
@@ -195,7 +195,7 @@ export async function codeFactTypes(
   return events.map(({ type }) => type)
 }
 
-/** Does all that there is to do with code: a push lands, one does not, one is refused. */
+/** Exercises code: one push lands, one does not, one is refused. */
 export async function exerciseCode(world: World, company: Company): Promise<void> {
   await recordRepository(world, company)
   await landPush(world, company, fakePush())

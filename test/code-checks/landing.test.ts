@@ -1,6 +1,6 @@
 /**
- * Pushes that move refs of one repository in every order, end on the way and are looked at at any time:
- * what the facts say in the end is what there is, and nobody is told that their push landed where it did not.
+ * Pushes that move the refs of one repository in every order, break off, and are reconciled at any time: in the end
+ * the facts agree with the refs, and no push counts as landed that did not land.
  */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -21,9 +21,9 @@ import { acceptPushCommand, refUpdate } from "./code-commands.ts"
 
 const TAGS = ["main", "other"] as const
 
-/** What happens next, to one of the pushes. */
+/** The next step of one of the pushes. */
 interface Step {
-  readonly does: "accept" | "move" | "break" | "look" | "end" | "strange"
+  readonly does: "accept" | "move" | "break" | "read" | "end" | "external"
   readonly push: number
 }
 
@@ -33,27 +33,31 @@ const step: fc.Arbitrary<Step> = fc.record({
     "accept",
     "move",
     "move",
-    "look",
+    "read",
     "end",
     "end",
     "break",
-    "strange",
+    "external",
   ),
   push: fc.nat(2),
 })
 
-/** How a push is doing. */
-interface OnItsWay {
+/** The state of a push. */
+interface PushProgress {
   readonly command: AcceptPush
-  /** Of its refs, how many git has moved; null while it has not begun. */
+  /** How many of its refs git has moved; null before it begins. */
   moved: number | null
-  looked: ReturnType<typeof lookAt> | null
+  read: ReturnType<typeof reconcileCommand> | null
   ended: "PushCompleted" | "RefsReconciled" | null
 }
 
 type Rules = typeof codeDecider
 
-function lookAt(state: CodeState, tips: ReadonlyMap<string, string>, pushId: PushId | null) {
+function reconcileCommand(
+  state: CodeState,
+  tips: ReadonlyMap<string, string>,
+  pushId: PushId | null,
+) {
   const known = knownRefs(state, pushId)
   const differing = differingRefs(known, tips).map((one) => ({ ...one, ref: null }))
   const ending = known.updatedRefHashes === null ? null : pushId
@@ -65,29 +69,29 @@ function lookAt(state: CodeState, tips: ReadonlyMap<string, string>, pushId: Pus
   }
 }
 
-/** Plays steps; what is wrong in the end, null where nothing is. */
+/** Runs steps; returns the fault at the end, or null. */
 function play(rules: Rules, steps: readonly Step[]): string | null {
   let state = rules.initial()
   let version = 0
   const tips = new Map<string, string>()
-  // Where each ref has pointed, in order, and how far the facts have told of it.
+  // The commits of each ref, in order, and the newest of them that is in the facts.
   const history = new Map<string, string[]>(TAGS.map((tag) => [tag, []]))
-  const told = new Map<string, number>()
+  const recorded = new Map<string, number>()
   let wentBack: string | null = null
   const move = (tag: string, id: string) => {
     tips.set(tag, id)
     history.get(tag)?.push(id)
   }
-  const pushes = new Map<PushId, OnItsWay>()
+  const pushes = new Map<PushId, PushProgress>()
   const current = new Map<number, PushId>()
   const decide = (command: CodeCommand): readonly CodeEvent[] | null => {
     const decided = rules.decide(command, state, { at: 0 })
     if (isRefusal(decided)) return null
     for (const fact of decided) state = rules.evolve(state, fact)
     for (const [tag, id] of knownRefs(state, null).refs) {
-      const place = history.get(tag)?.indexOf(id) ?? -1
-      if (place < (told.get(tag) ?? 0)) wentBack ??= `${tag} went back to ${id}`
-      told.set(tag, place)
+      const index = history.get(tag)?.indexOf(id) ?? -1
+      if (index < (recorded.get(tag) ?? 0)) wentBack ??= `${tag} went back to ${id}`
+      recorded.set(tag, index)
     }
     for (const fact of decided) {
       if (fact.type !== "PushCompleted" && fact.type !== "RefsReconciled") continue
@@ -98,22 +102,22 @@ function play(rules: Rules, steps: readonly Step[]): string | null {
   }
   const newId = () => `${(version += 1)}`.padStart(40, "0")
   const end = (pushId: PushId | null) => {
-    const found = decide(lookAt(state, tips, pushId))
-    if (found === null) throw new Error("nothing came between")
+    const found = decide(reconcileCommand(state, tips, pushId))
+    if (found === null) throw new Error("a reconciliation of the newest version was refused")
     return found
   }
   decide({ type: "CreateRepository" })
   for (const { does, push } of steps) {
     const id = current.get(push)
     const one = id === undefined ? undefined : pushes.get(id)
-    if (does === "strange") {
+    if (does === "external") {
       move(TAGS[push % 2] as string, newId())
     } else if (does === "accept" && (one === undefined || one.ended !== null)) {
       const names = push === 0 ? TAGS : [TAGS[push % 2] as string]
       const updates = names.map((tag) => refUpdate(tag, tips.get(tag) ?? null, newId()))
       const pushId: PushId = `push_${pushes.size}`
       const command = acceptPushCommand(pushId, updates)
-      pushes.set(pushId, { command, moved: null, looked: null, ended: null })
+      pushes.set(pushId, { command, moved: null, read: null, ended: null })
       current.set(push, pushId)
       decide(command)
     } else if (one === undefined || id === undefined) continue
@@ -125,11 +129,11 @@ function play(rules: Rules, steps: readonly Step[]): string | null {
         one.moved += 1
         if (does === "break") break
       }
-    } else if (does === "look") one.looked = lookAt(state, tips, id)
-    else if (does === "end" && one.looked !== null) {
-      // What was looked at may be old: then it is looked at again.
-      if (decide(one.looked) === null) end(id)
-      one.looked = null
+    } else if (does === "read") one.read = reconcileCommand(state, tips, id)
+    else if (does === "end" && one.read !== null) {
+      // The refs that were read may be outdated: then they are read again.
+      if (decide(one.read) === null) end(id)
+      one.read = null
     }
   }
   for (const [id, one] of pushes) if (one.ended === null) end(id)
@@ -140,11 +144,11 @@ function play(rules: Rules, steps: readonly Step[]): string | null {
 function faultIn(
   state: CodeState,
   tips: ReadonlyMap<string, string>,
-  pushes: readonly OnItsWay[],
+  pushes: readonly PushProgress[],
 ): string | null {
   const sorted = (refs: ReadonlyMap<string, string>) => JSON.stringify([...refs].toSorted())
   const known = sorted(knownRefs(state, null).refs)
-  if (known !== sorted(tips)) return `the facts say ${known}, and there is ${sorted(tips)}`
+  if (known !== sorted(tips)) return `the facts have ${known}, the repository has ${sorted(tips)}`
   for (const { command, moved, ended } of pushes) {
     const isWhole = moved === command.updates.length
     if (ended === null) return `${command.pushId} has not ended`
@@ -155,8 +159,8 @@ function faultIn(
 
 const steps = fc.array(step, { minLength: 10, maxLength: 60 })
 
-describe("pushes and what is found of them", () => {
-  it("agree in the end with the refs there are, in whatever order things happen", () => {
+describe("the facts of pushes", () => {
+  it("agree with the repository's refs in the end, in any order of steps", () => {
     fc.assert(
       fc.property(steps, (all) => {
         expect(play(codeDecider, all)).toBeNull()
@@ -167,7 +171,7 @@ describe("pushes and what is found of them", () => {
 
   it.each<[string, Partial<Rules>]>([
     [
-      "takes what was looked at too early",
+      "accept an outdated read of the refs",
       {
         decide: (command, state, stamp) =>
           codeDecider.decide(
@@ -180,7 +184,7 @@ describe("pushes and what is found of them", () => {
       },
     ],
     [
-      "takes every push for landed",
+      "count every push as landed",
       {
         decide: (command, state, stamp) => {
           const { pushId } = command.type === "ReconcileRefs" ? command : { pushId: null }
@@ -192,13 +196,13 @@ describe("pushes and what is found of them", () => {
       },
     ],
     [
-      "keeps nothing of what was found",
+      "ignore reconciled refs",
       {
         evolve: (state, fact) =>
           fact.type === "RefsReconciled" ? state : codeDecider.evolve(state, fact),
       },
     ],
-  ])("are seen to disagree by rules that %s", (_what, wrong) => {
+  ])("disagree with the refs under rules that %s", (_what, wrong) => {
     const faulty = { ...codeDecider, ...wrong }
     const faults = fc.sample(steps, { seed: 20_261_123, numRuns: 2_000 }).filter((all) => {
       try {
@@ -215,12 +219,12 @@ const A = "a".repeat(40)
 const B = "b".repeat(40)
 const wanting = (ref: string) => ({ ref, old: null, new: A })
 
-/** A rule of names: whether one is taken. */
-type Takes = (ref: string) => boolean
-const takes: Takes = (ref) => refFaults([wanting(ref)]).length === 0
+/** A rule of ref names: whether it accepts one. */
+type Accepts = (ref: string) => boolean
+const accepts: Accepts = (ref) => refFaults([wanting(ref)]).length === 0
 
-/** What must not be taken, said another way than the rule says it. */
-function brokenBy(rule: Takes, ref: string): string | null {
+/** Why a name that the rule accepts must be refused, written independently of the rule; null if it is valid. */
+function faultOf(rule: Accepts, ref: string): string | null {
   if (!rule(ref)) return null
   const [refs, space, ...rest] = ref.split("/")
   const name = rest.join("/")
@@ -245,26 +249,26 @@ const ref = fc
   .map(([start, name, end]) => `${start}${name}${end}`)
 
 describe("names of refs", () => {
-  it("are taken where nothing is wrong with them, and nowhere else", () => {
-    let taken = 0
+  it("are accepted only when they are valid", () => {
+    let accepted = 0
     fc.assert(
       fc.property(ref, (one) => {
-        if (takes(one)) taken += 1
-        expect(brokenBy(takes, one)).toBeNull()
+        if (accepts(one)) accepted += 1
+        expect(faultOf(accepts, one)).toBeNull()
       }),
       { numRuns: 500 },
     )
-    expect(taken).toBeGreaterThan(20)
+    expect(accepted).toBeGreaterThan(20)
   })
 
-  it.each<[string, Takes]>([
-    ["that takes HEAD", (one) => takes(one) || one === "refs/heads/HEAD"],
-    ["that counts characters", (one) => takes(one) || /^refs\/tags\/é+$/.test(one)],
-    ["that takes any space", (one) => takes(one.replace(/^refs\/meta\//, "refs/heads/"))],
-  ])("by a rule %s are seen to be wrong", (_what, faulty) => {
+  it.each<[string, Accepts]>([
+    ["accepts HEAD", (one) => accepts(one) || one === "refs/heads/HEAD"],
+    ["counts characters", (one) => accepts(one) || /^refs\/tags\/é+$/.test(one)],
+    ["accepts any namespace", (one) => accepts(one.replace(/^refs\/meta\//, "refs/heads/"))],
+  ])("expose a rule that %s", (_what, faulty) => {
     const samples = [...fc.sample(ref, 2_000), "refs/heads/HEAD", `refs/tags/${"é".repeat(96)}`]
-    const wrong = (rule: Takes) => samples.filter((one) => brokenBy(rule, one) !== null)
-    expect(wrong(takes)).toEqual([])
+    const wrong = (rule: Accepts) => samples.filter((one) => faultOf(rule, one) !== null)
+    expect(wrong(accepts)).toEqual([])
     expect(wrong(faulty)).not.toEqual([])
   })
 
@@ -284,20 +288,20 @@ describe("names of refs", () => {
     ])
   })
 
-  it("are taken as people write them", () => {
+  it("are accepted in the forms that people use", () => {
     const names = [
       "refs/heads/main",
       "refs/heads/feature/ünïcode-x",
       "refs/tags/HEAD",
       "refs/tags/v1",
     ]
-    expect(names.filter((one) => !takes(one))).toEqual([])
-    expect(takes(`refs/heads/${"x".repeat(189)}`)).toBe(true)
+    expect(names.filter((one) => !accepts(one))).toEqual([])
+    expect(accepts(`refs/heads/${"x".repeat(189)}`)).toBe(true)
   })
 })
 
-describe("numbers of refs", () => {
-  it("let 200 updates pass and refuse the next", () => {
+describe("a push", () => {
+  it("may update 200 refs and no more", () => {
     const all = Array.from({ length: 201 }, (_, i) => wanting(`refs/heads/b${i}`))
     expect(refFaults(all.slice(1))).toEqual([])
     expect(refFaults(all)).toEqual([{ ref: null, message: expect.stringContaining("201") }])
@@ -306,7 +310,7 @@ describe("numbers of refs", () => {
 })
 
 describe("the default branch", () => {
-  it("is known to be deleted or moved, and nothing else is", () => {
+  it("is deleted or moved only by updates of its own ref", () => {
     const trunk = "refs/heads/trunk"
     expect(deletesDefaultBranch([{ ref: trunk, old: A, new: null }], trunk)).toBe(true)
     expect(deletesDefaultBranch([{ ref: "refs/heads/main", old: A, new: null }], trunk)).toBe(false)
@@ -322,7 +326,7 @@ describe("the default branch", () => {
     [["refs/tags/main", "refs/heads/work", "refs/heads/other"], "refs/heads/work"],
     [["refs/tags/v1"], null],
     [[], null],
-  ])("of the first refs %j is %j", (refs, first) => {
+  ])("chosen for the first refs %j is %j", (refs, first) => {
     expect(chooseDefaultBranch(refs)).toBe(first)
   })
 })

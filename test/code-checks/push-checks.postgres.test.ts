@@ -1,4 +1,4 @@
-/** What a push is judged by: names, sizes, keys and other secrets. */
+/** The checks of a push: names, sizes, keys and other secrets. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { MAX_CHUNK_BYTES } from "../../adapters/git/port.ts"
 import { makeApiKey } from "../../src/frame/routes/checks/credentials.ts"
@@ -25,16 +25,16 @@ beforeEach(async () => {
 const github = SAMPLE_SECRETS["github"] as string
 const judge = (...objects: readonly FakeObject[]) =>
   judgeTestPush(world, company, fakePush({ objects }))
-/** Whether a key works still. */
+/** Whether a key still works. */
 const works = async (key: string) => (await world.call(key, "GET", "/api/v1/people")).status !== 401
-/** Letters before a key that stands where two pieces meet. */
+/** Text before a key that crosses the boundary between two chunks. */
 const LARGE = "x".repeat(MAX_CHUNK_BYTES + OBJECT_PIECE_BYTES - 40)
-/** A folder as git stores it. */
+/** A folder in git's format. */
 const tree = (...names: readonly string[]): Buffer =>
   Buffer.concat(names.flatMap((name) => [Buffer.from(`100644 ${name}\0`), Buffer.alloc(20, 0xcc)]))
 
-describe("a push with nothing wrong in it", () => {
-  it("is accepted by a fact before the yes, with what it brought", async () => {
+describe("a valid push", () => {
+  it("is recorded as accepted before the answer, with its objects and bytes", async () => {
     const { ok } = await judge({ bytes: "hello\n" }, { type: "tree", bytes: tree("a.txt") })
     expect(ok).toBe(true)
     expect(await codeFactTypes(world, company)).toEqual(["RepositoryCreated", "PushAccepted"])
@@ -61,7 +61,7 @@ describe("a push with nothing wrong in it", () => {
 
 describe("refs", () => {
   it.each(["refs/replace/x", "refs/meta/config", "refs/heads/HEAD", "refs/heads/-x", "HEAD"])(
-    "%s is refused before anything is read",
+    "named %s are refused before an object is read",
     async (ref) => {
       const updates = [{ ref, old: null, new: fakeObjectId(1) }]
       const push = fakePush({ updates, objects: [{ bytes: github }] })
@@ -70,19 +70,18 @@ describe("refs", () => {
     },
   )
 
-  it("are refused where a push moves 201", async () => {
+  it("are refused when a push moves 201", async () => {
     const updates = Array.from({ length: 201 }, (_, i) => {
       return { ref: `refs/heads/b${i}`, old: null, new: fakeObjectId(1) }
     })
-    expect((await judgeTestPush(world, company, fakePush({ updates }))).text).toContain(
-      "at most 200",
-    )
+    const { text } = await judgeTestPush(world, company, fakePush({ updates }))
+    expect(text).toContain("This push moves 201 refs; the limit is 200.\nPush them in parts.")
     expect((await judgeTestPush(world, company, fakePush({ updates: updates.slice(1) }))).ok).toBe(
       true,
     )
   })
 
-  it("and file names are shown without what would move a cursor", async () => {
+  it("and file names are shown with control characters escaped", async () => {
     const updates = [{ ref: "refs/heads/a\u001b[2J\u202e", old: null, new: fakeObjectId(1) }]
     const { text } = await judgeTestPush(world, company, fakePush({ updates }))
     expect(text).toContain("refs/heads/a\\u{1b}[2J\\u{202e}")
@@ -92,26 +91,26 @@ describe("refs", () => {
 })
 
 describe("sizes", () => {
-  it("refuse a file of 10 GB by what git says of it, unread", async () => {
+  it("refuse a file of 10 GB by the size that git reports, without reading it", async () => {
     const push = fakePush({ objects: [{ size: 10_000_000_000, path: "zeros.bin" }] })
     const { text } = await judgeTestPush(world, company, push)
     expect(text).toContain("  zeros.bin: 10000000000 bytes")
     expect(push.reads()).toBe(0)
   })
 
-  it("let 256 MiB pass and refuse a byte more, and 2 GiB in all", async () => {
+  it("are limited to 256 MiB per object and 2 GiB per push", async () => {
     const MIB = 1024 * 1024
     expect((await judge({ size: 256 * MIB })).ok).toBe(true)
     expect((await judge({ size: 256 * MIB + 1 })).ok).toBe(false)
-    const whole = Array.from({ length: 8 }, () => ({ size: 256 * MIB }))
-    expect((await judge(...whole)).ok).toBe(true)
-    expect((await judge(...whole, { bytes: "x" })).text).toContain("more than 2 GiB in all")
+    const twoGib = Array.from({ length: 8 }, () => ({ size: 256 * MIB }))
+    expect((await judge(...twoGib)).ok).toBe(true)
+    expect((await judge(...twoGib, { bytes: "x" })).text).toContain("more than 2 GiB in all")
     expect((await judge({ type: "commit", size: 9 * MIB })).ok).toBe(false)
   })
 })
 
 describe("a key of this service", () => {
-  it("is switched off for good, and its owners are told by one mail", async () => {
+  it("is revoked permanently, and its owners get one mail", async () => {
     const { key, keyId, companyId } = company
     const { text } = await judge(
       { bytes: `a\nb\n${key}\n`, path: "config.ts" },
@@ -135,7 +134,7 @@ describe("a key of this service", () => {
     expect((await world.operate("key delete", { keyId })).status).toBe("deleted")
   })
 
-  it("of another company is switched off too, and neither hears of the other", async () => {
+  it("of another company is revoked too, and neither company learns of the other", async () => {
     const other = await makeCompany(world)
     const { text } = await judge({ bytes: other.key, path: "x" })
     expect(text).toContain("  x, line 1: cpk_****, revoked")
@@ -148,7 +147,7 @@ describe("a key of this service", () => {
     expect((await world.operate("mail list", { company: company.companyId })).mails).toEqual([])
   })
 
-  it("that was paused, or switched off with its company, never works again", async () => {
+  it("that was paused cannot be resumed", async () => {
     const { key, keyId } = company
     await world.operate("key pause", { keyId })
     expect((await judge({ bytes: key })).ok).toBe(false)
@@ -161,26 +160,20 @@ describe("a key of this service", () => {
     ["a commit's message", (key) => ({ type: "commit", bytes: `tree x\n\nit is ${key}\n` })],
     ["a tag", (key) => ({ type: "tag", bytes: `object x\n\n${key}` })],
     ["a file's name", (key) => ({ type: "tree", bytes: tree("a", `${key}.txt`) })],
-    ["an object that nothing refers to", (key) => ({ bytes: key })],
+    ["an unreferenced object", (key) => ({ bytes: key })],
     ["a file of 3 MB", (key) => ({ bytes: `${"x".repeat(3_000_000)}${key}` })],
-    ["two pieces of a file", (key) => ({ bytes: `${LARGE}${key}` })],
-    [
-      "two pieces of letters of two bytes",
-      (key) => ({ bytes: Buffer.from(`${LARGE}${key}`, "utf16le") }),
-    ],
-    ["bytes that are no text", (key) => ({ bytes: Buffer.from(`\0\xff${key}\0`, "latin1") })],
-    ["letters of two bytes", (key) => ({ bytes: Buffer.from(`\ufeffa ${key}`, "utf16le") })],
-    [
-      "letters of two bytes, the other way",
-      (key) => ({ bytes: Buffer.from(`\ufeffa ${key}`, "utf16le").swap16() }),
-    ],
+    ["two chunks of a file", (key) => ({ bytes: `${LARGE}${key}` })],
+    ["two chunks of UTF-16", (key) => ({ bytes: Buffer.from(`${LARGE}${key}`, "utf16le") })],
+    ["binary data", (key) => ({ bytes: Buffer.from(`\0\xff${key}\0`, "latin1") })],
+    ["UTF-16", (key) => ({ bytes: Buffer.from(`\ufeffa ${key}`, "utf16le") })],
+    ["big-endian UTF-16", (key) => ({ bytes: Buffer.from(`\ufeffa ${key}`, "utf16le").swap16() })],
   ]
   it.each(PLACES)("is found in %s", async (_where, objectOf) => {
     expect((await judge({ bytes: "other" }, objectOf(company.key))).ok).toBe(false)
     expect(await works(company.key)).toBe(false)
   })
 
-  it("is told by its place in a file that has no lines for us", async () => {
+  it("is reported by its offset in a large file", async () => {
     const { text } = await judge({ bytes: `${LARGE}${company.key}`, path: "x.bin" })
     expect(text).toContain(`  x.bin, byte ${LARGE.length}: key `)
   })
@@ -188,20 +181,20 @@ describe("a key of this service", () => {
   it("is found in the name of a ref", async () => {
     const updates = [{ ref: `refs/tags/${company.key}`, old: null, new: fakeObjectId(1) }]
     const { text } = await judgeTestPush(world, company, fakePush({ updates }))
-    expect(text).toContain(`  the name of a ref: key ${company.keyId}, switched off`)
+    expect(text).toContain(`  the name of a ref: key ${company.keyId}, revoked`)
     expect(await works(company.key)).toBe(false)
   })
 
-  it("that was made up is refused and switches nothing off", async () => {
-    const strange = makeApiKey("co_zzzzzz").key
-    const ofOurs = makeApiKey(company.companyId).key
-    const { text } = await judge({ bytes: `${strange}\n${ofOurs}`, path: "x" })
+  it("that was made up is refused and revokes nothing", async () => {
+    const unknownCompany = makeApiKey("co_zzzzzz").key
+    const unknownKey = makeApiKey(company.companyId).key
+    const { text } = await judge({ bytes: `${unknownCompany}\n${unknownKey}`, path: "x" })
     expect(text).toContain("  x, line 1: cpk_****\n  x, line 2: cpk_****\n")
     expect(text).not.toContain("revoked")
-    expect((await judge({ bytes: `${strange.slice(0, -1)}-` })).ok).toBe(true)
+    expect((await judge({ bytes: `${unknownCompany.slice(0, -1)}-` })).ok).toBe(true)
   })
 
-  it("cannot be let through", async () => {
+  it("has no fingerprint that an operator could allow", async () => {
     const { text } = await judge({ bytes: `${company.key}\n${github}`, path: "x" })
     expect(text).not.toContain("fingerprint")
   })
@@ -232,7 +225,7 @@ describe("another secret", () => {
     expect((await judge(object)).text).toContain(where)
   })
 
-  it("is let through by its fingerprint, in any file, and no other is", async () => {
+  it("is accepted in any file once its fingerprint is allowed; other secrets are not", async () => {
     const { text } = await judge({ bytes: github })
     const fingerprint = /fingerprint (\w+)/.exec(text)?.[1]
     const allowing = { fingerprint, company: company.companyId }
@@ -241,14 +234,14 @@ describe("another secret", () => {
     expect((await judge({ bytes: `${github}\n${SAMPLE_SECRETS["telnyx"]}` })).text).toMatch(
       /line 2: telnyx/,
     )
-    // What one company lets through stays a secret for the next.
+    // The allowance of one company does not apply to another.
     const other = await makeCompany(world)
     await recordRepository(world, other)
     const push = fakePush({ objects: [{ bytes: github }] })
     expect((await judgeTestPush(world, other, push)).ok).toBe(false)
   })
 
-  it("is told of 20 times at most", async () => {
+  it("is reported at most 20 times", async () => {
     const { text } = await judge(...Array.from({ length: 30 }, () => ({ bytes: github })))
     expect(text.match(/fingerprint \w{32}/g)).toHaveLength(20)
     expect(text).toContain("  and more")
@@ -256,7 +249,7 @@ describe("another secret", () => {
 })
 
 describe("refusals", () => {
-  it("are facts with their places, the first ten of a minute", async () => {
+  it("are recorded with their locations, the first ten of a minute", async () => {
     const updates = [{ ref: "refs/notes/x", old: null, new: fakeObjectId(1) }]
     const refuse = () => judgeTestPush(world, company, fakePush({ updates }))
     for (let i = 0; i < 12; i += 1) expect((await refuse()).ok).toBe(false)
@@ -265,8 +258,8 @@ describe("refusals", () => {
       ...Array<string>(10).fill("PushRefused"),
     ])
     await world.operate("wait")
-    const asked = { company: company.companyId, limit: 4 }
-    const { pushes, next } = await world.operate("code pushes", asked)
+    const query = { company: company.companyId, limit: 4 }
+    const { pushes, next } = await world.operate("code pushes", query)
     expect(pushes).toHaveLength(4)
     expect(pushes[0]).toMatchObject({
       status: "refused",
@@ -274,7 +267,7 @@ describe("refusals", () => {
       keyId: company.keyId,
       lines: expect.arrayContaining([expect.stringContaining("refs/notes/x: Only branches")]),
     })
-    const earlier = await world.operate("code pushes", { ...asked, before: next, limit: 10 })
+    const earlier = await world.operate("code pushes", { ...query, before: next, limit: 10 })
     expect(earlier).toMatchObject({
       pushes: Array.from({ length: 6 }, () => ({ status: "refused" })),
       next: null,

@@ -12,7 +12,7 @@ const folder = (name: string, id = "t") => ({ name, mode: "40000", id })
 const file = (name: string, mode = "100644") => ({ name, mode, id: "b" })
 
 describe("the folder of the core", () => {
-  it("is found where it stands alone", () => {
+  it("is found when it is unambiguous", () => {
     expect(srcFolderOf([file("README.md"), folder("src", "s"), folder("test")])).toEqual({
       kind: "tree",
       id: "s",
@@ -35,7 +35,7 @@ describe("the folder of the core", () => {
     ["a link", "120000"],
     ["a file", "100644"],
     ["another repository", "160000"],
-  ])("is no %s", (_what, mode) => {
+  ])("is not %s", (_what, mode) => {
     expect(srcFolderOf([file("src", mode)])).toMatchObject({ kind: "fault", path: "src" })
     expect(protectedCoreOf([file("sealed", mode)])).toMatchObject({
       kind: "fault",
@@ -52,13 +52,13 @@ describe("the folder of the core", () => {
     "sea\u200bled",
     "sealed\\x.ts",
     "sealed::$INDEX_ALLOCATION",
-  ])("has nothing over it: %j", (name) => {
-    for (const beside of [[folder("sealed", "r1"), folder(name)], [file(name)]]) {
-      expect(protectedCoreOf(beside)).toMatchObject({ kind: "fault", path: `src/${name}` })
+  ])("cannot be shadowed by %j", (name) => {
+    for (const entries of [[folder("sealed", "r1"), folder(name)], [file(name)]]) {
+      expect(protectedCoreOf(entries)).toMatchObject({ kind: "fault", path: `src/${name}` })
     }
   })
 
-  it("has nothing over the folder that it is in", () => {
+  it("cannot be shadowed by a sibling of its parent folder", () => {
     expect(srcFolderOf([folder("src"), folder("Src")])).toMatchObject({
       kind: "fault",
       path: "Src",
@@ -67,7 +67,7 @@ describe("the folder of the core", () => {
   })
 })
 
-/** A history: each commit's core, and which of those before it are its parents. */
+/** A commit of a history: its core, and the indexes of its parents. */
 interface Commit {
   readonly core: ProtectedCore
   readonly parents: readonly number[]
@@ -90,55 +90,55 @@ const history = fc
     })),
   )
 
-/** A rule of one commit: whether it is taken. */
-type Takes = (core: ProtectedCore, parents: readonly ProtectedCore[]) => boolean
-const takes: Takes = (one, parents) => protectedCoreFault(one, parents, OFFICIAL) === null
+/** A rule for one commit: whether it is accepted. */
+type Accepts = (core: ProtectedCore, parents: readonly ProtectedCore[]) => boolean
+const accepts: Accepts = (one, parents) => protectedCoreFault(one, parents, OFFICIAL) === null
 
-/** The commits of a history that was taken whole in which the core is not what it must be. */
-function wrongIn(rule: Takes, all: readonly Commit[]): readonly number[] | "refused" {
+/** Indexes of the commits with a wrong core in a history that the rule accepts. */
+function wrongIn(rule: Accepts, all: readonly Commit[]): readonly number[] | "refused" {
   const coreOf = (i: number) => (all[i] as Commit).core
-  const isTaken = all.every((one) => rule(one.core, one.parents.map(coreOf)))
-  if (!isTaken) return "refused"
-  const hadOne = (i: number): boolean => {
+  const isAccepted = all.every((one) => rule(one.core, one.parents.map(coreOf)))
+  if (!isAccepted) return "refused"
+  const hasOne = (i: number): boolean => {
     const { core: own, parents } = all[i] as Commit
-    return own.kind === "tree" || parents.some(hadOne)
+    return own.kind === "tree" || parents.some(hasOne)
   }
   return all.flatMap(({ core: own, parents }, i) => {
     const isRight =
-      own.kind === "tree" ? OFFICIAL.has(own.id) : own.kind === "absent" && !parents.some(hadOne)
+      own.kind === "tree" ? OFFICIAL.has(own.id) : own.kind === "absent" && !parents.some(hasOne)
     return isRight ? [] : [i]
   })
 }
 
-describe("the law of the core", () => {
-  it("holds in every commit of a history that is taken, and refuses no other", () => {
-    const seen = { taken: 0, refused: 0 }
+describe("the rule of the core", () => {
+  it("holds in every commit of an accepted history, and refuses no valid history", () => {
+    const seen = { accepted: 0, refused: 0 }
     fc.assert(
       fc.property(history, (all) => {
-        const wrong = wrongIn(takes, all)
-        seen[wrong === "refused" ? "refused" : "taken"] += 1
+        const wrong = wrongIn(accepts, all)
+        seen[wrong === "refused" ? "refused" : "accepted"] += 1
         if (wrong !== "refused") expect(wrong).toEqual([])
         else expect(wrongIn(() => true, all)).not.toEqual([])
       }),
       { numRuns: 1_000 },
     )
-    expect(Math.min(seen.taken, seen.refused)).toBeGreaterThan(50)
+    expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(50)
   })
 
-  it.each<[string, Takes]>([
-    ["looks at the first parent alone", (one, [first]) => takes(one, first ? [first] : [])],
-    ["looks at no parent", (one) => takes(one, [])],
-    ["takes any tree where there was none", (one, all) => one.kind === "tree" || takes(one, all)],
-    ["takes what lies over it", (one, all) => one.kind === "fault" || takes(one, all)],
-  ])("is seen to be broken by a rule that %s", (_what, faulty) => {
+  it.each<[string, Accepts]>([
+    ["reads only the first parent", (one, [first]) => accepts(one, first ? [first] : [])],
+    ["reads no parent", (one) => accepts(one, [])],
+    ["accepts any tree", (one, all) => one.kind === "tree" || accepts(one, all)],
+    ["accepts a shadowing entry", (one, all) => one.kind === "fault" || accepts(one, all)],
+  ])("is broken by a rule that %s", (_what, faulty) => {
     // The seed is fixed: whether a fault is caught must not depend on luck.
     const samples = fc.sample(history, { seed: 20_261_123, numRuns: 10_000 })
-    const isBroken = (rule: Takes) =>
+    const isBroken = (rule: Accepts) =>
       samples.some((all) => {
         const wrong = wrongIn(rule, all)
         return wrong !== "refused" && wrong.length > 0
       })
-    expect(isBroken(takes)).toBe(false)
+    expect(isBroken(accepts)).toBe(false)
     expect(isBroken(faulty)).toBe(true)
   })
 })

@@ -18,14 +18,17 @@ afterAll(() => scan.close())
 const found = async (text: string) => scan.scan([{ id: "x", text }])
 
 describe("a secret", () => {
-  it.each(Object.entries(SAMPLE_SECRETS))("of %s is found with its line", async (rule, secret) => {
-    const [one, ...others] = await found(`first line\nconst it = "${secret}"\nlast line\n`)
-    expect(one).toMatchObject({ id: "x", rule, line: 2 })
-    expect(one?.secret).toContain(secret.slice(0, 40))
-    expect(others).toEqual([])
-  })
+  it.each(Object.entries(SAMPLE_SECRETS))(
+    "of rule %s is found with its line",
+    async (rule, secret) => {
+      const [one, ...others] = await found(`first line\nconst it = "${secret}"\nlast line\n`)
+      expect(one).toMatchObject({ id: "x", rule, line: 2 })
+      expect(one?.secret).toContain(secret.slice(0, 40))
+      expect(others).toEqual([])
+    },
+  )
 
-  it("is found behind a comment that switches the rules off", async () => {
+  it("is found despite a comment that disables the rules", async () => {
     const github = SAMPLE_SECRETS["github"]
     const texts = [
       `/* secretlint-disable */\n${github}`,
@@ -34,16 +37,16 @@ describe("a secret", () => {
       `/* SecretLint-Disable @secretlint/secretlint-rule-github */ ${github}`,
     ]
     for (const text of texts) expect(await found(text), text).toHaveLength(1)
-    // Nor does it in one text for the next.
-    const apart = texts.map((text, i) => ({ id: String(i), text }))
-    expect((await scan.scan(apart)).map(({ id }) => id)).toEqual(["0", "1", "2", "3"])
+    // A comment in one text does not disable the rules for the next text.
+    const separateTexts = texts.map((text, i) => ({ id: String(i), text }))
+    expect((await scan.scan(separateTexts)).map(({ id }) => id)).toEqual(["0", "1", "2", "3"])
   })
 
   it.each(["# ", "> ", " * ", "// ", "    -- ", "+", "\t| "])(
-    "key is found whose lines begin with %j, whole, at its first line",
-    async (sign) => {
+    "key whose lines begin with %j is found whole, at its first line",
+    async (prefix) => {
       const key = SAMPLE_SECRETS["private-key"] as string
-      const commented = `x\n${key}`.replaceAll("\n", `\n${sign}`)
+      const commented = `x\n${key}`.replaceAll("\n", `\n${prefix}`)
       const [one, ...others] = await found(commented)
       expect(one).toMatchObject({ rule: "private-key", line: 2 })
       expect(one?.secret).toContain(key.split("\n")[1])
@@ -51,27 +54,28 @@ describe("a secret", () => {
     },
   )
 
-  it("is found beside bytes that are no text", async () => {
+  it("is found next to bytes that are not text", async () => {
     expect(await found(`\0\x01\x02${SAMPLE_SECRETS["openai"]}\0\xff`)).toHaveLength(1)
   })
 
-  it("is found over every seam of a long text, once, on its line", async () => {
+  it("that crosses a window boundary is found once, on its line", async () => {
     const secret = SAMPLE_SECRETS["telnyx"] as string
     const line = `${"x".repeat(99)}\n`
     const long = line.repeat(8_000)
-    for (const seam of [
+    for (const boundary of [
       WINDOW_LENGTH - WINDOW_OVERLAP,
       WINDOW_LENGTH,
       2 * WINDOW_LENGTH - WINDOW_OVERLAP,
       2 * (WINDOW_LENGTH - WINDOW_OVERLAP),
     ]) {
-      const at = Math.floor((seam - 20) / 100) * 100
-      const text = `${long.slice(0, at)}${" ".repeat((seam - 20) % 100)}${secret}\n${long.slice(at)}`
+      const at = Math.floor((boundary - 20) / 100) * 100
+      const indent = " ".repeat((boundary - 20) % 100)
+      const text = `${long.slice(0, at)}${indent}${secret}\n${long.slice(at)}`
       expect(await found(text)).toEqual([{ id: "x", rule: "telnyx", line: at / 100 + 1, secret }])
     }
   })
 
-  it("is found in the text that it stands in, of many that are looked through at once", async () => {
+  it("is found in the right text when thousands are scanned together", async () => {
     const texts = Array.from({ length: 3_000 }, (_, i) => {
       return {
         id: String(i),
@@ -87,7 +91,7 @@ describe("a secret", () => {
   })
 })
 
-describe("what is no secret", () => {
+describe("a text without a secret", () => {
   it.each([
     `AKIA${"IOSFODNN7EXAMPLE"}`,
     "redis://user:<password>@host redis://user:${PASSWORD}@host redis://localhost:6379",
@@ -100,7 +104,7 @@ describe("what is no secret", () => {
     ),
     `SKU${"0".repeat(32)} MASK${"a".repeat(32)}`,
     "password=hunter2",
-  ])("is let through: %j", async (text) => {
+  ])("is accepted: %j", async (text) => {
     expect(await found(text)).toEqual([])
   })
 })
@@ -118,11 +122,11 @@ describe("a placeholder", () => {
     `SG.${"x".repeat(22)}.${"y".repeat(43)}`,
     `xoxb-${"0".repeat(12)}-${"0".repeat(13)}-${"x".repeat(24)}`,
     `https://owner:${"x".repeat(12)}@acme.test/path`,
-  ])("is let through: %j", async (text) => {
+  ])("is accepted: %j", async (text) => {
     expect(await found(`KEY=${text}\n`)).toEqual([])
   })
 
-  it("hides no secret next to it, and a secret with a repeated character is one", async () => {
+  it("does not hide a secret next to it; a secret that ends in a repeated character is found", async () => {
     const github = SAMPLE_SECRETS["github"] as string
     expect(await found(`ghp_${"x".repeat(36)}\n${github}\n`)).toMatchObject([{ line: 2 }])
     const repeated = `${github.slice(0, -12)}${"x".repeat(12)}`
@@ -131,7 +135,7 @@ describe("a placeholder", () => {
 })
 
 describe("windows", () => {
-  it("hold every text whole or in overlapping parts, and say where each place is", () => {
+  it("cover every text, whole or in overlapping parts, and map each match to its text and line", () => {
     const sizes = fc.array(
       fc.constantFrom(
         0,
@@ -157,10 +161,10 @@ describe("windows", () => {
         const all = texts.map((one) => (one === chosen ? { ...one, text: marked } : one))
         const windows = [...splitIntoWindows(all)].map((window) => {
           expect(window.text.length).toBeLessThanOrEqual(WINDOW_LENGTH + lengths.length + 1)
-          const places = [...window.text.matchAll(/KEY/g)].map(({ index }) => {
+          const matches = [...window.text.matchAll(/KEY/g)].map(({ index }) => {
             return { rule: "key", start: index, end: index + 3 }
           })
-          return { window, places }
+          return { window, places: matches }
         })
         expect(secretsFromMatches(windows)).toEqual([
           { id: chosen.id, rule: "key", line: 1, secret: "KEY" },
@@ -171,8 +175,8 @@ describe("windows", () => {
   })
 })
 
-describe("the expressions", () => {
-  it("take time by a text's length alone, whatever stands in it", () => {
+describe("the regular expressions", () => {
+  it("take time linear in a text's length, for any content", () => {
     const parts = [
       "-----BEGIN ",
       "A ",
@@ -194,24 +198,24 @@ describe("the expressions", () => {
     }
     for (const part of parts) {
       const text = part.repeat(Math.floor(WINDOW_LENGTH / part.length))
-      // A whole window in a second of the processor: what is quadratic takes minutes.
+      // One window takes less than a second of CPU time; a quadratic expression would take minutes.
       expect(timeOf(text), part).toBeLessThan(1_000_000)
     }
   })
 })
 
-describe("a thread that ends", () => {
-  it("fails what it was asked, and another begins", async () => {
+describe("the scanner's thread", () => {
+  it("fails its pending scans when it ends, and the next scan starts another thread", async () => {
     const one = openSecretScanner({ pacer: machinePacer })
-    const asked = one.scan([{ id: "x", text: "nothing ".repeat(100_000) }])
-    const failed = expect(asked).rejects.toThrow(SecretScanFailed)
+    const pendingScan = one.scan([{ id: "x", text: "nothing ".repeat(100_000) }])
+    const failed = expect(pendingScan).rejects.toThrow(SecretScanFailed)
     await one.close()
     await failed
     expect(await one.scan([{ id: "x", text: SAMPLE_SECRETS["github"] as string }])).toHaveLength(1)
     await one.close()
   })
 
-  it("is ended where it is silent", async () => {
+  it("is ended when it does not answer in time", async () => {
     const pause = async (): Promise<void> => undefined
     const one = openSecretScanner({ pacer: { ...machinePacer, pause } })
     await expect(one.scan([{ id: "x", text: "nothing" }])).rejects.toThrow(SecretScanFailed)

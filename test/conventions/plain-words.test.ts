@@ -46,7 +46,6 @@ const NOT_YET: readonly string[] = [
   "test/boxhost",
   "test/charging",
   "test/code",
-  "test/code-checks",
   "test/company",
   "test/connection",
   "test/console",
