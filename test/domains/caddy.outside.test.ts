@@ -1,4 +1,4 @@
-/** Debian's Caddy gets certificates on demand for names that lead here, and for no other. */
+/** Debian's Caddy gets certificates on demand only for host names that are served here. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -15,9 +15,9 @@ import { PROGRAM } from "../../src/slices.ts"
 import type { World } from "../support/world.ts"
 import { makeLiveDomain, openDomainWorld, postDomain } from "./domain-world.ts"
 
-const isThere = spawnSync("caddy", ["version"]).status === 0
+const isInstalled = spawnSync("caddy", ["version"]).status === 0
 
-/** A port that is free now. */
+/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -27,7 +27,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Starts Caddy in front of an address; answers its port, and how it ends. */
+/** Starts Caddy in front of an address; returns its port and a function that stops it. */
 async function startCaddy(upstream: string, folder: string) {
   const port = await freePort()
   const file = join(folder, "Caddyfile")
@@ -51,27 +51,27 @@ async function startCaddy(upstream: string, folder: string) {
   return { port, stop }
 }
 
-/** What Caddy answers for a name and a host; `null` where it has no certificate for the name. */
+/** Caddy's answer for a server name and a host; `null` if it has no certificate for the name. */
 function visit(port: number, servername: string, host = servername) {
   const { promise, resolve } = Promise.withResolvers<{
     readonly status: number
     readonly issuer: string
   } | null>()
   const options = { host: "127.0.0.1", port, servername, headers: { host }, agent: false }
-  const asked = request({ ...options, rejectUnauthorized: false }, (response) => {
+  const outgoing = request({ ...options, rejectUnauthorized: false }, (response) => {
     const { issuer } = (response.socket as TLSSocket).getPeerCertificate()
     response.resume()
     resolve({ status: response.statusCode ?? 0, issuer: String(issuer.CN) })
   })
-  // An alert in the place of a certificate.
-  asked.on("error", () => resolve(null))
-  asked.end()
+  // Caddy sends an alert instead of a certificate.
+  outgoing.on("error", () => resolve(null))
+  outgoing.end()
   return promise
 }
 
 describe("a proxy in front", () => {
-  it("has a certificate for a name that leads here, and reaches nothing else by it", async (ctx) => {
-    if (!isThere) ctx.skip("caddy is not installed")
+  it("gets a certificate for a saved app address, which serves no other host", async (ctx) => {
+    if (!isInstalled) ctx.skip("caddy is not installed")
     const { world, caddy } = await behindCaddy()
     const { company, domain, domainId } = await makeLiveDomain(world)
     const hostname = `app.${domain}`
@@ -89,7 +89,7 @@ describe("a proxy in front", () => {
   })
 })
 
-/** A world that a proxy passes requests on to, until the running test ends. */
+/** A world behind Caddy, until the running test ends. */
 async function behindCaddy(): Promise<{
   readonly world: World
   readonly caddy: Awaited<ReturnType<typeof startCaddy>>

@@ -1,4 +1,4 @@
-/** `GET` and `POST` of `/api/v1/domain` and of `/api/v1/email/domains`. */
+/** `GET` and `POST` of `/api/v1/domain` and `/api/v1/email/domains`. */
 import { describe, expect, it } from "vitest"
 import { DOMAIN_RESERVATIONS_STREAM } from "../../domain/domains/aggregates.ts"
 import { reservationCovering } from "../../domain/domains/domain-reservations.ts"
@@ -18,7 +18,7 @@ import {
 const world = await ownDomainWorld()
 
 describe("connecting a domain", () => {
-  it("copies its records, names what was asked, and answers the same again", async () => {
+  it("copies its records, lists the queried names, and answers a repeated call the same", async () => {
     const { company, domain, domainId, detail } = await makeConnectedDomain(world)
     expect(detail).toMatchObject({
       domain,
@@ -43,7 +43,7 @@ describe("connecting a domain", () => {
     expect(other).toMatchObject({ status: 404, body: { error: "not_found" } })
   })
 
-  it("of two companies at once is one's", async () => {
+  it("by two companies concurrently succeeds for one of them", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
     const domain = newDomainName()
     const answers = await Promise.all(
@@ -74,7 +74,7 @@ describe("connecting a domain", () => {
     expect(answer).toMatchObject({ status: 400, body: { fields: { domain: expect.any(String) } } })
   })
 
-  it("warns of letters that imitate others, and of a DS that is left at the registrar", async () => {
+  it("warns of lookalike letters, and of a DS record that is left at the registrar", async () => {
     const company = await makeCompany(world)
     await setDnsOutcome(world, "signed", 1)
     const { body } = await postDomain(world, company, { domain: "аcme.com" })
@@ -82,11 +82,11 @@ describe("connecting a domain", () => {
     expect(body.warnings).toHaveLength(2)
   })
 
-  it("is refused where its registrar still names another company's name servers of ours", async () => {
+  it("is refused while the registrar names the name servers of another company", async () => {
     const { company, domain, domainId } = await makeConnectedDomain(world)
     const id = parseDomainId(domainId)
     if (id === null) throw new Error("no id")
-    // Its claim is gone, and its zone still says whom its registrar names.
+    // The reservation is released, but the registrar still names the first company's name servers.
     await world.ports.runner.execute(
       DOMAIN_RESERVATIONS_STREAM,
       { type: "ReleaseDomain", domainId: id, reason: "removed" },
@@ -101,7 +101,7 @@ describe("connecting a domain", () => {
     expect(company.companyId).not.toBe(thief.companyId)
   })
 
-  it("claims nothing while the domain name system does not answer", async () => {
+  it("reserves nothing while DNS does not answer", async () => {
     const company = await makeCompany(world)
     const domain = newDomainName()
     await setDnsOutcome(world, "unavailable", 1)
@@ -114,7 +114,7 @@ describe("connecting a domain", () => {
 })
 
 describe("checking a domain", () => {
-  it("asks the zone above it, and not the zone that we serve", async () => {
+  it("queries its parent zone, not the zone that we serve", async () => {
     const { company, detail } = await makeConnectedDomain(world)
     const seen = []
     for (const outcome of ["elsewhere", "half", "live", "elsewhere"]) {
@@ -132,17 +132,19 @@ describe("checking a domain", () => {
     expect(body).toMatchObject({ status: "moved", nameServers: detail.nameServers })
   })
 
-  it("sets up its email once it is live, where the key may add a sending domain", async () => {
+  it("sets up its email once it is live, if the key may add a sending domain", async () => {
     const { company, domain } = await makeConnectedDomain(world)
     const { key } = await makeKey(world, company, { operations: ["dns.check", "dns.read"] })
-    const poor = await world.call(key, "POST", DOMAIN_PATH, { body: { check: true } })
-    expect(poor).toMatchObject({ status: 200, body: { status: "live", pointed: true } })
+    const unchanged = await world.call(key, "POST", DOMAIN_PATH, { body: { check: true } })
+    expect(unchanged).toMatchObject({ status: 200, body: { status: "live", pointed: true } })
     expect((await world.call(key, "GET", DOMAIN_PATH)).body.email).toBeNull()
     await postDomain(world, company, { check: true })
     const { body } = await world.call(company.key, "GET", DOMAIN_PATH)
     expect(body.email).toMatchObject({ domain, status: "pending", parentStatus: "live" })
-    const own = body.records.filter(({ source }: { source: string }) => source === "email")
-    expect(own.map(({ type, name }: { type: string; name: string }) => `${type} ${name}`)).toEqual([
+    const emailRecords = body.records.filter(({ source }: { source: string }) => source === "email")
+    expect(
+      emailRecords.map(({ type, name }: { type: string; name: string }) => `${type} ${name}`),
+    ).toEqual([
       `TXT cp1._domainkey.${domain}`,
       `MX cp-bounce.${domain}`,
       `TXT cp-bounce.${domain}`,
@@ -180,7 +182,7 @@ describe("records", () => {
     })
   })
 
-  it("that cannot be are refused with the field, and a CNAME beside others as a whole", async () => {
+  it("that are invalid are refused with the field; a CNAME next to others is refused as a whole", async () => {
     const { company } = await makeConnectedDomain(world)
     const faults = [
       [{ type: "A", name: "x", content: "127.1" }, "record.content"],
@@ -195,7 +197,7 @@ describe("records", () => {
     }
   })
 
-  it("of twenty calls at once leave one CNAME, or none", async () => {
+  it("that are added by twenty concurrent calls have at most one CNAME", async () => {
     const { company, domain } = await makeConnectedDomain(world)
     await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
@@ -215,7 +217,7 @@ describe("records", () => {
   })
 })
 
-describe("the shapes of one path", () => {
+describe("the body of a domain call", () => {
   it.each([
     {},
     { check: false },
@@ -224,13 +226,16 @@ describe("the shapes of one path", () => {
     { domain: "a.com", check: true },
     { check: true, action: "x" },
     { domain: "a.com", action: "add_record", record: {} },
-  ])("are 400 where it has none or two, and counted: %j", async (body) => {
-    const company = await makeCompany(world)
-    expect(await postDomain(world, company, body)).toMatchObject({ status: 400 })
-    expect(await unchargedCallsOf(world, company)).toBe(1)
-  })
+  ])(
+    "is refused with 400, and the call is counted, if it has no action or two: %j",
+    async (body) => {
+      const company = await makeCompany(world)
+      expect(await postDomain(world, company, body)).toMatchObject({ status: 400 })
+      expect(await unchargedCallsOf(world, company)).toBe(1)
+    },
+  )
 
-  it("ask the operation before what the body says, and the account of the one that needs it", async () => {
+  it("is validated after the operation, and after the payment of an operation that needs it", async () => {
     const { company, domainId } = await makeConnectedDomain(world)
     const { key } = await makeKey(world, company, { operations: ["hosting.appAddress.write"] })
     const save = { action: "save_app_address", domainId, hostname: "not under it" }
@@ -246,7 +251,7 @@ describe("the shapes of one path", () => {
 })
 
 describe("app addresses", () => {
-  it("wait for the domain, and are answered as they are when saved again", async () => {
+  it("wait for the domain, and are returned unchanged when saved again", async () => {
     const { company, domain, domainId } = await makeConnectedDomain(world)
     const save = { action: "save_app_address", domainId, hostname: `app.${domain}` }
     const { status, body } = await postDomain(world, company, save)
@@ -263,7 +268,7 @@ describe("app addresses", () => {
 })
 
 describe("sending domains", () => {
-  it("are verified by a check once the world sees their records", async () => {
+  it("are verified by a check once DNS has their records", async () => {
     const { company, domain, domainId } = await makeLiveDomain(world)
     const add = { action: "add", domainId, domain: `mail.${domain}` }
     const { body } = await world.call(company.key, "POST", SENDING_DOMAINS_PATH, { body: add })
@@ -291,7 +296,7 @@ describe("sending domains", () => {
     )
   })
 
-  it("are only what is connected, or under it, and the company's own", async () => {
+  it("must be a connected domain of the company or a name under it", async () => {
     const { company, domain, domainId } = await makeLiveDomain(world)
     const add = (name: string, key = company.key) =>
       world.call(key, "POST", SENDING_DOMAINS_PATH, {
@@ -300,7 +305,7 @@ describe("sending domains", () => {
     expect(await add(`evil${domain}`)).toMatchObject({ status: 400 })
     const other = await makeCompany(world)
     expect(await add(domain, other.key)).toMatchObject({ status: 404 })
-    // The names of its records and its return path are longer than it is.
+    // The names of its records and its return path are longer than the domain itself.
     const under = (length: number) => {
       const labels = `${"b".repeat(50)}.`.repeat(4)
       return `${labels.slice(0, length - domain.length - 1)}.${domain}`.replace("..", ".b")

@@ -1,4 +1,4 @@
-/** Commands about connected domains, as tests mostly want them. */
+/** Commands about connected domains with the usual values. */
 import fc from "fast-check"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
 import type { StoredZoneRecord, RecordId } from "../../domain/domains/domain-events.ts"
@@ -38,7 +38,7 @@ export function connectDomainCommand(records: readonly StoredZoneRecord[] = []):
   }
 }
 
-/** What the zone above names. */
+/** Records the name servers that the parent zone names. */
 export function checkDelegationCommand(
   seen: readonly string[],
   { isElsewhere = false }: { readonly isElsewhere?: boolean } = {},
@@ -71,7 +71,7 @@ export function saveAddressCommand(label: string, n = 1): DomainCommand {
   }
 }
 
-/** A connected domain, answering commands with facts, or with the code of a refusal. */
+/** A domain that answers commands with facts or the code of a refusal. */
 export function domainUnderTest() {
   const one = deciderSession(domainDecider)
   return { ...one, view: () => viewOfDomain(one.state()), zone: () => fullZoneOf(one.state()) }
@@ -117,6 +117,6 @@ export const domainCommand: fc.Arbitrary<DomainCommand> = fc.oneof(
   ),
 )
 
-/** As a copy has them: each with an id of its own. */
+/** Records as copied ones: each with an id of its own. */
 const copiedOf = (records: readonly StoredZoneRecord[]): readonly StoredZoneRecord[] =>
   records.map((one, n) => ({ ...one, id: `rec_c${n}`, source: "copied" }))

@@ -1,4 +1,4 @@
-/** The rules of one connected domain, and of records of which a second one voids both. */
+/** The rules of a connected domain, and of records that may exist only once. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
@@ -22,7 +22,7 @@ import { partialFake } from "../support/partial-fake.ts"
 const NOW = Date.UTC(2026, 10, 24, 10)
 const DAY_MS = 86_400_000
 
-/** A connected one. */
+/** A connected domain. */
 function connected(...records: Parameters<typeof connectDomainCommand>) {
   const one = domainUnderTest()
   one.ask(connectDomainCommand(...records), NOW)
@@ -33,7 +33,7 @@ const types = (facts: readonly { readonly type: string }[] | string) =>
   typeof facts === "string" ? facts : facts.map(({ type }) => type)
 
 describe("a connected domain", () => {
-  it("is waiting, live once its parent names exactly ours, and moved once it does not", () => {
+  it("waits, is live once its parent names exactly our name servers, and moved once it does not", () => {
     const one = connected()
     const statuses = [
       ["ns1.old.test"],
@@ -49,7 +49,7 @@ describe("a connected domain", () => {
     expect(one.ask(checkDelegationCommand([...OUR_NAME_SERVERS].toReversed()), NOW)).toEqual([])
   })
 
-  it("is served while it waits, and not while its parent names another company's name servers", () => {
+  it("is served while it waits, but not while its parent names another company's name servers", () => {
     const one = connected()
     expect(servedZoneOf(one.state())).toMatchObject({
       apex: "acme.com",
@@ -61,7 +61,7 @@ describe("a connected domain", () => {
     expect(servedZoneOf(one.state())).not.toBeNull()
   })
 
-  it("copies a CNAME and not what stood beside it, and none at the domain itself", () => {
+  it("copies a CNAME without the other records of its name, and no CNAME at the apex", () => {
     const one = connected([
       zoneRow("rec_1", "A", "www", "192.0.2.1", "copied"),
       zoneRow("rec_2", "CNAME", "www", "host.test", "copied"),
@@ -71,7 +71,7 @@ describe("a connected domain", () => {
     expect(one.view()?.records.map(({ id }) => id)).toEqual(["rec_2", "rec_4"])
   })
 
-  it("copies a thousand records in facts of a hundred, and refuses one more", () => {
+  it("copies a thousand records in facts of a hundred, and refuses more", () => {
     const many = Array.from({ length: MAX_DOMAIN_RECORDS + 1 }, (_, n) =>
       zoneRow(`rec_${n}`, "TXT", `n${n}`, "words", "copied"),
     )
@@ -84,7 +84,7 @@ describe("a connected domain", () => {
     )
   })
 
-  it("lapses after 14 days of waiting, and never once it was live", () => {
+  it("lapses after 14 days of waiting, but never once it was live", () => {
     const lapse: DomainCommand = { type: "RemoveDomain", domainId: "dom_1", reason: "lapsed" }
     const waiting = connected()
     expect(waiting.ask(lapse, NOW + DOMAIN_LAPSE_MS - 1)).toEqual([])
@@ -99,31 +99,31 @@ describe("a connected domain", () => {
 })
 
 describe("records", () => {
-  it("that are the same are refused, those that are not the domain's, and those it cannot change", () => {
+  it("are refused if they are duplicates, outside the domain or read-only", () => {
     const caa = zoneRow("rec_1", "CAA", "@", '0 issue "ca.test"', "copied")
     const one = connected([caa, zoneRow("rec_2", "NS", "sub", "ns.other.test", "copied")])
     const record = zoneRow("rec_3", "A", "www", "192.0.2.1")
     one.ask({ type: "AddRecord", record }, NOW)
-    const says = (command: DomainCommand) => types(one.ask(command, NOW))
-    expect(says({ type: "AddRecord", record: { ...record, id: "rec_4" } })).toBe("same")
-    expect(says({ type: "UpdateRecord", record })).toEqual([])
-    expect(says({ type: "RemoveRecord", recordId: "rec_1" })).toBe("read_only")
-    expect(says({ type: "UpdateRecord", record: { ...caa, content: "x" } })).toBe("read_only")
-    expect(says({ type: "RemoveRecord", recordId: "rec_9" })).toBe("no_record")
+    const outcome = (command: DomainCommand) => types(one.ask(command, NOW))
+    expect(outcome({ type: "AddRecord", record: { ...record, id: "rec_4" } })).toBe("same")
+    expect(outcome({ type: "UpdateRecord", record })).toEqual([])
+    expect(outcome({ type: "RemoveRecord", recordId: "rec_1" })).toBe("read_only")
+    expect(outcome({ type: "UpdateRecord", record: { ...caa, content: "x" } })).toBe("read_only")
+    expect(outcome({ type: "RemoveRecord", recordId: "rec_9" })).toBe("no_record")
     const below = zoneRow("rec_5", "A", "a.sub", "192.0.2.1")
-    expect(says({ type: "AddRecord", record: below })).toBe("delegated")
+    expect(outcome({ type: "AddRecord", record: below })).toBe("delegated")
     const evil = { ...record, id: "rec_6" as const, name: "evilacme.com" }
-    expect(says({ type: "AddRecord", record: evil })).toBe("not_under")
+    expect(outcome({ type: "AddRecord", record: evil })).toBe("not_under")
   })
 
-  it("of twenty that are added at once leave no CNAME beside another", () => {
+  it("that are added concurrently never leave a CNAME next to another record", () => {
     const one = connected()
-    const said = Array.from({ length: 20 }, (_, n) => {
+    const outcomes = Array.from({ length: 20 }, (_, n) => {
       const type = n % 2 === 0 ? "CNAME" : "A"
       const record = zoneRow(`rec_${n}`, type, "www", type === "A" ? `192.0.2.${n}` : `h${n}.test`)
       return types(one.ask({ type: "AddRecord", record }, NOW))
     })
-    expect(said.filter((one_) => one_ === "clash")).toHaveLength(19)
+    expect(outcomes.filter((outcome) => outcome === "clash")).toHaveLength(19)
     expect(one.view()?.records).toHaveLength(1)
   })
 })
@@ -133,7 +133,7 @@ describe("a sending domain", () => {
     return { type: "CheckSendingDomain", sendingDomainId: "sdom_1", faults, hasDmarc: true }
   }
 
-  it("is verified by a check alone, and has failed after three days of being wrong", () => {
+  it("is verified only by a check, and fails after three days of faults", () => {
     const one = connected()
     one.ask(addSenderCommand("acme.com"), NOW)
     const at = [[0, "dkim"], [4], [5, "dkim"], [7, "dkim"], [8, "dkim"], [9]] as const
@@ -146,7 +146,7 @@ describe("a sending domain", () => {
     expect(findSendingDomainByName("acme.com")(one.state())).toMatchObject({ selector: "cp1" })
   })
 
-  it("is not told of what was found within the hour before", () => {
+  it("records a check at most once an hour if its result is unchanged", () => {
     const one = connected()
     one.ask(addSenderCommand("acme.com"), NOW)
     expect(one.ask(check(), NOW)).toHaveLength(1)
@@ -154,7 +154,7 @@ describe("a sending domain", () => {
     expect(one.ask(check(), NOW + 3_600_000)).toHaveLength(1)
   })
 
-  it("takes the names it needs, and leaves its owner's DMARC policy as it is", () => {
+  it("replaces the records at its names, but not its owner's DMARC policy", () => {
     const policy = zoneRow("rec_p", "CNAME", "_dmarc", "policies.test", "copied")
     const one = connected([policy, zoneRow("rec_b", "CNAME", "cp-bounce", "old.test", "copied")])
     one.ask(addSenderCommand("acme.com"), NOW)
@@ -169,7 +169,7 @@ describe("a sending domain", () => {
 })
 
 describe("an app address", () => {
-  it("takes the place of addresses, by a CNAME where nothing else stands", () => {
+  it("replaces address records, with a CNAME if the name has no other records", () => {
     const one = connected([
       zoneRow("rec_1", "A", "app", "192.0.2.1", "copied"),
       zoneRow("rec_2", "TXT", "shop", "words", "copied"),
@@ -187,15 +187,15 @@ describe("an app address", () => {
     expect(one.ask(saveAddressCommand("app", 4), NOW)).toEqual([])
   })
 
-  it("waits for its domain, then for a visit; fails with its domain, and ends with its records", () => {
+  it("waits for its domain, then for a request; fails with its domain, and ends with its records", () => {
     const one = connected()
     one.ask(saveAddressCommand("app"), NOW)
-    const reach: DomainCommand = { type: "MarkAppAddressReached", hostname: "app.acme.com" }
+    const markReached: DomainCommand = { type: "MarkAppAddressReached", hostname: "app.acme.com" }
     const status = () => one.view()?.appAddresses[0]?.status
     const statuses = [
-      reach,
+      markReached,
       checkDelegationCommand(OUR_NAME_SERVERS),
-      reach,
+      markReached,
       checkDelegationCommand([]),
       checkDelegationCommand(OUR_NAME_SERVERS),
     ].map((command) => {
@@ -212,14 +212,21 @@ describe("an app address", () => {
   })
 })
 
-describe("whatever is asked of a domain", () => {
-  const any = fc.array(domainCommand, { maxLength: 40 })
-  const zoneFacts = ["DomainConnected", "RecordsCopied", "RecordAdded", "RecordUpdated"]
-  const alsoZone = ["RecordRemoved", "SendingDomainAdded", "AppAddressSaved"]
+describe("a domain after any commands", () => {
+  const anyCommands = fc.array(domainCommand, { maxLength: 40 })
+  const zoneFacts = [
+    "DomainConnected",
+    "RecordsCopied",
+    "RecordAdded",
+    "RecordUpdated",
+    "RecordRemoved",
+    "SendingDomainAdded",
+    "AppAddressSaved",
+  ]
 
-  it("no CNAME ever stands beside another record, and the serial counts the changes", () => {
+  it("has no CNAME next to another record, and a serial that counts the changes", () => {
     fc.assert(
-      fc.property(any, (commands) => {
+      fc.property(anyCommands, (commands) => {
         const one = domainUnderTest()
         one.ask(connectDomainCommand(), NOW)
         for (const command of commands) {
@@ -231,27 +238,26 @@ describe("whatever is asked of a domain", () => {
             expect(name).not.toBe("acme.com")
           }
         }
-        const changes = one.facts.filter(({ type }) => [...zoneFacts, ...alsoZone].includes(type))
+        const changes = one.facts.filter(({ type }) => zoneFacts.includes(type))
         expect(one.state().serial).toBe(changes.length)
       }),
     )
   })
 })
 
-/** A connected domain with a record, and what adding another one comes to. */
-function added(...[kept, one]: readonly ReturnType<typeof zoneRow>[]) {
+/** The decision on adding a second record to a connected domain with one. */
+function added(first: ReturnType<typeof zoneRow>, second: ReturnType<typeof zoneRow>) {
   const { ask, state } = domainUnderTest()
   ask(connectDomainCommand(), NOW)
-  for (const record of kept === undefined ? [] : [kept]) ask({ type: "AddRecord", record }, NOW)
-  const record = one as ReturnType<typeof zoneRow>
-  return domainDecider.decide({ type: "AddRecord", record }, state(), { at: NOW })
+  ask({ type: "AddRecord", record: first }, NOW)
+  return domainDecider.decide({ type: "AddRecord", record: second }, state(), { at: NOW })
 }
 
 const mx = (id: "rec_1" | "rec_2", content: string) => zoneRow(id, "MX", "@", content)
 const txt = (id: "rec_1" | "rec_2", label: string, content: string) =>
   zoneRow(id, "TXT", label, content)
 
-describe("a second record that voids both", () => {
+describe("a second record that makes both invalid", () => {
   it.each([
     ["@", "v=spf1 -all", "V=SPF1 include:a.test -all", "SPF record"],
     ["www", "v=spf1", "v=spf1 +all", "SPF record"],
@@ -269,14 +275,14 @@ describe("a second record that voids both", () => {
       "v=TLSRPTv1;rua=mailto:c@b.test",
       "TLS report",
     ],
-  ])("is rejected with the way out: %s %s", (label, first, second, what) => {
+  ])("is rejected with the fix: %s %s", (label, first, second, what) => {
     const refused = added(txt("rec_1", label, first), txt("rec_2", label, second))
     expect(refused).toMatchObject({ type: "DomainRefused", code: "voided" })
     expect(refused).toMatchObject({ message: expect.stringContaining(what) })
     expect(refused).toMatchObject({ message: expect.stringContaining("remove record rec_1") })
   })
 
-  it("is rejected where an MX says that the name takes no mail", () => {
+  it("is rejected if one MX says that the name accepts no mail", () => {
     for (const [first, second] of [
       [".", "mail.acme.com"] as const,
       ["mail.acme.com", "."] as const,
@@ -292,27 +298,30 @@ describe("a second record that voids both", () => {
     ["SPF of version 10", txt("rec_1", "@", "v=spf1 -all"), txt("rec_2", "@", "v=spf10 -all")],
     ["a second host", mx("rec_1", "a.acme.com"), mx("rec_2", "b.acme.com")],
     [
-      "a policy elsewhere",
+      "a policy at another name",
       txt("rec_1", "a", "v=DMARC1; p=none"),
       txt("rec_2", "a", "v=DMARC1;p=x"),
     ],
-  ])("is none: %s", (_what, first, second) => {
+  ])("is distinguished from %s", (_what, first, second) => {
     expect(added(first, second)).toMatchObject([{ type: "RecordAdded" }])
   })
 
-  it("is what the first one is changed to", () => {
+  it("can replace the first one by a change", () => {
     const { ask } = domainUnderTest()
     ask(connectDomainCommand(), NOW)
     ask({ type: "AddRecord", record: txt("rec_1", "@", "v=spf1 -all") }, NOW)
     const changed = ask({ type: "UpdateRecord", record: txt("rec_1", "@", "v=spf1 ~all") }, NOW)
     expect(changed).toMatchObject([{ type: "RecordUpdated" }])
-    const beside = ask({ type: "AddRecord", record: txt("rec_2", "cp-bounce", "v=spf1 -all") }, NOW)
-    expect(beside).toMatchObject([{ type: "RecordAdded" }])
-    // Setting up mail replaces what stands at its own names.
+    const atOtherName = ask(
+      { type: "AddRecord", record: txt("rec_2", "cp-bounce", "v=spf1 -all") },
+      NOW,
+    )
+    expect(atOtherName).toMatchObject([{ type: "RecordAdded" }])
+    // Setting up mail replaces the records at its own names.
     expect(ask(addSenderCommand("acme.com"), NOW)).toMatchObject([{ replaced: ["rec_2"] }])
   })
 
-  it("is copied as it was: the world sees both", () => {
+  it("is copied from the former host unchanged", () => {
     const { ask, view } = domainUnderTest()
     ask(
       connectDomainCommand([txt("rec_1", "@", "v=spf1 -all"), txt("rec_2", "@", "v=spf1 ~all")]),
@@ -346,7 +355,7 @@ describe("a check", () => {
     return checkSendingRecords(ports, KEY, "acme.com")
   }
 
-  it("finds nothing where there is one of each", async () => {
+  it("finds no faults if there is one record of each", async () => {
     expect(await checked({})).toEqual({ faults: [], hasDmarc: true })
   })
 
@@ -360,7 +369,7 @@ describe("a check", () => {
     expect((await checked({ [name]: contents })).faults).toEqual([fault])
   })
 
-  it("verifies a sending domain with several DMARC policies, and says so", () => {
+  it("verifies a sending domain with several DMARC policies, and reports them", () => {
     const { ask, view } = domainUnderTest()
     ask(connectDomainCommand(), NOW)
     ask(addSenderCommand("acme.com"), NOW)

@@ -1,4 +1,4 @@
-/** A world whose companies connect domains; names are looked up in the built-in world. */
+/** A world whose companies connect domains; DNS is simulated. */
 import { afterAll } from "vitest"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -8,33 +8,33 @@ export const DOMAIN_PATH = "/api/v1/domain"
 /** The path of sending domains. */
 export const SENDING_DOMAINS_PATH = "/api/v1/email/domains"
 
-/** Opens one in which calls of the API are not limited. */
+/** Opens such a world without rate limits. */
 export function openDomainWorld(options: WorldOptions = {}): Promise<World> {
   const settings = { RATE_LIMITS: "off", ...options.settings }
   return openWorld("settings", { ...options, settings, rateLimits: "off" })
 }
 
-/** The same for the calling test file; it is closed after the file. */
+/** Opens such a world for the calling test file, and closes it after the file. */
 export async function ownDomainWorld(options: WorldOptions = {}): Promise<World> {
   const world = await openDomainWorld(options)
   afterAll(() => world.close())
   return world
 }
 
-/** Says something to the one path of domains. */
+/** Sends a body to the path of domains. */
 export const postDomain = (world: World, { key }: Pick<Company, "key">, body: object) =>
   world.call(key, "POST", DOMAIN_PATH, { body })
 
-let made = 0
+let nameCount = 0
 
-/** A name that no other test has. */
-export const newDomainName = (): string => `acme-${(made += 1)}.com`
+/** A domain name that no other test uses. */
+export const newDomainName = (): string => `acme-${(nameCount += 1)}.com`
 
-/** What the built-in world of names does next. */
+/** Sets the next outcome of the DNS simulator. */
 export const setDnsOutcome = (world: World, outcome: string, times?: number) =>
   world.operate("simulator set", { name: "dns", outcome, ...(times ? { times } : {}) })
 
-/** A company with a domain that is connected and waits. */
+/** A company with a connected domain that waits. */
 export async function makeConnectedDomain(world: World, domain = newDomainName()) {
   const company = await makeCompany(world)
   const { body } = await postDomain(world, company, { domain })
@@ -42,7 +42,7 @@ export async function makeConnectedDomain(world: World, domain = newDomainName()
   return { company, domain, domainId: String(body.id), detail: body }
 }
 
-/** The same, once its registrar names us, and it was checked. */
+/** A company with a live domain. */
 export async function makeLiveDomain(world: World) {
   const connected = await makeConnectedDomain(world)
   await postDomain(world, connected.company, { check: true })

@@ -1,6 +1,6 @@
 /**
- * From a domain at a former host to a signed mail, on one machine and with nothing of it pretended: the names
- * are asked over the network, our name server answers, and a real server of mail takes what is sent.
+ * From a domain at a former host to a signed mail, on one machine and without simulators: names are resolved over
+ * the network, our name server answers, and a real mail server receives the mail.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -23,7 +23,7 @@ const NAME = "acme.com"
 const FORMER = "ns1.former-host.example"
 const absent = missingDnsProgramReason("named-checkzone", "-v")
 
-/** What the former host serves. */
+/** The zone of the former host. */
 const AT_FORMER = [
   zoneRecord("A", NAME, "192.0.2.10"),
   zoneRecord("AAAA", NAME, "2001:db8::10"),
@@ -32,13 +32,13 @@ const AT_FORMER = [
   zoneRecord("TXT", NAME, `v=spf1 include:mail-host.example ~all ${"x".repeat(300)}; "ü" \\`),
 ]
 
-// Registrars are asked over the web, outside of this machine: who that is stays unknown.
+// Registrars are looked up over the web, outside of this machine; the registrar stays unknown.
 vi.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("no web here"))
 const internet = await openFakeInternet()
 afterAll(() => internet.close())
-const stand = await openSmtpServer()
-afterAll(() => stand.close())
-const settings = { DNS_RESOLVER: internet.address, MAIL_URL: stand.url }
+const mailServer = await openSmtpServer()
+afterAll(() => mailServer.close())
+const settings = { DNS_RESOLVER: internet.address, MAIL_URL: mailServer.url }
 const world = await ownDomainWorld({ settings })
 const nameServer = await nameServerDaemon.start(world.ports)
 afterAll(() => nameServer.stop())
@@ -49,37 +49,37 @@ const company = await makeCompany(world)
 
 function ourAddress(): string {
   const { address } = nameServer.listeningAddress ?? {}
-  if (address === undefined) throw new Error("the name server listens nowhere")
+  if (address === undefined) throw new Error("the name server does not listen")
   return address
 }
 
-/** The key record as our name server says it, asked of nobody else. */
+/** The DKIM record that our own name server answers. */
 async function keyRecord(name: string): Promise<string[][]> {
   const resolver = openResolver({ servers: ourAddress(), pacer: machinePacer })
   const { answers } = await resolver.query(name, "TXT")
   return answers.map(({ content }) => [content])
 }
 
-interface Said {
+interface PlainRecord {
   readonly type: string
   readonly name: string
   readonly content: string
   readonly priority: number | null
 }
 
-/** What rows of the API say, without their ids. */
-const said = (rows: readonly Said[]): readonly Said[] =>
+/** Records of the API without their ids. */
+const plainRecords = (rows: readonly PlainRecord[]): readonly PlainRecord[] =>
   rows.map(({ type, name, content, priority }) => ({ type, name, content, priority }))
 
-/** The same, of an exported file, without what the servers add themselves. */
-const readBack = (file: string) =>
-  readZoneFile(file).flatMap(({ type, name, values }): readonly Said[] => {
+/** The records of an exported zone file, without SOA and NS records. */
+const recordsOfFile = (file: string) =>
+  readZoneFile(file).flatMap(({ type, name, values }): readonly PlainRecord[] => {
     if (type === "SOA" || type === "NS") return []
-    const whole = (word = "") => word.replace(/\.$/, "")
+    const withoutDot = (word = "") => word.replace(/\.$/, "")
     const [first = "", second] = values
-    if (type === "MX") return [{ type, name, content: whole(second), priority: Number(first) }]
+    if (type === "MX") return [{ type, name, content: withoutDot(second), priority: Number(first) }]
     const text = Buffer.from(values.join(""), "latin1").toString()
-    return [{ type, name, content: type === "TXT" ? text : whole(first), priority: null }]
+    return [{ type, name, content: type === "TXT" ? text : withoutDot(first), priority: null }]
   })
 
 const detail = async () => (await world.call(company.key, "GET", DOMAIN_PATH)).body
@@ -90,18 +90,18 @@ const checked = async () => {
 }
 
 describe("a domain that moves here", () => {
-  it("is copied, and is not live while the registry names the former host, or one of ours alone", async () => {
+  it("is copied, and waits while the registry names the former host or only one of our name servers", async () => {
     const { status, body } = await postDomain(world, company, { domain: NAME })
     expect({ status, body }).toMatchObject({
       status: 200,
       body: { status: "waiting", replaces: [FORMER], registrar: null },
     })
     const order = (a: object, b: object) => JSON.stringify(a).localeCompare(JSON.stringify(b))
-    expect(said(body.records).toSorted(order)).toEqual(
+    expect(plainRecords(body.records).toSorted(order)).toEqual(
       AT_FORMER.map(({ ttl: _ttl, ...one }) => one).toSorted(order),
     )
     await world.operate("wait")
-    // We serve it already, and whoever asked us would be told that it points here.
+    // Our name server already serves the zone, so a query to it would wrongly show that the domain points here.
     expect(await keyRecord(NAME)).toHaveLength(1)
     expect(await checked()).toEqual({ status: "waiting", seen: [FORMER], pointed: false })
     const [ours = ""] = body.nameServers
@@ -109,7 +109,7 @@ describe("a domain that moves here", () => {
     expect(await checked()).toMatchObject({ status: "waiting", pointed: false })
   })
 
-  it("is live once the registry names ours, and mail from it is signed by the key that we answer", async () => {
+  it("is live once the registry names ours, and its mail is signed with the key that our name server publishes", async () => {
     internet.delegate(NAME, (await detail()).nameServers)
     expect(await checked()).toMatchObject({ status: "live", pointed: true })
     const { email } = await detail()
@@ -120,39 +120,39 @@ describe("a domain that moves here", () => {
 
     const sent = await postMail(world, { key: company.key, domain: NAME })
     expect(sent).toMatchObject({ status: 200, body: { queued: ["ada@example.com"] } })
-    const [mail, ...others] = stand.arrived
+    const [mail, ...others] = mailServer.arrived
     expect(others).toEqual([])
     expect(mail?.from.endsWith(`@cp-bounce.${NAME}`)).toBe(true)
-    const asked: string[] = []
+    const queriedNames: string[] = []
     const { results } = await dkimVerify(mail?.bytes ?? Buffer.alloc(0), {
       resolver: async (name: string) => {
-        asked.push(name)
+        queriedNames.push(name)
         return keyRecord(name)
       },
     })
-    expect(asked).toEqual([`cp1._domainkey.${NAME}`])
+    expect(queriedNames).toEqual([`cp1._domainkey.${NAME}`])
     expect(results.map(({ status, signingDomain }) => [status.result, signingDomain])).toEqual([
       ["pass", NAME],
     ])
   })
 
-  it("leaves as a zone file that says the same records", async () => {
+  it("is exported as a zone file with the same records", async () => {
     const { body } = await postDomain(world, company, { action: "export_records" })
-    expect(readBack(body.file)).toEqual(said((await detail()).records))
+    expect(recordsOfFile(body.file)).toEqual(plainRecords((await detail()).records))
   })
 
-  it("leaves as a zone file that BIND loads", async (ctx) => {
+  it("is exported as a zone file that BIND loads", async (ctx) => {
     ctx.skip(absent !== null, absent ?? "")
     const { body } = await postDomain(world, company, { action: "export_records" })
     const folder = await mkdtemp(join(tmpdir(), "zone-"))
     onTestFinished(() => rm(folder, { recursive: true }))
-    const place = join(folder, "exported.zone")
-    await writeFile(place, body.file)
-    const done = spawnSync("named-checkzone", ["-i", "local", NAME, place], { encoding: "utf8" })
+    const file = join(folder, "exported.zone")
+    await writeFile(file, body.file)
+    const done = spawnSync("named-checkzone", ["-i", "local", NAME, file], { encoding: "utf8" })
     expect([done.status, done.stdout]).toEqual([0, expect.stringContaining("OK")])
   })
 
-  it("is moved once the registry names others, and no longer sends from the day after tomorrow on", async () => {
+  it("is moved once the registry names others, and stops sending days later", async () => {
     internet.delegate(NAME, [FORMER])
     await world.operate("clock advance", { duration: "25h" })
     expect(await detail()).toMatchObject({ status: "moved" })
@@ -161,6 +161,6 @@ describe("a domain that moves here", () => {
     expect((await detail()).email.status).toBe("failed")
     const sent = await postMail(world, { key: company.key, domain: NAME })
     expect(sent).toMatchObject({ status: 400, body: { error: "not_sent" } })
-    expect(stand.arrived).toHaveLength(1)
+    expect(mailServer.arrived).toHaveLength(1)
   })
 })

@@ -1,4 +1,4 @@
-/** What `doctor` says of the resolver and of PowerDNS. */
+/** The checks of `doctor` for the resolver and PowerDNS. */
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { createServer } from "node:http"
@@ -30,12 +30,12 @@ const examined = (given: Record<string, string>) =>
     pacer: machinePacer,
   })
 
-it("is nothing where neither is set", async () => {
+it("reports nothing if neither is set", async () => {
   expect(await examined({})).toEqual([])
 })
 
-it("is whether the resolver looks names up, and which setting to check where it does not", async () => {
-  // An authoritative server refuses what it has no zone for.
+it("reports a resolver that does not answer, with the setting to check", async () => {
+  // An authoritative server refuses queries for other zones.
   const [found] = await examined({ DNS_RESOLVER: nameServer.address })
   expect(found).toEqual({
     check: "names",
@@ -45,17 +45,17 @@ it("is whether the resolver looks names up, and which setting to check where it 
   })
 })
 
-it("is whether PowerDNS takes the key", async () => {
-  const [well] = await examined({ POWERDNS_URL: url, POWERDNS_KEY: "right" })
-  expect(well).toMatchObject({ state: "ok", says: `PowerDNS at ${new URL(url).host} answers` })
-  const [wrong] = await examined({ POWERDNS_URL: url, POWERDNS_KEY: "wrong" })
-  expect(wrong).toMatchObject({ state: "wrong", says: expect.stringContaining("401") as string })
+it("reports whether PowerDNS accepts the key", async () => {
+  const [accepted] = await examined({ POWERDNS_URL: url, POWERDNS_KEY: "right" })
+  expect(accepted).toMatchObject({ state: "ok", says: `PowerDNS at ${new URL(url).host} answers` })
+  const [rejected] = await examined({ POWERDNS_URL: url, POWERDNS_KEY: "wrong" })
+  expect(rejected).toMatchObject({ state: "wrong", says: expect.stringContaining("401") as string })
   const gone = { POWERDNS_URL: "http://127.0.0.1:9", POWERDNS_KEY: "right" }
   const [silent] = await examined(gone)
   expect(silent).toMatchObject({ state: "wrong", fix: expect.stringContaining("POWERDNS_URL") })
 })
 
-describe("the settings of names", () => {
+describe("the DNS settings", () => {
   it.each([
     [{ DNS_LISTEN: "53" }, "DNS_LISTEN must be an address and a port"],
     [{ DNS_RESOLVER: "somewhere" }, "DNS_RESOLVER must be system"],
@@ -65,7 +65,7 @@ describe("the settings of names", () => {
     ],
     [{ DNS_LISTEN: "0.0.0.0:53" }, "Set DNS_RESOLVER"],
     [{ EDGE_ADDRESSES: "example.com" }, "EDGE_ADDRESSES must be addresses"],
-  ])("are refused as %j", (given, fault) => {
+  ])("%j are refused", (given, fault) => {
     expect(() => readConfig(given)).toThrow(fault)
   })
 })

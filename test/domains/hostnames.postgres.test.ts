@@ -1,4 +1,4 @@
-/** Which names a certificate may be had for, and what comes by them. */
+/** Host names that get a certificate, and requests to them. */
 import { Client } from "pg"
 import { describe, expect, it, vi } from "vitest"
 import { makeLiveDomain, ownDomainWorld, postDomain, setDnsOutcome } from "./domain-world.ts"
@@ -8,7 +8,7 @@ const world = await ownDomainWorld({ trustProxy: ["127.0.0.0/8"] })
 const ask = async (domain: string) =>
   (await world.app.inject({ method: "GET", url: "/tls/ask", query: { domain } })).statusCode
 
-/** A company with a web address, as the list knows it. */
+/** A company with an app address that the list of host names has. */
 async function makeAddress() {
   const { company, domain, domainId } = await makeLiveDomain(world)
   const hostname = `app.${domain}`
@@ -18,12 +18,12 @@ async function makeAddress() {
   return { company, domain, hostname }
 }
 
-/** What comes by a host name, and from where. */
+/** A request to a host name from an address. */
 const visit = (host: string, headers: Record<string, string> = {}, remoteAddress = "127.0.0.1") =>
   world.app.inject({ method: "GET", url: "/", headers: { host, ...headers }, remoteAddress })
 
-describe("who asks for a certificate", () => {
-  it("may have one for a name that leads here, and for no other", async () => {
+describe("a proxy that asks for a certificate", () => {
+  it("may get one for a host name that is served here, and for no other", async () => {
     const { company, domain, hostname } = await makeAddress()
     expect(await ask(hostname)).toBe(200)
     expect(await ask(hostname.toUpperCase())).toBe(200)
@@ -37,7 +37,7 @@ describe("who asks for a certificate", () => {
     expect(await ask(hostname)).toBe(404)
   })
 
-  it("is told no once the domain was removed", async () => {
+  it("is refused once the domain was removed", async () => {
     const { company, domain, hostname } = await makeAddress()
     await world.operate("domain remove", { company: company.companyId, domain })
     await world.ports.hostnames.refresh()
@@ -45,31 +45,31 @@ describe("who asks for a certificate", () => {
     expect((await visit(hostname)).body).not.toContain("Nothing is here yet")
   })
 
-  it("a thousand times touches no database", async () => {
+  it("sends no database query, even for a thousand names", async () => {
     const { hostname } = await makeAddress()
     const names = Array.from({ length: 1_000 }, (_, n) => (n % 2 === 0 ? hostname : `n${n}.com`))
-    const { queries, said } = await counting(() => Promise.all(names.map(ask)))
-    expect(said.filter((status) => status === 200)).toHaveLength(500)
+    const { queries, result: statuses } = await countQueries(() => Promise.all(names.map(ask)))
+    expect(statuses.filter((status) => status === 200)).toHaveLength(500)
     expect(queries).toBe(0)
-    const { queries: counted } = await counting(() => world.ports.hostnames.refresh())
-    expect(counted).toBe(1)
+    const refresh = await countQueries(() => world.ports.hostnames.refresh())
+    expect(refresh.queries).toBe(1)
   })
 })
 
-/** How many questions about names the database was asked meanwhile; it is asked about work all the time. */
-async function counting<T>(act: () => Promise<T>): Promise<{ queries: number; said: T }> {
-  const asked = vi.spyOn(Client.prototype, "query")
+/** Counts the database queries about host names during an action; other queries run all the time. */
+async function countQueries<T>(act: () => Promise<T>): Promise<{ queries: number; result: T }> {
+  const query = vi.spyOn(Client.prototype, "query")
   try {
-    const said = await act()
-    const texts = asked.mock.calls.map(([query]) => JSON.stringify(query))
-    return { said, queries: texts.filter((text) => /hostname|domain/.test(text)).length }
+    const result = await act()
+    const texts = query.mock.calls.map(([text]) => JSON.stringify(text))
+    return { result, queries: texts.filter((text) => /hostname|domain/.test(text)).length }
   } finally {
-    asked.mockRestore()
+    query.mockRestore()
   }
 }
 
-describe("a company's own web address", () => {
-  it("never leads to the API, and is live once somebody came by https", async () => {
+describe("an app address", () => {
+  it("never serves the API, and is live after the first request over HTTPS", async () => {
     const { company, hostname } = await makeAddress()
     const plain = await visit(hostname)
     expect(plain).toMatchObject({
@@ -78,14 +78,14 @@ describe("a company's own web address", () => {
     })
     const addresses = async () =>
       (await world.call(company.key, "GET", "/api/v1/domain")).body.appAddresses
-    // No trusted proxy says so: anybody could.
-    const reaching = vi.spyOn(world.ports.runner, "execute")
+    // The header counts only from a trusted proxy.
+    const execute = vi.spyOn(world.ports.runner, "execute")
     await visit(hostname, { "x-forwarded-proto": "https" }, "203.0.113.1")
-    expect(reaching).not.toHaveBeenCalled()
+    expect(execute).not.toHaveBeenCalled()
     expect(await addresses()).toMatchObject([{ hostname, status: "waiting_certificate" }])
     await visit(hostname, { "x-forwarded-proto": "https" })
     await expect.poll(addresses).toMatchObject([{ hostname, status: "live" }])
-    // Its domain fails and comes back: it waits again, and is live again.
+    // Its domain moves away and comes back: the address waits and becomes live again.
     for (const outcome of ["elsewhere", "ok"]) {
       await setDnsOutcome(world, outcome)
       await postDomain(world, company, { check: true })

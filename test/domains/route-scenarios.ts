@@ -1,4 +1,4 @@
-/** What the routes of domains show. */
+/** Scenarios for the answers of the domain routes. */
 import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scenarios.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { DOMAIN_PATH, SENDING_DOMAINS_PATH, newDomainName, postDomain } from "./domain-world.ts"
@@ -12,7 +12,7 @@ type DomainCall = (
 
 const RECORD = { type: "TXT", name: "@", content: "verification=4Zb0x7" }
 
-/** Asks something of a domain that is live, where nothing else is asked. */
+/** Runs a call on a live domain of its own. */
 const onLiveDomain =
   (ask: DomainCall): AnswerScenarios[string] =>
   async (world, company) => {
@@ -24,8 +24,8 @@ const onLiveDomain =
     return ask(world, company, domain, body.id)
   }
 
-/** The same, of a record of it. */
-const onDomainRecord = (asked: (id: string) => object): AnswerScenarios[string] =>
+/** Runs a call on a record of such a domain. */
+const onDomainRecord = (bodyFor: (id: string) => object): AnswerScenarios[string] =>
   onLiveDomain(async (world, company, _domain, domainId) => {
     const { body } = await postDomain(world, company, {
       action: "add_record",
@@ -33,10 +33,10 @@ const onDomainRecord = (asked: (id: string) => object): AnswerScenarios[string] 
       record: RECORD,
     })
     const { id } = body.records.at(-1)
-    return postDomain(world, company, { domainId, ...asked(id) })
+    return postDomain(world, company, { domainId, ...bodyFor(id) })
   })
 
-/** By name and status. */
+/** Scenarios by operation and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "updateRecord 200": onDomainRecord((id) => ({ action: "update_record", id, record: RECORD })),
   "removeRecord 200": onDomainRecord((id) => ({ action: "remove_record", id })),
@@ -71,7 +71,7 @@ export const ANSWER_SCENARIOS: AnswerScenarios = {
   }),
 }
 
-/** The company's first domain, which is connected where it has none. */
+/** The company's first domain; connects one if it has none. */
 async function firstDomain(world: World, company: Company) {
   const { body } = await world.call(company.key, "GET", DOMAIN_PATH)
   return body.domain === null
@@ -79,7 +79,7 @@ async function firstDomain(world: World, company: Company) {
     : body
 }
 
-/** What is shown of each change. */
+/** Changes, and where each of them is visible. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   [`GET ${DOMAIN_PATH}`]: {
     writeValue: async (world, company) => {

@@ -1,4 +1,4 @@
-/** What becomes of domains and their senders as days pass, and how they end. */
+/** Domains and their sending domains as days pass, and how they end. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { pendingJobsOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
@@ -24,15 +24,15 @@ const domainsOf = async ({ key }: Company) =>
 const sendersOf = async ({ key }: Company) =>
   (await world.call(key, "GET", SENDING_DOMAINS_PATH)).body.domains
 
-/** What signs for the first sending domain of a company. */
+/** Returns a function that finds the DKIM key of a company's first sending domain. */
 async function keyOf(company: Company) {
   const [sending] = await sendersOf(company)
   const owner = { companyId: company.companyId, sendingDomainId: String(sending.id) }
   return () => world.ports.dkimKeys.find(owner)
 }
 
-describe("a claim", () => {
-  it("that never pointed here ends after fourteen days, and others may have the name", async () => {
+describe("a reservation", () => {
+  it("whose domain never pointed here ends after fourteen days and frees the name", async () => {
     const { company, domain } = await makeConnectedDomain(world)
     const other = await makeCompany(world)
     await setDnsOutcome(world, "elsewhere")
@@ -47,7 +47,7 @@ describe("a claim", () => {
     })
   })
 
-  it("that points here stays, and is looked at each day", async () => {
+  it("whose domain points here stays, and is checked each day", async () => {
     const { company, domain } = await makeLiveDomain(world)
     await pass("20d")
     expect(await domainsOf(company)).toMatchObject([{ domain, status: "live" }])
@@ -61,7 +61,7 @@ describe("a claim", () => {
 })
 
 describe("a sending domain", () => {
-  it("has failed once its records were wrong for three days, until they are right again", async () => {
+  it("fails after its records were wrong for three days, until they are right again", async () => {
     const { company } = await makeLiveDomain(world)
     await pass("6m")
     expect(await sendersOf(company)).toMatchObject([{ status: "verified", error: null }])
@@ -80,8 +80,8 @@ describe("a sending domain", () => {
   })
 })
 
-describe("the end of a domain", () => {
-  it("by an operator ends all of it at once, and its name can be connected again", async () => {
+describe("the removal of a domain", () => {
+  it("by an operator removes everything of it immediately, and the name can be connected again", async () => {
     const { company, domain, domainId } = await makeLiveDomain(world)
     const find = await keyOf(company)
     expect(await find()).toMatchObject({ selector: "cp1" })
@@ -101,7 +101,7 @@ describe("the end of a domain", () => {
     expect(again.body.id).not.toBe(domainId)
   })
 
-  it("comes with its company's, with all that was under it", async () => {
+  it("follows the deletion of its company, with everything of the domain", async () => {
     const { company, domain, domainId } = await makeLiveDomain(world)
     const { companyId, key } = company
     const hostname = `app.${domain}`
