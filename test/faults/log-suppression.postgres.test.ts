@@ -7,8 +7,8 @@ import { worldDatabase } from "../support/world-database.ts"
 import { newSignal } from "../support/signal.ts"
 
 const WAITS = { probeTimeoutMs: 100, probeIntervalMs: 20 }
-const BEGINS = /^EventStoreDB does not answer since 20\S+Z$/
-const ENDS = /^EventStoreDB answers again, after \d+ s; what failed meanwhile: (\d+) things/
+const BEGINS = /^EventStoreDB has not answered since 20\S+Z$/
+const ENDS = /^EventStoreDB answers again after \d+ s; failures meanwhile: (\d+) /
 
 /** A log over a server that fails as it is told, and a database that answers. */
 async function openScene(waits: SuppressionWaits = WAITS) {
@@ -70,7 +70,7 @@ it("has two lines for a silence that was over before anybody noticed it, and one
   expect(said()).toEqual([
     "call 0",
     expect.stringMatching(
-      /^EventStoreDB was silent for a moment; what else failed within 0 s: 69 /,
+      /^EventStoreDB did not answer for a moment; other failures within 0 s: 69 /,
     ),
   ])
   warn("another", refused())
@@ -82,7 +82,7 @@ it("has two lines for a silence that was over before anybody noticed it, and one
   await untilSaid(4)
   expect(said().slice(2)).toEqual([
     "another",
-    expect.stringMatching(/what else failed .*: 1 things/),
+    expect.stringMatching(/other failures within .*: 1 /),
   ])
 })
 

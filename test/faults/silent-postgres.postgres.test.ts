@@ -92,8 +92,8 @@ async function expectWell({ world, sender, answers }: Scene, load: TextLoad): Pr
   const inDoubt = answers.filter(({ answer }) => DOUBT.test(answer.body.message ?? ""))
   expect(world.warnings.filter(isDoubt).length).toBeLessThanOrEqual(inDoubt.length)
   expect(world.warnings.filter((said) => !isDoubt(said))).toEqual([
-    expect.stringMatching(/^PostgreSQL does not answer since 20\S+Z: /),
-    expect.stringMatching(/^PostgreSQL answers again, after \d+ s; what failed meanwhile: \d+ /),
+    expect.stringMatching(/^PostgreSQL has not answered since 20\S+Z: /),
+    expect.stringMatching(/^PostgreSQL answers again after \d+ s; failures meanwhile: \d+ /),
   ])
   await world.operate("wait")
   await expectSoundLedger(world, { ...sender, acknowledged: load.acknowledged })
@@ -207,7 +207,7 @@ it("hears since when PostgreSQL does not answer, within ten seconds", async () =
     give(world, "wait"),
   ])
   expect(world.ports.unresponsiveSince()).not.toBeNull()
-  const since = /PostgreSQL does not answer since 20\S+Z/
+  const since = /PostgreSQL has not answered since 20\S+Z/
   const [list] = given
   const show = await give(world, "company show", named)
   for (const one of [list, show]) {
@@ -257,6 +257,6 @@ it("is kept from an hour's work by no silence on the way, but by one at the begi
   expect(await unlessUnresponsive(later.ports, true, later.lasting(110_000))).toBe("done")
   const before = openFlight(0, 100_000)
   const tried = unlessUnresponsive(before.ports, true, before.lasting(110_000))
-  await expect(tried).rejects.toThrow("does not answer since 1970-01-01T00:00:00.000Z")
+  await expect(tried).rejects.toThrow("has not answered since 1970-01-01T00:00:00.000Z")
   expect(before.now()).toBeLessThan(8_000)
 })

@@ -198,7 +198,7 @@ describe("several processes", () => {
       expect(pids()).not.toContain(pid)
     }
     await expectExactTexts(place, companies)
-    expect(server.log().match(/is started again/g)).toHaveLength(PROCESSES)
+    expect(server.log().match(/is restarted/g)).toHaveLength(PROCESSES)
   }, 240_000)
 
   it("leave nobody waiting for one that died with connections on their way to it", async () => {
@@ -223,7 +223,7 @@ describe("several processes", () => {
     const taken = await makeDataFolder({ PORT: new URL(server.url).port })
     const { code, stderr } = await taken.tryCommand("start", "--processes", "2")
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is taken: .*\n$/)
+    expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is in use\. .*\n$/)
     await taken.removeFiles()
   }, 60_000)
 

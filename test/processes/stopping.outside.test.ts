@@ -33,7 +33,7 @@ it(
     expect(stderr).toMatch(/takes no commands just now: .* Give this one again in a moment\.\n$/)
     const second = await place.tryCommand("start")
     expect(second.code).toBe(1)
-    expect(second.stderr).toMatch(/^Another company-ledger is using .*: stop it first/)
+    expect(second.stderr).toMatch(/^Another company-ledger is using .*\. Stop it first/)
   },
   LONG_MS,
 )

@@ -106,7 +106,7 @@ describe("every read model", () => {
       expect(await world.operate("projections rebuild", { name })).toEqual({
         name,
         rebuilt: true,
-        leftOut: [],
+        corruptStreams: [],
       })
       await Promise.all(texts)
       expect((await world.operate("projections verify", { name })).ok, name).toBe(true)

@@ -180,7 +180,7 @@ it("goes on where a restore was cut short, and until then nothing starts", async
     return "none"
   }
   await expect(restore(place, stopping.signal)).rejects.toBe(reason)
-  await expect(openWorld("store", place)).rejects.toThrow(/cut short: give .*restore FILE.* again/)
+  await expect(openWorld("store", place)).rejects.toThrow(/was interrupted\. Run .*restore FILE. again/)
   const again = await restore(place)
   expect(again).toMatchObject({ ok: true, events: written.events })
   expect(again.alreadyThere).toBeGreaterThan(0)

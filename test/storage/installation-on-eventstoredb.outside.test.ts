@@ -115,7 +115,7 @@ it("refuses another server, an empty one, and its own database's store, each wit
   await world.close()
   const empty = await startServer()
   await expect(openWorld("store", { url, eventStoreUrl: empty.url })).rejects.toThrow(
-    /is empty, .* swapped or lost\. Name the right one, or restore/,
+    /is empty, .* replaced or lost\. Use the right one, or restore/,
   )
   const foreign = await startServer()
   const database = await testDatabase()
@@ -127,7 +127,7 @@ it("refuses another server, an empty one, and its own database's store, each wit
     /holds the events of another installation/,
   )
   await expect(openWorld("start", { url })).rejects.toThrow(
-    /set LEDGER_EVENTSTORE_URL to that server/,
+    /Set LEDGER_EVENTSTORE_URL to that server\./,
   )
   await open({ url, eventStoreUrl: server.url })
 })
@@ -139,7 +139,7 @@ it("refuses a store with events beside a new database, whose keys are elsewhere"
   const fresh = await testDatabase()
   closing.push(() => fresh.drop())
   await expect(openWorld("store", { url: fresh.url, eventStoreUrl: server.url })).rejects.toThrow(
-    /this database is new: the keys to read them are elsewhere/,
+    /this database is new, so the keys to read them are missing/,
   )
 })
 
@@ -180,8 +180,8 @@ it("leaves alone what other programs keep in the same server, and says so", asyn
   expect(await world.call(key, "POST", ...paths)).toMatchObject({ status: 200 })
   await stranger.append("orders-1", someEvents(2), 2)
   await world.operate("wait")
-  const { ok, others, events } = await world.operate("audit verify")
-  expect([ok, others]).toEqual([
+  const { ok, foreignStreams, events } = await world.operate("audit verify")
+  expect([ok, foreignStreams]).toEqual([
     true,
     { streams: 3, events: 8, byName: { "orders-1": 5, "ledger-eu": 2, "prices-old": 1 } },
   ])
@@ -256,7 +256,7 @@ it("notices an older copy that is put in the server's place, and so does doctor"
     return [status, body.error]
   }
   await expect.poll(call).toEqual([503, "unavailable"])
-  await expect.poll(() => world.warnings.join("\n")).toMatch(/EventStoreDB does not answer/)
+  await expect.poll(() => world.warnings.join("\n")).toMatch(/EventStoreDB has not answered/)
   const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
   const findings = await runDoctor(readConfig(env), null)
   expect(findings.find(({ check }) => check === "event store")).toMatchObject({

@@ -124,7 +124,7 @@ it("moves everything as it is, makes the read models anew, and ends in a whole a
   expect(await consequences()).toEqual(followed)
 
   await expect(openWorld("start", { url })).rejects.toThrow(
-    /set LEDGER_EVENTSTORE_URL to that server/,
+    /Set LEDGER_EVENTSTORE_URL to that server\./,
   )
   const world = await openWorld("store", { url, eventStoreUrl: server.url })
   closing.push(() => world.close())

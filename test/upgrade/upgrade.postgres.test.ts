@@ -1,4 +1,4 @@
-/** An installation that a former version left goes on as if nothing had happened, and so does a backup of it. */
+/** An installation of a former version, and a backup of one, continue to work in this version. */
 import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -28,14 +28,14 @@ import { writeInstallation } from "./write-installation.ts"
 const FOLDER = join(import.meta.dirname, "..", "data", "upgrade")
 if (process.env["LEDGER_WRITE_UPGRADE"] === "1") await writeInstallation(FOLDER)
 
-/** A text message as its caller was answered. */
+/** A text message, as the API answered its sender. */
 interface AnsweredText {
   readonly id: string
   readonly to: string
   readonly body: string
 }
 
-/** Facts about the installation. Ids of text messages are of those that wait for something. */
+/** Facts about the installation; ids of text messages belong to texts that wait for something. */
 interface Known {
   readonly erased: string
   readonly company: Company
@@ -46,20 +46,20 @@ interface Known {
   readonly stuck: string
   /** The carrier has given no outcome yet. */
   readonly silent: string
-  /** The carrier could not be reached, and is tried again. */
+  /** The carrier was unreachable, so the text is sent again. */
   readonly retried: string
   /** Bought with the `Idempotency-Key` `buy-20`. */
   readonly purchase: { readonly purchaseId: PurchaseId; readonly amount: number }
   /** Sent with the `Idempotency-Key` `queued-answer`, and not handed to the carrier yet. */
   readonly queued: AnsweredText
-  /** Bodies of requests that had begun: by a process that was killed, and left in doubt. */
+  /** Request bodies: `running` was begun by a killed process, `doubt` ended with an unknown outcome. */
   readonly running: { readonly to: string; readonly body: string }
   readonly doubt: { readonly to: string; readonly body: string }
   /** The company's funds, micros. */
   readonly funds: number
-  /** The ledger's time when it ended. */
+  /** The ledger's time when the installation was saved. */
   readonly now: string
-  /** The migrations that it had seen, by name. */
+  /** Names of the migrations that it had run. */
   readonly migrations: readonly string[]
   /** The last values of its sequences. */
   readonly sequences: Readonly<Record<string, number>>
@@ -68,7 +68,7 @@ interface Known {
 
 const KNOWN = JSON.parse(readFileSync(join(FOLDER, "known.json"), "utf8")) as Known
 
-/** Ids and what they derive from. */
+/** Derived ids and their inputs. */
 const DERIVED_IDS = JSON.parse(readFileSync(join(FOLDER, "derived-ids.json"), "utf8")) as readonly {
   readonly prefix: string
   readonly parts: readonly string[]
@@ -82,7 +82,7 @@ async function formerInstallation(): Promise<Awaited<ReturnType<typeof testDatab
   const client = new pg.Client(database.url)
   await client.connect()
   try {
-    // As a restore does: the order of the tables is free.
+    // Disables foreign keys, as a restore does, so that tables can be filled in any order.
     await client.query("set session_replication_role = replica")
     const rows = readFileSync(join(FOLDER, "installation.rows"), "utf8").trimEnd().split("\n")
     for (const row of rows) {
@@ -101,7 +101,7 @@ async function formerInstallation(): Promise<Awaited<ReturnType<typeof testDatab
   return database
 }
 
-/** Carries out the migrations that the installation had seen. */
+/** Runs the migrations that the installation had run. */
 async function migrate(url: string): Promise<void> {
   const db = kyselyOf<unknown>(openPool(url, 2, () => undefined))
   const all = Object.entries({ ...MIGRATIONS, ...PROGRAM.migrations })
@@ -137,15 +137,15 @@ async function chargesOf(text: string) {
   return rows.map(({ state }) => state)
 }
 
-describe("an installation that a former version left", () => {
-  it("has the time and the funds that it had", async () => {
+describe("an installation of a former version", () => {
+  it("keeps its time and its funds", async () => {
     const { now } = await world.operate("clock show")
     expect(now).toBe(KNOWN.now)
     const shown = await world.operate("company show", { company: company.companyId })
     expect(shown.balanceMicros).toBe(KNOWN.funds)
   })
 
-  it("does the jobs that waited: sends a text, retries one, mails a reminder", async () => {
+  it("runs the waiting jobs: sends a text, retries one, mails a reminder", async () => {
     await world.operate("wait")
     expect((await messageRowOf(world, KNOWN.queued.id)).status).not.toBe("queued")
     await expect
@@ -157,7 +157,7 @@ describe("an installation that a former version left", () => {
     expect(await chargesOf(KNOWN.retried)).toEqual(["final"])
   })
 
-  it("knows requests by their keys: replays answers, and charges a request that had begun once", async () => {
+  it("recognizes idempotency keys: replays answers, and charges an unfinished request once", async () => {
     expect((await messageRowOf(world, KNOWN.delivered.id)).status).toBe("delivered")
     const line = /\nReply STOP to opt out\.$/
     for (const [name, text] of [
@@ -181,7 +181,7 @@ describe("an installation that a former version left", () => {
     }
   })
 
-  it("asks about a silent text and a payment, and releases a pending charge without its text", async () => {
+  it("checks the status of a text and a payment, and releases a pending charge without its text", async () => {
     await world.operate("clock advance", { duration: "2h" })
     expect(await chargesOf(KNOWN.silent)).toEqual(["final"])
     expect(await chargesOf("chg_without_text")).toEqual(["given_back"])
@@ -195,14 +195,14 @@ describe("an installation that a former version left", () => {
   })
 
   it("leaves a stuck job to an operator, who can discard it", async () => {
-    const { jobs: work } = await world.operate("job list")
-    const stuck = work.filter((row: { stuck: string | null }) => row.stuck !== null)
+    const { jobs } = await world.operate("job list")
+    const stuck = jobs.filter((row: { stuck: string | null }) => row.stuck !== null)
     expect(stuck).toMatchObject([{ kind: "ask-text", name: KNOWN.stuck }])
     await world.operate("job discard", { jobId: stuck[0].jobId })
     expect(await chargesOf(KNOWN.stuck)).toEqual(["given_back"])
   })
 
-  it("closes its month and charges its calls, and the audit holds", async () => {
+  it("closes its month, charges its calls and passes the audit", async () => {
     await world.operate("clock advance", { duration: "5d" })
     const lines = await world.call(company.key, "GET", "/api/v1/billing/lines?month=2027-01")
     expect(lines.body.lines.map(({ kind }: { kind: string }) => kind)).toContain("charge")
@@ -212,9 +212,9 @@ describe("an installation that a former version left", () => {
   })
 })
 
-// A repeated request finds its former outcome by these ids, so they never change.
-describe("ids that derive from requests", () => {
-  it.each(DERIVED_IDS)("$id", ({ prefix, parts, id }) => {
+// A retried request finds its former outcome by these ids, so they must never change.
+describe("an id derived from a request", () => {
+  it.each(DERIVED_IDS)("is still $id", ({ prefix, parts, id }) => {
     expect(derivedId(prefix, ...parts)).toBe(id)
   })
 })
@@ -234,12 +234,12 @@ const restored = await restoreBackup(
   { progress: () => undefined, signal: new AbortController().signal },
 )
 
-describe("a backup that a former version wrote", () => {
-  it("is restored whole", () => {
+describe("a backup of a former version", () => {
+  it("is restored completely", () => {
     expect(restored).toMatchObject({ ok: true, ...KNOWN.backup })
   })
 
-  it("goes on: lists its mails, and sends none of them twice", async () => {
+  it("lists its mails after the restore and sends none of them twice", async () => {
     const restoredWorld = await openWorld("start", { url: restoredUrl, clock: "test" })
     onTestFinished(() => restoredWorld.close())
     await restoredWorld.operate("wait")
@@ -279,9 +279,9 @@ await executeSql(database.url, "update ledger.projections set version = 0 where 
 const versions = () =>
   queryRows(database.url, "select version from ledger.projections where name = 'companies'")
 
-it("a stop ends a rebuild between two pages of events, and the next start completes it", async () => {
+it("aborts a rebuild between two pages of events on a stop, and completes it at the next start", async () => {
   const stop = new AbortController()
-  const told: string[] = []
+  const logged: string[] = []
   const opening = openInstallation({
     databaseUrl: database.url,
     eventStoreUrl: null,
@@ -293,15 +293,15 @@ it("a stop ends a rebuild between two pages of events, and the next start comple
     baseUrl: () => "http://ledger.test",
     log: {
       info: (message) => {
-        told.push(message)
-        if (message.includes("is built anew")) stop.abort(new Error("stopped"))
+        logged.push(message)
+        if (message.includes("is rebuilt")) stop.abort(new Error("stopped"))
       },
       warn: () => undefined,
     },
     signal: stop.signal,
   })
   await expect(opening).rejects.toThrow("stopped")
-  expect(told.join()).toContain("the read model companies is of another version")
+  expect(logged.join()).toContain("the read model companies has another version")
   expect(await versions()).toEqual([{ version: 0 }])
 
   const again = await openWorld("start", { url: database.url })

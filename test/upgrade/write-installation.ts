@@ -1,6 +1,6 @@
 /**
- * Writes the fixture of `test/data/upgrade/`: an installation that was killed in the middle of its work, a backup of
- * it, and facts about both. It runs by hand, once for each fixture; the README of that folder says how.
+ * Writes the fixture of `test/data/upgrade/`: an installation that was killed while it worked, a backup of
+ * it, and facts about both. Run by hand, once for each fixture; see the README of that folder.
  */
 import { existsSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
@@ -32,7 +32,7 @@ const ROWS_OF: Readonly<Record<string, string>> = {
   "ledger.projections": `where name in ('${JOBS_PROJECTION}', '${DELAYED_JOBS_PROJECTION}')`,
 }
 
-/** Writes the installation, its backup and facts about both. @throws where the folder has an installation already */
+/** Writes the installation, its backup and facts about both. @throws if the folder already has an installation */
 export async function writeInstallation(folder: string): Promise<void> {
   const known = join(folder, "known.json")
   if (existsSync(known)) throw new Error(`${known} exists, and a fixture is never changed`)
@@ -82,7 +82,7 @@ export async function writeInstallation(folder: string): Promise<void> {
   await drop()
 }
 
-/** A company that was deleted and erased two weeks later; answers its id. */
+/** Deletes a company, which is erased two weeks later. @returns its id */
 async function eraseCompany(world: World): Promise<string> {
   await world.operate("clock set", { to: "2027-01-10T12:00:00Z" })
   const { companyId } = await makeCompany(world)
@@ -101,7 +101,7 @@ async function spendEarly(world: World, { companyId }: Company): Promise<void> {
   }
 }
 
-/** Texts that were delivered, are stuck, have a silent carrier, and are tried again. */
+/** Sends four texts: one delivered, one stuck, one without an outcome yet, and one that is retried. */
 async function sendTexts(world: World, company: Company) {
   const sent = await sendWithKey(world, company, "+14155550100", "Delivered", "kept-answer")
   await world.operate("wait")
@@ -120,7 +120,7 @@ async function sendTexts(world: World, company: Company) {
   return { delivered: sent, stuck, silent, retried }
 }
 
-/** Sends a text with an `Idempotency-Key`; answers what its caller was answered. */
+/** Sends a text with an `Idempotency-Key`. @returns the API's answer */
 async function sendWithKey(world: World, { key }: Company, to: string, body: string, name: string) {
   const headers = { "idempotency-key": name }
   const { status, body: answer } = await world.call(key, "POST", TEXTS, {
@@ -144,7 +144,7 @@ async function reachReminder(world: World, company: Company): Promise<void> {
   await world.operate("charge", { company: company.companyId, ...charge })
 }
 
-/** A pending charge, as a process leaves it that is killed before it queues the text. */
+/** Makes a pending charge, as a process leaves it when it is killed before it queues the text. */
 async function chargeWithoutText(world: World, company: Company): Promise<void> {
   const { companyId, keyId, ownerId } = company
   const tag = await world.ports.sealing.tag(companyId, "+14155550105")
@@ -170,14 +170,14 @@ async function chargeWithoutText(world: World, company: Company): Promise<void> 
   })
 }
 
-/** A request of a killed process that had charged, and one that was left in doubt before its text was queued. */
+/** Leaves two requests: a charged one of a killed process, and one with an unknown outcome before its text was queued. */
 async function beginRequests(world: World, { key }: Company): Promise<void> {
   await crashAtStep(
     world,
     { step: "Charge", when: "after" },
     { key, url: TEXTS, body: RUNNING, idempotencyKey: "running" },
   )
-  // The killed process is still registered: no other process has found out yet.
+  // The killed process is still registered, because no other process has noticed yet.
   await executeSql(
     world.databaseUrl,
     `update ledger.idempotent_requests set process_id = (select process_id from ledger.processes)
@@ -192,7 +192,7 @@ async function beginRequests(world: World, { key }: Company): Promise<void> {
   expect(status).toBe(503)
 }
 
-/** Writes each row as its table's name, a tab and JSON; answers the migrations and the last values of sequences. */
+/** Writes each row as table name, tab and JSON. @returns the migrations and the last values of sequences */
 async function writeTables(url: string, file: string) {
   const client = new pg.Client(url)
   await client.connect()
@@ -224,7 +224,7 @@ async function writeTables(url: string, file: string) {
   }
 }
 
-/** Writes a backup with two more mails: one that was sent, and one that bounced for one of its two recipients. */
+/** Writes a backup with two more mails: one sent, and one that bounced for one of its two recipients. */
 async function writeBackupOf(world: World, { companyId }: Company, file: string) {
   const { mailer, backupSet: tables, store } = world.ports
   for (const [mailId, outcome, people] of [

@@ -26,10 +26,10 @@ const DAY = 86_400_000
 const RECORD_AFTER_MS = 5_000
 const OPEN = { type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 } as const
 /**
- * A runner whose clock the test moves and which advances by `passing` ms with each read. `ring` ends the timer that
- * stores buffered calls.
+ * A runner whose clock the test moves and which advances by `passing` ms with each read. `endTimers` ends the
+ * timer that stores buffered calls.
  */
-function gatheringBench(
+function bufferFixture(
   faults: (attempt: number) => AppendFault = () => "none",
   start = NOON,
   passing = 0,
@@ -43,12 +43,12 @@ function gatheringBench(
   })
   const warnings: string[] = []
   let now = start
-  const bells: (() => void)[] = []
+  const timers: (() => void)[] = []
   const pause = (ms: number, signal?: AbortSignal) =>
     signal === undefined
       ? new Promise<void>((resolve) => setImmediate(resolve))
       : new Promise<void>((resolve) => {
-          if (ms === RECORD_AFTER_MS) bells.push(resolve)
+          if (ms === RECORD_AFTER_MS) timers.push(resolve)
           signal.addEventListener("abort", () => resolve())
         })
   const pacer = { elapsedMs: () => 0, pause }
@@ -58,10 +58,10 @@ function gatheringBench(
     pacer,
     warn: (message) => warnings.push(message),
   })
-  const ring = () => {
-    for (const bell of bells.splice(0)) bell()
+  const endTimers = () => {
+    for (const end of timers.splice(0)) end()
   }
-  return { store, runner, warnings, ring, move: (ms: number) => (now += ms), bells }
+  return { store, runner, warnings, endTimers, advance: (ms: number) => (now += ms), timers }
 }
 
 const call = (runner: Runner) => runner.buffer(TEST_LEDGER, SERVED_CALL)
@@ -88,7 +88,7 @@ const limitOf = (amountMicros: number) => ({
 
 describe("a buffered call", () => {
   it("is stored once, in front of the next facts", async () => {
-    const { runner, store } = gatheringBench()
+    const { runner, store } = bufferFixture()
     for (let i = 0; i < 3; i += 1) expect(await call(runner)).toBeNull()
     expect(await typesOf(store)).toEqual([])
     await executeOnLedger(runner, addFundsCommand(5))
@@ -101,7 +101,7 @@ describe("a buffered call", () => {
     const newMonth = Date.UTC(2026, 11, 1)
     const seen = new Set<string>()
     for (let before = 1; before <= 12; before += 1) {
-      const { runner, store } = gatheringBench(() => "none", newMonth - before, 1)
+      const { runner, store } = bufferFixture(() => "none", newMonth - before, 1)
       await executeOnLedger(runner, OPEN)
       await call(runner)
       await executeOnLedger(runner, pendingChargeCommand("chg_1", 0))
@@ -120,7 +120,7 @@ describe("a buffered call", () => {
   })
 
   it("counts in a refusal, which stores nothing", async () => {
-    const { runner, store } = gatheringBench()
+    const { runner, store } = bufferFixture()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await executeOnLedger(runner, limitOf(250))
     await call(runner)
@@ -138,7 +138,7 @@ describe("a buffered call", () => {
   })
 
   it("is rejected if it exceeds a limit, and changes nothing", async () => {
-    const { runner, store } = gatheringBench()
+    const { runner, store } = bufferFixture()
     await executeOnLedger(runner, limitOf(250))
     const answers = await Promise.all(Array.from({ length: 6 }, () => call(runner)))
     expect(answers.filter((answer) => answer === null)).toHaveLength(2)
@@ -149,7 +149,7 @@ describe("a buffered call", () => {
 
   it("is not rejected because of a charge that is decided but not stored", async () => {
     let called: Promise<unknown> | null = null
-    const { runner, store } = gatheringBench((attempt) => {
+    const { runner, store } = bufferFixture((attempt) => {
       if (attempt !== 3) return "none"
       // The charge is in the state, but its append fails, so it must not cause a rejection.
       called = call(runner)
@@ -164,31 +164,31 @@ describe("a buffered call", () => {
   })
 
   it("is stored by a timer if no facts follow, and one timer serves many calls", async () => {
-    const { runner, store, ring, bells } = gatheringBench()
+    const { runner, store, endTimers, timers } = bufferFixture()
     await call(runner)
     await call(runner)
-    expect(bells).toHaveLength(1)
-    ring()
+    expect(timers).toHaveLength(1)
+    endTimers()
     await runner.flush()
     expect(await countsOf(store)).toEqual([2])
     await call(runner)
-    expect(bells).toHaveLength(1)
+    expect(timers).toHaveLength(1)
   })
 
   it("is stored at shutdown", async () => {
-    const { runner, store } = gatheringBench()
+    const { runner, store } = bufferFixture()
     await call(runner)
     await runner.close()
     expect(await countsOf(store)).toEqual([1])
   })
 
   it("of a past day is stored before anything else is decided or buffered", async () => {
-    const { runner, store, move } = gatheringBench()
+    const { runner, store, advance } = bufferFixture()
     await call(runner)
-    move(DAY)
+    advance(DAY)
     await call(runner)
     expect(await countsOf(store)).toEqual([1])
-    move(DAY)
+    advance(DAY)
     expect((await executeOnLedger(runner, pendingChargeCommand("chg_1", 1))).accepted).toBe(false)
     expect(await countsOf(store)).toEqual([1, 1])
     const days = (await storedEventsIn(store)).map(({ data }) => JSON.parse(data).day as string)
@@ -200,7 +200,7 @@ describe("an append that starts with buffered calls", () => {
   it.each(["stored-unknown", "unstored-unknown", "unavailable"] as const)(
     "that is %s stores them once",
     async (fault) => {
-      const { runner, store } = gatheringBench((attempt) => (attempt === 1 ? fault : "none"))
+      const { runner, store } = bufferFixture((attempt) => (attempt === 1 ? fault : "none"))
       await call(runner)
       await call(runner)
       await executeOnLedger(runner, addFundsCommand(5))
@@ -210,7 +210,7 @@ describe("an append that starts with buffered calls", () => {
   )
 
   it("that meets another writer's facts stores them once, after those facts", async () => {
-    const { runner, store } = gatheringBench()
+    const { runner, store } = bufferFixture()
     await executeOnLedger(runner, addFundsCommand(5))
     await call(runner)
     await executeOnLedger(runnerOn(store), addFundsCommand(7))
@@ -221,7 +221,7 @@ describe("an append that starts with buffered calls", () => {
   })
 
   it("loses no call that arrives while it is in progress and fails", async () => {
-    const { runner, store } = gatheringBench((attempt) => (attempt === 2 ? "unavailable" : "none"))
+    const { runner, store } = bufferFixture((attempt) => (attempt === 2 ? "unavailable" : "none"))
     await executeOnLedger(runner, addFundsCommand(5))
     await call(runner)
     const failing = executeOnLedger(runner, addFundsCommand(6))
@@ -234,7 +234,7 @@ describe("an append that starts with buffered calls", () => {
   })
 
   it("marks calls that exceed a limit because another writer stored calls meanwhile", async () => {
-    const { runner, store } = gatheringBench()
+    const { runner, store } = bufferFixture()
     await executeOnLedger(runner, limitOf(250))
     const other = runnerOn(store)
     await call(runner)
@@ -254,14 +254,14 @@ const PAUSES_UNSURE = 3
  * A runner whose clock is unsure after `losesTime`, until a few pauses have passed. After `losesStore` the next append
  * finds the store unavailable.
  */
-function bench() {
+function unsureClockFixture() {
   let pausesUnsure = 0
-  let isAway = false
+  let isUnavailable = false
   const warnings: string[] = []
   const store = openMemoryEventStore({
     chooseFault: () => {
-      if (!isAway) return "none"
-      isAway = false
+      if (!isUnavailable) return "none"
+      isUnavailable = false
       pausesUnsure = PAUSES_UNSURE
       return "unavailable"
     },
@@ -289,16 +289,16 @@ function bench() {
     const events = (await storedEventsIn(store)).filter(({ type }) => type === "ApiCallsCounted")
     return events.map(({ data }) => JSON.parse(data).counters[0].calls as number)
   }
-  return { runner, warnings, counted, losesTime, losesStore: () => (isAway = true) }
+  return { runner, warnings, counted, losesTime, losesStore: () => (isUnavailable = true) }
 }
 
-describe("a call that was buffered before the clock was set back", () => {
+describe("a call buffered before the clock was set back", () => {
   const midnight = Date.UTC(2026, 11, 1)
 
   it.each([
-    ["is stored on its own day", () => false],
-    ["is stored on its own day even if it is decided again", (attempt: number) => attempt === 2],
-  ])("%s", async (_what, isLost) => {
+    ["is stored under its own day", () => false],
+    ["is stored under its own day even if it is decided again", (attempt: number) => attempt === 2],
+  ])("%s", async (_title, isLost) => {
     let now = midnight - 1
     let attempts = 0
     const store = openMemoryEventStore({
@@ -327,9 +327,9 @@ describe("a call that was buffered before the clock was set back", () => {
   })
 })
 
-describe("a call that is buffered while the ledger's time is unknown", () => {
+describe("a call buffered while the ledger's time is unknown", () => {
   it("is stored at shutdown, as soon as the time is known again", async () => {
-    const { runner, warnings, counted, losesTime } = bench()
+    const { runner, warnings, counted, losesTime } = unsureClockFixture()
     await runner.buffer(TEST_LEDGER, SERVED_CALL)
     losesTime()
     await runner.close()
@@ -338,7 +338,7 @@ describe("a call that is buffered while the ledger's time is unknown", () => {
   })
 
   it("survives a failed append and does not block later commands", async () => {
-    const { runner, warnings, counted, losesStore } = bench()
+    const { runner, warnings, counted, losesStore } = unsureClockFixture()
     await runner.buffer(TEST_LEDGER, SERVED_CALL)
     losesStore()
     await expect(executeOnLedger(runner, addFundsCommand(5))).rejects.toThrow(ClockUnsure)
@@ -349,7 +349,7 @@ describe("a call that is buffered while the ledger's time is unknown", () => {
   })
 
   it("is discarded at shutdown only if the time stays unknown, with a warning", async () => {
-    const { runner, warnings, counted, losesTime } = bench()
+    const { runner, warnings, counted, losesTime } = unsureClockFixture()
     await runner.buffer(TEST_LEDGER, SERVED_CALL)
     losesTime(Infinity)
     await runner.close()

@@ -47,8 +47,8 @@ describe("a checkpoint", () => {
       // Never closed, as if the process were killed.
       await executeOnLedger(newRunner(), pendingChargeCommand(`chg_${i}`, 1))
     }
-    const kept = await checkpoints.load(TEST_LEDGER_STREAM)
-    expect(kept?.revision).toBeGreaterThanOrEqual(199)
+    const saved = await checkpoints.load(TEST_LEDGER_STREAM)
+    expect(saved?.revision).toBeGreaterThanOrEqual(199)
     expect((await runnerOn(store, checkpoints).read(TEST_LEDGER, pendingChargeIds)).length).toBe(
       250,
     )
@@ -61,9 +61,9 @@ describe("a checkpoint", () => {
     const broken = {
       ...checkpoints,
       load: async (stream: string) => {
-        const kept = await checkpoints.load(stream)
-        expect(kept).not.toBeNull()
-        return kept === null ? null : { ...kept, state }
+        const saved = await checkpoints.load(stream)
+        expect(saved).not.toBeNull()
+        return saved === null ? null : { ...saved, state }
       },
     }
     const { fundsMicros } = await runnerOn(store, broken).read(TEST_LEDGER, accountOf)
@@ -91,7 +91,7 @@ describe("a checkpoint", () => {
   it("of another history is ignored", async () => {
     const { store, runner } = openRunnerFixture()
     await executeOnLedger(runner, addFundsCommand(5))
-    const liar = runnerOn(store, {
+    const misled = runnerOn(store, {
       load: async () => ({
         revision: 0,
         hash: "f".repeat(64),
@@ -100,7 +100,7 @@ describe("a checkpoint", () => {
       }),
       save: async () => undefined,
     })
-    expect((await liar.read(TEST_LEDGER, accountOf)).fundsMicros).toBe(5)
+    expect((await misled.read(TEST_LEDGER, accountOf)).fundsMicros).toBe(5)
   })
 })
 
@@ -123,10 +123,10 @@ describe("under seeded faults", () => {
             amounts.map((amount) => executeOnLedger(runner, addFundsCommand(amount), 1e9)),
           )
           expect(outcomes.every((outcome) => outcome.status === "fulfilled")).toBe(true)
-          const kept = (await storedEventsIn(store)).map(({ data }) =>
+          const saved = (await storedEventsIn(store)).map(({ data }) =>
             Number(JSON.parse(data).amountMicros),
           )
-          expect(kept).toEqual(amounts)
+          expect(saved).toEqual(amounts)
         },
       ),
       { numRuns: 100 },

@@ -1,4 +1,4 @@
-/** Several processes write one stream: the store decides, whatever a process remembers. */
+/** Multiple processes write one stream: the store decides, whatever a process has cached. */
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
@@ -176,8 +176,8 @@ describe("a read", () => {
     await executeOnLedger(one, addFundsCommand(7))
     two.noteAppended(await storedEventsIn(store))
     expect(await funds(two)).toBe(12)
-    const glimpse = await two.readCached(TEST_LEDGER, accountOf)
-    expect(glimpse.fundsMicros).toBe(12)
+    const cached = await two.readCached(TEST_LEDGER, accountOf)
+    expect(cached.fundsMicros).toBe(12)
   })
 
   it("never lacks a notified fact, even while another caller refreshes the state", async () => {
@@ -198,12 +198,12 @@ describe("a read", () => {
     late.noteConfirmed(now())
     const reading = Promise.withResolvers<void>()
     gate = reading.promise
-    const bringingUp = funds(late)
+    const refreshing = funds(late)
     await new Promise(setImmediate)
-    const glimpse = late.readCached(TEST_LEDGER, accountOf)
+    const cached = late.readCached(TEST_LEDGER, accountOf)
     reading.resolve()
-    expect((await glimpse).fundsMicros).toBe(12)
-    expect(await bringingUp).toBe(12)
+    expect((await cached).fundsMicros).toBe(12)
+    expect(await refreshing).toBe(12)
   })
 
   it("never returns an unstored fact at the revision of a notified one", async () => {
@@ -225,15 +225,15 @@ describe("a read", () => {
     await executeOnLedger(one, addFundsCommand(7))
     late.noteAppended(await storedEventsIn(store))
     late.noteConfirmed(now())
-    const glimpse = late.readCached(TEST_LEDGER, accountOf)
+    const cached = late.readCached(TEST_LEDGER, accountOf)
     gate.resolve()
-    expect((await glimpse).fundsMicros).toBe(15)
+    expect((await cached).fundsMicros).toBe(15)
     expect((await adding).accepted).toBe(true)
   })
 })
 
 describe("many processes on one stream", () => {
-  it("take turns by a lock after two conflicts, and never exceed the funds", async () => {
+  it("take turns with a lock after two conflicts, and never exceed the funds", async () => {
     const { runners, store, taken } = processes(4)
     await executeOnLedger(runners[0] as Runner, addFundsCommand(50))
     const one = async (runner: Runner, name: string) => {
@@ -267,24 +267,24 @@ describe("many processes on one stream", () => {
   })
 })
 
-/** A runner whose time stands still: a caller that is not turned away immediately waits forever. */
-function olderBench() {
+/** A runner whose time does not advance, so a caller that is not turned away immediately waits forever. */
+function staleStoreFixture() {
   const memory = openMemoryEventStore()
-  const now = { isOlder: false, isLost: false, elapsedMs: 0 }
-  const refuse = (): void => {
-    if (now.isOlder) throw new StaleStore("it is an older copy")
+  const now = { isStale: false, isLost: false, elapsedMs: 0 }
+  const throwIfStale = (): void => {
+    if (now.isStale) throw new StaleStore("it is an older copy")
   }
   const store: EventStore = {
     ...memory,
     append: async (...given) => {
-      refuse()
+      throwIfStale()
       const appended = await memory.append(...given)
       if (!now.isLost) return appended
-      now.isOlder = true
+      now.isStale = true
       throw new UnknownOutcome("the connection broke")
     },
     read: async function* (...given) {
-      refuse()
+      throwIfStale()
       yield* memory.read(...given)
     },
   }
@@ -293,11 +293,11 @@ function olderBench() {
   return { runner, memory, now, warnings }
 }
 
-it("turns every caller away immediately, and keeps the buffered calls", async () => {
-  const { runner, memory, now } = olderBench()
+it("turns callers away immediately when the store is stale, and keeps the buffered calls", async () => {
+  const { runner, memory, now } = staleStoreFixture()
   await executeOnLedger(runner, addFundsCommand(1_000))
   expect(await runner.buffer(TEST_LEDGER, SERVED_CALL)).toBeNull()
-  now.isOlder = true
+  now.isStale = true
   now.elapsedMs = 2_000
   for (const ask of [
     () => executeOnLedger(runner, addFundsCommand(1)),
@@ -306,15 +306,15 @@ it("turns every caller away immediately, and keeps the buffered calls", async ()
   ]) {
     await expect(ask()).rejects.toThrow(StaleStore)
   }
-  now.isOlder = false
+  now.isStale = false
   await runner.flush()
   const types = (await storedEventsIn(memory)).map(({ type }) => type)
   expect(types.filter((type) => type === "ApiCallsCounted")).toHaveLength(1)
   expect(types.filter((type) => type === "FundsAdded")).toHaveLength(1)
 })
 
-it("reports immediately that the outcome of a lost append is unknown", async () => {
-  const { runner, now } = olderBench()
+it("reports an unknown outcome immediately when the store is stale after a lost append", async () => {
+  const { runner, now } = staleStoreFixture()
   await executeOnLedger(runner, addFundsCommand(1_000))
   now.isLost = true
   await expect(executeOnLedger(runner, addFundsCommand(1))).rejects.toThrow(OutcomeUnknown)

@@ -50,7 +50,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
     onCaughtUp: () => undefined,
   })
   const confirmed: number[] = []
-  const heard = {
+  const recordingRunner = {
     noteConfirmed: (asOfMs: number) => {
       confirmed.push(asOfMs)
       runner.noteConfirmed(asOfMs)
@@ -60,7 +60,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
   const confirming = startReadConfirmation({
     store,
     pacer,
-    runner: heard,
+    runner: recordingRunner,
     waitUntilRead: waitUntilDelivered,
     warn,
   })
@@ -72,7 +72,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
     runner,
     reads,
     confirmed,
-    handedOver: waitUntilDelivered,
+    waitUntilDelivered,
     /** Advances the time and ends all pauses. */
     pass: async (ms: number) => {
       elapsed += ms
@@ -110,7 +110,7 @@ it("returns another process's facts as soon as it was notified of them", async (
   await two.pass(250)
   expect(await funds(two.runner)).toBe(5)
   await executeOnLedger(one.runner, addFundsCommand(7))
-  await two.handedOver(await store.head())
+  await two.waitUntilDelivered(await store.head())
   expect(await funds(two.runner)).toBe(12)
   expect(two.reads).toEqual([TEST_LEDGER_STREAM, TEST_LEDGER_STREAM])
 })
@@ -146,7 +146,7 @@ it("confirms nothing from the loss of the store until the feed has caught up", a
   await executeOnLedger(one.runner, addFundsCommand(5))
   store.interrupt(new Error("lost"))
   const before = two.confirmed.length
-  expect(await two.handedOver(START)).toBe(false)
+  expect(await two.waitUntilDelivered(START)).toBe(false)
   for (let i = 0; i < 4; i += 1) await two.pass(250)
   expect(two.confirmed).toHaveLength(before)
   gate.resolve()
@@ -161,14 +161,14 @@ it("does not return a state that misses an event which arrived during its load",
   await executeOnLedger(one.runner, addFundsCommand(5))
   const gate = Promise.withResolvers<void>()
   const late = processOn(storeWithDelayedReads(store, gate.promise))
-  const looking = funds(late.runner)
+  const reading = funds(late.runner)
   await late.pass(250)
   await executeOnLedger(one.runner, addFundsCommand(7))
-  const place = await store.head()
-  await late.handedOver(place)
+  const head = await store.head()
+  await late.waitUntilDelivered(head)
   await late.pass(250)
   gate.resolve()
-  await looking
+  await reading
   expect(await funds(late.runner)).toBe(12)
   expect(await funds(two.runner)).toBe(12)
 })

@@ -24,28 +24,28 @@ import {
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 
-/** A part that can hang: it executes the request or not, and sends no response until `speak`. */
-type Silent = "append" | "append unstored" | "read" | "lock" | "checkpoint"
+/** A dependency that can hang: it sends no response until `respond`, whether it executed the request or not. */
+type Hanging = "append" | "append unstored" | "read" | "lock" | "checkpoint"
 
 /** Opens a runner with this default deadline for callers; without one, the usual default. */
-function silentBench(deadlineMs?: number) {
+function hangingFixture(deadlineMs?: number) {
   const pacer = virtualPacer()
   const memory = openMemoryEventStore()
   const warnings: string[] = []
-  let silent: Silent | null = null
+  let hanging: Hanging | null = null
   let answer = Promise.withResolvers<void>()
   let setAheadMs = 0
-  let intruders = 0
-  const quiet = async (what: Silent): Promise<void> => {
-    if (silent === what) await answer.promise
+  let conflicts = 0
+  const waitIfHanging = async (what: Hanging): Promise<void> => {
+    if (hanging === what) await answer.promise
   }
-  const intrude = async (): Promise<void> => {
-    if (intruders === 0) return
-    intruders -= 1
+  const interfere = async (): Promise<void> => {
+    if (conflicts === 0) return
+    conflicts -= 1
     await executeOnLedger(runnerOn(memory), addFundsCommand(1))
   }
   const runner = openRunner({
-    ...falling(memory, pacer, quiet, intrude),
+    ...hangingPorts(memory, pacer, waitIfHanging, interfere),
     pacer,
     clock: { now: () => NOON + setAheadMs },
     warn: (message) => warnings.push(message),
@@ -64,11 +64,11 @@ function silentBench(deadlineMs?: number) {
     /** Sets the ledger's time ahead. */
     setAhead: (ms: number) => (setAheadMs += ms),
     /** Another process writes before each of the next appends. */
-    intrude: (times: number) => (intruders = times),
-    fallSilent: (what: Silent) => (silent = what),
+    interfere: (times: number) => (conflicts = times),
+    hang: (what: Hanging) => (hanging = what),
     /** Sends the outstanding responses, or this error instead. */
-    speak: async (fault?: Error) => {
-      silent = null
+    respond: async (fault?: Error) => {
+      hanging = null
       if (fault === undefined) answer.resolve()
       else answer.reject(fault)
       answer = Promise.withResolvers()
@@ -77,39 +77,39 @@ function silentBench(deadlineMs?: number) {
   }
 }
 
-function falling(
+function hangingPorts(
   memory: EventStore,
   pacer: RunnerPorts["pacer"],
-  quiet: (what: Silent) => Promise<void>,
-  intrude: () => Promise<void>,
+  waitIfHanging: (what: Hanging) => Promise<void>,
+  interfere: () => Promise<void>,
 ): Pick<RunnerPorts, "store" | "checkpoints" | "locks"> {
-  const kept = openMemoryCheckpoints()
+  const checkpoints = openMemoryCheckpoints()
   const turns = openMemoryLocks(pacer)
   return {
     store: {
       ...memory,
       append: async (...args) => {
-        await intrude()
-        await quiet("append unstored")
+        await interfere()
+        await waitIfHanging("append unstored")
         const appended = await memory.append(...args)
-        await quiet("append")
+        await waitIfHanging("append")
         return appended
       },
       read: async function* (...args: Parameters<EventStore["read"]>) {
-        await quiet("read")
+        await waitIfHanging("read")
         yield* memory.read(...args)
       },
     },
     checkpoints: {
-      ...kept,
+      ...checkpoints,
       load: async (stream) => {
-        await quiet("checkpoint")
-        return kept.load(stream)
+        await waitIfHanging("checkpoint")
+        return checkpoints.load(stream)
       },
     },
     locks: {
       acquire: async (name, timeoutMs) => {
-        await quiet("lock")
+        await waitIfHanging("lock")
         return turns.acquire(name, timeoutMs)
       },
     },
@@ -122,22 +122,23 @@ async function settled(): Promise<void> {
 }
 
 const DAY = 86_400_000
-/** A request's result so far: an error's name, `yes`, `no`, or null while it waits. */
-function toldTo(asked: Promise<unknown>): () => string | null {
-  let told: string | null = null
-  asked.then(
+/** A request's result so far: an error's name, `yes`, `no`, or null while it is pending. */
+function resultOf(request: Promise<unknown>): () => string | null {
+  let result: string | null = null
+  request.then(
     (outcome) => {
-      const isNo = (outcome as { readonly accepted?: boolean } | undefined)?.accepted === false
-      told = isNo ? "no" : "yes"
+      const isRejected =
+        (outcome as { readonly accepted?: boolean } | undefined)?.accepted === false
+      result = isRejected ? "no" : "yes"
     },
-    (error: Error) => (told = error.name),
+    (error: Error) => (result = error.name),
   )
-  return () => told
+  return () => result
 }
 
-const isGivenUp = (warning: string) => warning.endsWith("could not be recorded")
+const isDiscarded = (warning: string) => warning.endsWith("could not be recorded")
 const call = (runner: Runner) => runner.buffer(TEST_LEDGER, SERVED_CALL)
-const look = (runner: Runner) => runner.read(TEST_LEDGER, accountOf)
+const readAccount = (runner: Runner) => runner.read(TEST_LEDGER, accountOf)
 
 async function typesOf(store: EventStore): Promise<readonly string[]> {
   return (await storedEventsIn(store)).map(({ type }) => type)
@@ -153,149 +154,149 @@ describe("while an append that starts with buffered calls gets no response", () 
   it.each(["append", "append unstored"] as const)(
     "each caller waits until its own deadline and no longer (%s)",
     async (what) => {
-      const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
+      const { runner, memory, warnings, pass, hang, respond } = hangingFixture()
       await executeOnLedger(runner, addFundsCommand(1_000))
       await call(runner)
-      fallSilent(what)
-      const inIt = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_in_it", 10)))
-      const hurried = toldTo(
+      hang(what)
+      const inIt = resultOf(executeOnLedger(runner, pendingChargeCommand("chg_in_it", 10)))
+      const hurried = resultOf(
         executeOnLedger(runner, pendingChargeCommand("chg_hurried", 10), 2_000),
       )
-      const refused = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_too_much", 5_000)))
-      const looked = toldTo(look(runner))
+      const refused = resultOf(executeOnLedger(runner, pendingChargeCommand("chg_too_much", 5_000)))
+      const read = resultOf(readAccount(runner))
       await pass(1_999)
-      const behind = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_behind", 10)))
-      const everybody = () => [inIt(), hurried(), refused(), looked(), behind()]
-      expect(everybody()).toEqual([null, null, null, null, null])
+      const behind = resultOf(executeOnLedger(runner, pendingChargeCommand("chg_behind", 10)))
+      const results = () => [inIt(), hurried(), refused(), read(), behind()]
+      expect(results()).toEqual([null, null, null, null, null])
       await pass(1)
-      expect(everybody()).toEqual([null, "OutcomeUnknown", null, null, null])
+      expect(results()).toEqual([null, "OutcomeUnknown", null, null, null])
       await pass(5_999)
-      expect(everybody()).toEqual([null, "OutcomeUnknown", null, null, null])
+      expect(results()).toEqual([null, "OutcomeUnknown", null, null, null])
       await pass(1)
       const late = ["OutcomeUnknown", "OutcomeUnknown", "DeadlinePassed", "DeadlinePassed"]
-      expect(everybody()).toEqual([...late, null])
+      expect(results()).toEqual([...late, null])
       await pass(1_999)
-      expect(everybody()).toEqual([...late, "DeadlinePassed"])
+      expect(results()).toEqual([...late, "DeadlinePassed"])
       await pass(60_000)
-      await speak()
+      await respond()
       expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged", "Charged"])
       expect(await callsOf(memory)).toBe(1)
       expect((await executeOnLedger(runner, pendingChargeCommand("chg_in_it", 10))).accepted).toBe(
         true,
       )
-      expect((await look(runner)).fundsMicros).toBe(980)
-      expect(warnings.filter(isGivenUp)).toEqual([])
+      expect((await readAccount(runner)).fundsMicros).toBe(980)
+      expect(warnings.filter(isDiscarded)).toEqual([])
     },
   )
 
-  it("the calls are kept as long as needed, and commands that timed out are not", async () => {
-    const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
+  it("buffered calls are kept as long as needed, and commands that timed out are not", async () => {
+    const { runner, memory, warnings, pass, hang, respond } = hangingFixture()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
-    fallSilent("append unstored")
-    const told = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_1", 10)))
+    hang("append unstored")
+    const result = resultOf(executeOnLedger(runner, pendingChargeCommand("chg_1", 10)))
     await pass(500_000)
-    expect(told()).toBe("OutcomeUnknown")
-    await speak(new Unavailable("it was never sent"))
+    expect(result()).toBe("OutcomeUnknown")
+    await respond(new Unavailable("it was never sent"))
     expect((await executeOnLedger(runner, pendingChargeCommand("chg_2", 10))).accepted).toBe(true)
     expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged"])
     expect(await callsOf(memory)).toBe(1)
-    expect(warnings.filter(isGivenUp)).toEqual([])
+    expect(warnings.filter(isDiscarded)).toEqual([])
   })
 
-  it("the calls are stored once if the store finally reports an unknown outcome", async () => {
-    const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
+  it("buffered calls are stored once if the store finally reports an unknown outcome", async () => {
+    const { runner, memory, warnings, pass, hang, respond } = hangingFixture()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
-    fallSilent("append")
-    const told = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_1", 10)))
+    hang("append")
+    const result = resultOf(executeOnLedger(runner, pendingChargeCommand("chg_1", 10)))
     await pass(8_000)
-    expect(told()).toBe("OutcomeUnknown")
-    await speak(new UnknownOutcome("the connection broke"))
+    expect(result()).toBe("OutcomeUnknown")
+    await respond(new UnknownOutcome("the connection broke"))
     expect((await executeOnLedger(runner, pendingChargeCommand("chg_1", 10))).accepted).toBe(true)
     expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged"])
-    expect(warnings.filter(isGivenUp)).toEqual([])
+    expect(warnings.filter(isDiscarded)).toEqual([])
   })
 
   it("callers that only count calls are turned away too, at their own deadline", async () => {
-    const { runner, memory, pass, setAhead, fallSilent, speak } = silentBench()
+    const { runner, memory, pass, setAhead, hang, respond } = hangingFixture()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
     setAhead(DAY)
-    fallSilent("append")
-    const first = toldTo(call(runner))
+    hang("append")
+    const first = resultOf(call(runner))
     await pass(7_999)
     expect(first()).toBe(null)
     await pass(1)
     expect(first()).toBe("DeadlinePassed")
-    await speak()
+    await respond()
     expect(await callsOf(memory)).toBe(1)
   })
 })
 
 describe("no caller waits past its deadline", () => {
   it.each(["read", "checkpoint"] as const)("for a load (%s)", async (what) => {
-    const { runner, memory, pass, fallSilent, speak } = silentBench()
-    fallSilent(what)
-    const short = toldTo(executeOnLedger(runner, addFundsCommand(5), 100))
-    const long = toldTo(executeOnLedger(runner, addFundsCommand(7)))
-    const looked = toldTo(look(runner))
+    const { runner, memory, pass, hang, respond } = hangingFixture()
+    hang(what)
+    const short = resultOf(executeOnLedger(runner, addFundsCommand(5), 100))
+    const long = resultOf(executeOnLedger(runner, addFundsCommand(7)))
+    const read = resultOf(readAccount(runner))
     await pass(100)
-    expect([short(), long(), looked()]).toEqual(["DeadlinePassed", null, null])
+    expect([short(), long(), read()]).toEqual(["DeadlinePassed", null, null])
     await pass(7_900)
-    expect([long(), looked()]).toEqual(["DeadlinePassed", "DeadlinePassed"])
-    await speak()
+    expect([long(), read()]).toEqual(["DeadlinePassed", "DeadlinePassed"])
+    await respond()
     expect((await executeOnLedger(runner, addFundsCommand(9))).view.fundsMicros).toBe(9)
     expect(await typesOf(memory)).toEqual(["FundsAdded"])
   })
 
   it("for the read that confirms a rejection or an empty decision", async () => {
-    const { runner, memory, pass, fallSilent, speak } = silentBench()
+    const { runner, memory, pass, hang, respond } = hangingFixture()
     await executeOnLedger(runner, addFundsCommand(5))
     await executeOnLedger(runner, pendingChargeCommand("chg_1", 5))
     await pass(10)
-    fallSilent("read")
-    const no = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_2", 10)))
-    const quiet = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_1", 5), 1_000))
+    hang("read")
+    const no = resultOf(executeOnLedger(runner, pendingChargeCommand("chg_2", 10)))
+    const empty = resultOf(executeOnLedger(runner, pendingChargeCommand("chg_1", 5), 1_000))
     await pass(1_000)
-    expect([no(), quiet()]).toEqual([null, "DeadlinePassed"])
+    expect([no(), empty()]).toEqual([null, "DeadlinePassed"])
     await pass(7_000)
     expect(no()).toBe("DeadlinePassed")
     await executeOnLedger(runnerOn(memory), addFundsCommand(50))
-    await speak()
+    await respond()
     expect(await typesOf(memory)).toEqual(["FundsAdded", "Charged", "FundsAdded"])
     expect((await executeOnLedger(runner, pendingChargeCommand("chg_2", 10))).accepted).toBe(true)
   })
 
-  it("for the lock that writers take turns by", async () => {
-    const { runner, memory, pass, intrude, fallSilent, speak } = silentBench()
+  it("for the lock of writers that take turns", async () => {
+    const { runner, memory, pass, interfere, hang, respond } = hangingFixture()
     await executeOnLedger(runner, addFundsCommand(1))
     // After two appends that conflict with another writer, writers take turns.
-    intrude(2)
-    fallSilent("lock")
-    const told = toldTo(executeOnLedger(runner, addFundsCommand(1), 500))
+    interfere(2)
+    hang("lock")
+    const result = resultOf(executeOnLedger(runner, addFundsCommand(1), 500))
     await pass(499)
-    expect(told()).toBe(null)
+    expect(result()).toBe(null)
     await pass(1)
-    expect(told()).toBe("DeadlinePassed")
-    await speak()
+    expect(result()).toBe("DeadlinePassed")
+    await respond()
     expect(await typesOf(memory)).toHaveLength(3)
   })
 
-  it("behind very many earlier callers", async () => {
-    const { runner, pass, fallSilent, speak } = silentBench(1_000)
-    fallSilent("read")
-    const told: (() => string | null)[] = []
+  it("behind hundreds of earlier callers", async () => {
+    const { runner, pass, hang, respond } = hangingFixture(1_000)
+    hang("read")
+    const results: (() => string | null)[] = []
     for (let i = 0; i < 500; i += 1) {
-      told.push(toldTo(executeOnLedger(runner, addFundsCommand(1))))
+      results.push(resultOf(executeOnLedger(runner, addFundsCommand(1))))
       await pass(1)
     }
     await pass(500)
-    expect(told[0]?.()).toBe("DeadlinePassed")
-    expect(told.at(-1)?.()).toBe(null)
+    expect(results[0]?.()).toBe("DeadlinePassed")
+    expect(results.at(-1)?.()).toBe(null)
     await pass(510)
-    expect(new Set(told.map((one) => one()))).toEqual(new Set(["DeadlinePassed"]))
-    await speak()
+    expect(new Set(results.map((one) => one()))).toEqual(new Set(["DeadlinePassed"]))
+    await respond()
   })
 })
 

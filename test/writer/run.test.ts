@@ -1,4 +1,4 @@
-/** The queue of one stream's commands, on the memory store with faults on demand: each promise of it is a test. */
+/** The promises of a stream queue, tested on the memory store with faults on demand. */
 import { describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { UnknownOutcome } from "../../adapters/eventstore/port.ts"
@@ -17,7 +17,7 @@ import {
 } from "./runner-fixture.ts"
 
 describe("a batch", () => {
-  it("stores the facts of callers of one moment with one append, in their order", async () => {
+  it("stores the facts of concurrent callers with one append, in order of arrival", async () => {
     let appends = 0
     const { runner, store } = openRunnerFixture(() => {
       appends += 1
@@ -32,7 +32,7 @@ describe("a batch", () => {
     ])
   })
 
-  it("decides each command on the state of those before it, so the funds are never exceeded", async () => {
+  it("decides each command on the state that the earlier ones left, so the funds are never exceeded", async () => {
     const { runner, store } = openRunnerFixture()
     await executeOnLedger(runner, addFundsCommand(100))
     const tries = Array.from({ length: 50 }, (_, i) =>
@@ -69,7 +69,7 @@ describe("a batch", () => {
 })
 
 describe("an answer", () => {
-  it("comes only after the store confirmed the append", async () => {
+  it("is sent only after the store confirmed the append", async () => {
     const { store } = openRunnerFixture()
     let acknowledged = false
     const slow: EventStore = {
@@ -81,14 +81,16 @@ describe("an answer", () => {
         return answer
       },
     }
-    const patient = runnerOn(slow)
-    const no = executeOnLedger(patient, pendingChargeCommand("chg_no", 7)).then(() => acknowledged)
-    const yes = executeOnLedger(patient, addFundsCommand(3)).then(() => acknowledged)
-    const noBehind = executeOnLedger(patient, pendingChargeCommand("chg_behind", 7)).then(
+    const runner = runnerOn(slow)
+    const rejection = executeOnLedger(runner, pendingChargeCommand("chg_no", 7)).then(
       () => acknowledged,
     )
-    expect(await Promise.all([yes, noBehind])).toEqual([true, true])
-    expect(await no).toBe(true)
+    const acceptance = executeOnLedger(runner, addFundsCommand(3)).then(() => acknowledged)
+    const queuedRejection = executeOnLedger(runner, pendingChargeCommand("chg_behind", 7)).then(
+      () => acknowledged,
+    )
+    expect(await Promise.all([acceptance, queuedRejection])).toEqual([true, true])
+    expect(await rejection).toBe(true)
   })
 
   it("has the position of the stream's last fact, even if nothing new was recorded", async () => {
@@ -129,12 +131,12 @@ describe("an unknown outcome", () => {
 
   it("is resolved by reading if another writer appended after it", async () => {
     const other = openRunnerFixture()
-    let intruded = false
+    let hasAppended = false
     const store: EventStore = {
       ...other.store,
       append: async (stream, events, expected) => {
-        if (intruded) return other.store.append(stream, events, expected)
-        intruded = true
+        if (hasAppended) return other.store.append(stream, events, expected)
+        hasAppended = true
         await other.store.append(stream, events, expected)
         await executeOnLedger(other.runner, addFundsCommand(1))
         throw new UnknownOutcome("the connection broke")
@@ -159,12 +161,12 @@ describe("an unavailable store", () => {
   })
 
   it("for longer than the deadline turns callers away, with nothing stored", async () => {
-    let away = true
-    const { runner, store } = openRunnerFixture(() => (away ? "unavailable" : "none"))
+    let isUnavailable = true
+    const { runner, store } = openRunnerFixture(() => (isUnavailable ? "unavailable" : "none"))
     await expect(executeOnLedger(runner, addFundsCommand(9), 100)).rejects.toMatchObject({
       name: "DeadlinePassed",
     })
-    away = false
+    isUnavailable = false
     expect(await storedEventsIn(store)).toHaveLength(0)
   })
 })
@@ -194,10 +196,10 @@ describe("another writer of the same stream", () => {
   })
 })
 
-/** More than the cache keeps of empty streams, and far fewer than it keeps of others. */
-const STRANGERS = 1_100
+/** More than the cache keeps of empty streams, and far fewer than it keeps of streams with facts. */
+const EMPTY_STREAMS = 1_100
 
-describe("the streams in memory", () => {
+describe("cached streams", () => {
   it("stay cached while requests name streams that do not exist", async () => {
     const { store } = openRunnerFixture()
     const loads: string[] = []
@@ -210,14 +212,14 @@ describe("the streams in memory", () => {
     }
     const runner = runnerOn(watched)
     await executeOnLedger(runner, addFundsCommand(5))
-    for (let i = 0; i < STRANGERS; i += 1) {
+    for (let i = 0; i < EMPTY_STREAMS; i += 1) {
       await runner.read(ledgerStreamOf(`co_${i}`), accountOf)
     }
     loads.length = 0
     expect((await runner.read(TEST_LEDGER, accountOf)).fundsMicros).toBe(5)
     expect(loads).toEqual([])
     // The oldest empty streams are evicted instead, and load again as empty.
-    await runner.read(ledgerStreamOf(`co_${STRANGERS - 1}`), accountOf)
+    await runner.read(ledgerStreamOf(`co_${EMPTY_STREAMS - 1}`), accountOf)
     expect(loads).toEqual([])
     expect(await runner.read(ledgerStreamOf("co_0"), accountOf)).toMatchObject({
       opened: false,

@@ -15,7 +15,7 @@ import { openRunner } from "../../src/frame/writer/runner.ts"
 import type { Runner } from "../../src/frame/writer/runner.ts"
 import type { RunnerPorts } from "../../src/frame/writer/runner/port.ts"
 
-/** The same store, with the results of reads delayed until the promise resolves. */
+/** The store, with the results of reads delayed until the promise resolves. */
 export function storeWithDelayedReads<S extends EventStore>(store: S, until: Promise<unknown>): S {
   return {
     ...store,
@@ -40,13 +40,13 @@ interface VirtualPacer extends Pacer {
  */
 export function virtualPacer(): VirtualPacer {
   let elapsed = 0
-  const timers = new Set<{ readonly at: number; readonly ring: () => void }>()
+  const timers = new Set<{ readonly at: number; readonly end: () => void }>()
   const advance = (ms: number): void => {
     elapsed += ms
     for (const timer of timers) {
       if (timer.at > elapsed) continue
       timers.delete(timer)
-      timer.ring()
+      timer.end()
     }
   }
   return {
@@ -59,7 +59,7 @@ export function virtualPacer(): VirtualPacer {
         return
       }
       await new Promise<void>((resolve) => {
-        const timer = { at: elapsed + ms, ring: resolve }
+        const timer = { at: elapsed + ms, end: resolve }
         timers.add(timer)
         signal.addEventListener("abort", () => {
           timers.delete(timer)
@@ -95,14 +95,14 @@ interface RunnerFixture {
 
 /** A runner with its own checkpoints and locks and a fixed clock, unless other ports are passed. */
 export function runnerWith(
-  given: Pick<RunnerPorts, "store" | "pacer"> & Partial<RunnerPorts>,
+  ports: Pick<RunnerPorts, "store" | "pacer"> & Partial<RunnerPorts>,
 ): Runner {
   return openRunner({
     checkpoints: openMemoryCheckpoints(),
-    locks: openMemoryLocks(given.pacer),
+    locks: openMemoryLocks(ports.pacer),
     clock: { now: () => START },
     warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
-    ...given,
+    ...ports,
   })
 }
 

@@ -1,4 +1,4 @@
-/** Which events of all streams are proven by their hash chains. */
+/** Hash chains prove the events of all streams; unproven events are held back. */
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/event-format.ts"
 import { describe, expect, it } from "vitest"
@@ -29,8 +29,8 @@ import {
 } from "./runner-fixture.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-/** A ledger with so many facts. */
-async function aLedger(facts: number) {
+/** A ledger with this number of facts. */
+async function ledgerWith(facts: number) {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
   for (let i = 0; i < facts; i += 1) await executeOnLedger(runner, addFundsCommand(100 + i))
@@ -38,20 +38,25 @@ async function aLedger(facts: number) {
   return { store, events }
 }
 
-/** The first fact of a stream, of a type that this version does not know. @param like another event */
+/** The first fact of a stream, of a type that this version does not know. @param like template for the other fields */
 function newerFact(like: StoredEvent, stream: string): StoredEvent {
   const codec = {
     version: () => 1,
     encode: () => "{}",
   }
-  const place = { stream, revision: 0, previousHash: "0".repeat(64) }
+  const location = { stream, revision: 0, previousHash: "0".repeat(64) }
   const fact = { type: "FactOfTomorrow", at: 1 }
-  const { proposed } = wrapFact(partialFake<Codec<Fact>>(codec), fact, place, causedBy("cmd_test"))
+  const { proposed } = wrapFact(
+    partialFake<Codec<Fact>>(codec),
+    fact,
+    location,
+    causedBy("cmd_test"),
+  )
   return { ...like, ...proposed, stream }
 }
 
 /** A store that denies reads of one stream. */
-function denying(store: EventStore, denied: string): Pick<EventStore, "read" | "head"> {
+function storeDenying(store: EventStore, denied: string): Pick<EventStore, "read" | "head"> {
   return {
     head: store.head,
     read: async function* (stream, range) {
@@ -78,21 +83,21 @@ function proofOn(store?: Pick<EventStore, "read" | "head">) {
 const revisions = (events: readonly StoredEvent[]) => events.map(({ revision }) => revision)
 
 it("leaves a deleted stream's tombstone out of the comparison", async () => {
-  const { store, events } = await aLedger(1)
-  const mark = { ...(events[0] as StoredEvent), type: "$streamDeleted", revision: 2 ** 63 }
+  const { store, events } = await ledgerWith(1)
+  const tombstone = { ...(events[0] as StoredEvent), type: "$streamDeleted", revision: 2 ** 63 }
   const readAll = async function* () {
     yield* store.readAll()
-    yield [mark]
+    yield [tombstone]
   }
   // A process that has not followed the stream does not know from which revision it is held back.
-  const held = { stream: TEST_LEDGER_STREAM, revision: null, reason: "deleted" }
-  const compared = storeWithoutCorrupt({ ...store, readAll }, { get: () => held })
+  const entry = { stream: TEST_LEDGER_STREAM, revision: null, reason: "deleted" }
+  const compared = storeWithoutCorrupt({ ...store, readAll }, { get: () => entry })
   expect(await collectEvents(compared.readAll())).toEqual(events)
 })
 
 describe("a proof", () => {
   it("passes intact streams, in pages of any size", async () => {
-    const { store, events } = await aLedger(5)
+    const { store, events } = await ledgerWith(5)
     const { proof, found } = proofOn(store)
     for (const event of events) {
       expect((await proof.prove([event])).proven).toEqual([event])
@@ -119,7 +124,7 @@ describe("a proof", () => {
       "the stream was deleted in the event store",
     ],
   ])("holds back all events after %s", async (_, change, revision, reason) => {
-    const { events } = await aLedger(5)
+    const { events } = await ledgerWith(5)
     const changed = change(events)
     const { proof, found } = proofOn(openMemoryEventStore())
     const { proven, heldBack } = await proof.prove(changed)
@@ -129,7 +134,7 @@ describe("a proof", () => {
   })
 
   it("reads the earlier events from the store if it starts within a stream", async () => {
-    const { store, events } = await aLedger(5)
+    const { store, events } = await ledgerWith(5)
     const { proof, found } = proofOn(store)
     expect(revisions((await proof.prove(events.slice(3))).proven)).toEqual([3, 4])
     const forged = { ...(events[4] as StoredEvent), metadata: events[3]?.metadata ?? "" }
@@ -140,8 +145,8 @@ describe("a proof", () => {
   })
 
   it("holds back a stream that the store denies access to, and no other", async () => {
-    const { store, events } = await aLedger(5)
-    const { proof, found } = proofOn(denying(store, TEST_LEDGER_STREAM))
+    const { store, events } = await ledgerWith(5)
+    const { proof, found } = proofOn(storeDenying(store, TEST_LEDGER_STREAM))
     const other = newerFact(events[0] as StoredEvent, `${TEST_LEDGER_STREAM}_other`)
     const { proven, heldBack } = await proof.prove([...events.slice(3), other])
     expect(proven).toEqual([other])
@@ -150,15 +155,15 @@ describe("a proof", () => {
   })
 
   it("holds back nothing if the store denies access to all streams", async () => {
-    const { store, events } = await aLedger(5)
+    const { store, events } = await ledgerWith(5)
     const head = async () => Promise.reject(new AccessDenied("no"))
-    const { proof, found } = proofOn({ ...denying(store, TEST_LEDGER_STREAM), head })
+    const { proof, found } = proofOn({ ...storeDenying(store, TEST_LEDGER_STREAM), head })
     await expect(proof.prove(events.slice(3))).rejects.toThrow(AccessDenied)
     expect(found()).toEqual([])
   })
 
   it("passes a fact of a newer program version on to the read models", async () => {
-    const { events } = await aLedger(1)
+    const { events } = await ledgerWith(1)
     const newer = newerFact(events[0] as StoredEvent, TEST_LEDGER_STREAM)
     const { proof, found } = proofOn()
     expect((await proof.prove([newer])).proven).toEqual([newer])
@@ -169,13 +174,14 @@ describe("a proof", () => {
 it.each(["9223372036854775807", "18446744073709551615"])(
   "prints the exact revision of a deleted stream's tombstone: %s",
   (revision) => {
-    const mark = {
+    const tombstone = {
       stream: TEST_LEDGER_STREAM,
       revision: Number(revision),
       id: "",
       type: "$streamDeleted",
     }
-    const follow = () => nextHash({ ...mark, data: "{}", metadata: "" }, { revision: 6, hash: "" })
+    const follow = () =>
+      nextHash({ ...tombstone, data: "{}", metadata: "" }, { revision: 6, hash: "" })
     expect(follow).toThrow(
       `${TEST_LEDGER_STREAM} revision 7: expected revision 7, found revision ${revision}`,
     )
@@ -195,14 +201,14 @@ it("keeps buffered calls until the stream is repaired, and then stores them", as
   await executeOnLedger(runner, addFundsCommand(1_000))
   for (let i = 0; i < 3; i += 1) expect(await runner.buffer(TEST_LEDGER, SERVED_CALL)).toBeNull()
   await executeOnLedger(other, addFundsCommand(5))
-  let whole: readonly StoredEvent[] = []
+  let original: readonly StoredEvent[] = []
   store.rewriteStream(TEST_LEDGER_STREAM, (all) => {
-    whole = all
+    original = all
     return all.slice(0, 1)
   })
   now = 2_000
   await expect(executeOnLedger(runner, addFundsCommand(7))).rejects.toThrow(CorruptStream)
-  store.rewriteStream(TEST_LEDGER_STREAM, () => whole)
+  store.rewriteStream(TEST_LEDGER_STREAM, () => original)
   now = 20_000
   await expect.poll(() => runner.corruptStreams()).toEqual([])
   await runner.flush()
@@ -216,11 +222,11 @@ it("keeps buffered calls until the stream is repaired, and then stores them", as
 
 const FOUND = { stream: TEST_LEDGER_STREAM, revision: 3, reason: "a test holds it back" }
 
-/** An installation without processes so far. */
+/** An installation without processes; `start` adds one. */
 function installation() {
   const rows = new Map<string, CorruptStreamEntry>()
   const listeners: (readonly [string, string, (text: string | null) => void])[] = []
-  const kept: CorruptStreams = {
+  const table: CorruptStreams = {
     list: async () => [...rows.values()],
     add: async (found) => void rows.set(found.stream, found),
     remove: async (stream) => rows.delete(stream),
@@ -239,16 +245,16 @@ function installation() {
         listeners.push([own, name, onCall])
       },
       notify: async (name: string, text: string) => {
-        for (const [, heard, onCall] of listeners) if (heard === name) onCall(text)
+        for (const [, channel, onCall] of listeners) if (channel === name) onCall(text)
       },
     }
-    return openCorruptList(kept, { processes, pacer, warn: () => undefined })
+    return openCorruptList(table, { processes, pacer, warn: () => undefined })
   }
   return { rows, others, start }
 }
 
-describe("a release", () => {
-  it("first shows the stream in every process, and then lets it take commands", async () => {
+describe("the release of a held-back stream", () => {
+  it("makes the stream readable in every process before it takes commands again", async () => {
     const { rows, start } = installation()
     const here = await start("here")
     const there = await start("there")

@@ -152,7 +152,7 @@ export class DatabaseUnresponsive extends Error {
   override readonly name = "DatabaseUnresponsive"
   /** `since` is in UTC milliseconds. */
   constructor(since: number) {
-    super(`PostgreSQL does not answer since ${new Date(since).toISOString()}`)
+    super(`PostgreSQL has not answered since ${new Date(since).toISOString()}`)
   }
 }
 
