@@ -1,4 +1,4 @@
-/** A data folder of a newer version is left alone. */
+/** A program does not change a data folder of a newer version. */
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterEach, describe, expect, it } from "vitest"
@@ -10,16 +10,16 @@ afterEach(async () => {
 })
 
 describe("an installation of a newer version", () => {
-  it("is refused by its data folder, with the fix, before anything of it is opened", async () => {
-    const place = await makeDataFolder()
-    closing.push(() => place.removeFiles())
-    await mkdir(place.dataDir, { recursive: true })
-    const identity = join(place.dataDir, "folder.json")
+  it("is refused with the fix before any of its files is opened", async () => {
+    const folder = await makeDataFolder()
+    closing.push(() => folder.removeFiles())
+    await mkdir(folder.dataDir, { recursive: true })
+    const identity = join(folder.dataDir, "folder.json")
     const later = JSON.stringify({ form: 2, folderId: "abc" })
     await writeFile(identity, later)
-    const ran = await place.tryCommand("company", "list", "--json")
-    expect(ran.code).toBe(1)
-    expect(JSON.parse(ran.stdout)).toEqual({
+    const newer = await folder.tryCommand("company", "list", "--json")
+    expect(newer.code).toBe(1)
+    expect(JSON.parse(newer.stdout)).toEqual({
       error: "startup",
       message: expect.stringMatching(
         /was created by a newer version of company-ledger\. Start that version, or set LEDGER_DATA_DIR/,
@@ -27,8 +27,8 @@ describe("an installation of a newer version", () => {
     })
     expect(await readFile(identity, "utf8")).toBe(later)
     await writeFile(identity, "{")
-    const damaged = await place.tryCommand("company", "list")
-    expect(damaged).toMatchObject({ code: 1 })
-    expect(damaged.stderr).toMatch(/is corrupt or was created by another version/)
+    const corrupt = await folder.tryCommand("company", "list")
+    expect(corrupt).toMatchObject({ code: 1 })
+    expect(corrupt.stderr).toMatch(/is corrupt or was created by another version/)
   })
 })

@@ -1,11 +1,10 @@
-// Mutation testing of the ledger's core (`npm run mutate`): each mutant is one small fault put into
-// `domain/charging`, and a test has to notice it.
+// Mutation testing of the ledger's core (`npm run mutate`): each mutant is one small fault in
+// `domain/charging`, and at least one test must fail.
 //
-// A second run measures again only what changed: mutants in edited lines, and mutants whose tests
-// were edited. What else decides about a mutant is in the name of the file that the results are kept
-// in, so that a change of it begins anew. `npm run mutate -- --force` measures everything again: the
-// number to tell others is that one's, for an edit of one file of `domain/charging` can change what
-// becomes of a mutant in another.
+// A second run tests only mutants in edited lines and mutants whose tests were edited. The name of the
+// results file has a hash of everything else that affects a mutant, so a change there starts over.
+// `npm run mutate -- --force` tests everything: publish only the score of such a run, because an edit
+// of one file of `domain/charging` can change the result of a mutant in another.
 
 import { createHash } from "node:crypto"
 import { readFileSync, readdirSync, statSync } from "node:fs"
@@ -16,8 +15,8 @@ import { fileURLToPath } from "node:url"
 const ROOT = fileURLToPath(new URL("../..", import.meta.url))
 const REPORTS = "reports/mutation"
 
-/** What decides about a mutant beside the mutated files and the tests. */
-const SURROUNDINGS = [
+/** Paths that affect mutants in addition to the mutated files and the tests. */
+const DEPENDENCIES = [
   "domain",
   "test/charging",
   "test/golden",
@@ -28,7 +27,7 @@ const SURROUNDINGS = [
   "tsconfig.json",
 ]
 
-/** The paths of the files under a path, itself if it is a file. @param {string} path @returns {string[]} */
+/** The paths of all files under a path; the path itself if it is a file. @param {string} path @returns {string[]} */
 function filesUnder(path) {
   if (statSync(join(ROOT, path)).isFile()) return [path]
   return readdirSync(join(ROOT, path))
@@ -36,10 +35,10 @@ function filesUnder(path) {
     .flatMap((name) => filesUnder(`${path}/${name}`))
 }
 
-/** A name for the surroundings as they are now. */
-function nameOfSurroundings() {
+/** A hash of the dependencies as they are now. */
+function hashOfDependencies() {
   const hash = createHash("sha256").update(process.version)
-  for (const path of SURROUNDINGS.flatMap(filesUnder)) {
+  for (const path of DEPENDENCIES.flatMap(filesUnder)) {
     if (path.startsWith("domain/charging/") || path.endsWith(".test.ts")) continue
     hash.update(`\n${path}\n`).update(readFileSync(join(ROOT, path)))
   }
@@ -52,16 +51,16 @@ export default {
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "test/mutation/vitest-config.ts" },
   coverageAnalysis: "perTest",
-  // Tests need no more of the project than this; Stryker works on a copy of it.
+  // Stryker works on a copy of the project, and the tests need only these parts.
   ignorePatterns: ["/*", "!/domain", "!/test", "!/package.json", "!/tsconfig.json"],
   disableTypeChecks: false,
   tempDirName: `${REPORTS}/tmp`,
   cleanTempDir: "always",
   concurrency: Math.min(2, availableParallelism()),
-  // Endless loops are found by counting. A busy machine must not make a mutant look dead.
+  // Stryker counts hits to detect endless loops. A busy machine must not make a mutant look killed.
   timeoutMS: 60_000,
   incremental: true,
-  incrementalFile: `${REPORTS}/incremental-${nameOfSurroundings()}.json`,
+  incrementalFile: `${REPORTS}/incremental-${hashOfDependencies()}.json`,
   reporters: [
     "clear-text",
     process.stdout.isTTY ? "progress" : "progress-append-only",

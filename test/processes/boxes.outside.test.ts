@@ -1,4 +1,4 @@
-/** A box of a machine that several processes serve: whichever takes a call works in it. */
+/** With multiple processes on one machine, every process can work in every box. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { tmpdir } from "node:os"
@@ -19,7 +19,7 @@ const BOXES = "/api/v1/sandboxes"
 const folder = mkdtempSync(join(tmpdir(), "ledger-processes-"))
 let place: ServerDataFolder
 let server: ServerProcess
-/** The sender whose calls are at home in the process of a number. */
+/** Per process number, a sender whose home is that process. */
 const senders = new Map<number, Company>()
 
 beforeEach((ctx) => ctx.skip(noSandboxReason !== null, sandboxRequirement))
@@ -41,26 +41,26 @@ afterAll(async () => {
 
 interface Answer {
   readonly status: number
-  // A test says what it expects of a body.
+  // Each test asserts the body's type.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 
-/** Calls by an agent of Node's own, whose connection stays open. */
+/** Calls the API through an agent whose connection can stay open. */
 function call(agent: Agent, { key }: Company, method: string, path: string, body?: object) {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
   return new Promise<Answer>((resolve, reject) => {
-    const asked = request(`${server.url}${path}`, { agent, method, headers }, (answer) => {
+    const sent = request(`${server.url}${path}`, { agent, method, headers }, (answer) => {
       let text = ""
       answer.setEncoding("utf8").on("data", (part: string) => (text += part))
       answer.once("end", () => resolve({ status: answer.statusCode ?? 0, body: JSON.parse(text) }))
     })
-    asked.once("error", reject)
-    asked.end(body === undefined ? undefined : JSON.stringify(body))
+    sent.once("error", reject)
+    sent.end(body === undefined ? undefined : JSON.stringify(body))
   })
 }
 
-it("is worked in by the process that its company is not at home in", async () => {
+it("runs commands in a box from a process that is not its company's home", async () => {
   const [one, two] = [senders.get(1) as Company, senders.get(2) as Company]
   for (const [home, owner, other] of [
     [1, one, two],
@@ -70,7 +70,7 @@ it("is worked in by the process that its company is not at home in", async () =>
     expect(made.status, JSON.stringify(made.body)).toBe(201)
     const path = `${BOXES}/${made.body.id}`
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    // The connection is the other company's, and so is the process.
+    // The other company's call opens the connection, so its home process serves the calls that follow.
     expect((await call(agent, other, "GET", BOXES)).status).toBe(200)
     await expect
       .poll(async () => (await call(agent, owner, "GET", path)).body.status, { timeout: 60_000 })

@@ -1,17 +1,17 @@
-/** Right behind a change through one process, the other one answers by it: in, or turned away. */
+/** Immediately after one process changes access, another process lets callers in or rejects them accordingly. */
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, afterEach } from "vitest"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { testDatabase } from "../support/test-database.ts"
 import { type Company, type World, makeCompany, openWorld } from "../support/world.ts"
 
-/** Where the events are: in the database, or in a server that sends its subscribers nothing by itself. */
-const STORES = ["PostgreSQL", "EventStoreDB, mute to those who follow"] as const
+/** Where the events are: in the database, or in a server that sends its subscribers nothing. */
+const STORES = ["PostgreSQL", "EventStoreDB without notifications"] as const
 
-/** Each change takes the second there that the other process may answer from memory. */
+/** On EventStoreDB each change takes one second: the time for which a process may answer from memory. */
 const ROUNDS = { [STORES[0]]: 5, [STORES[1]]: 1 }
 
-/** Breaks the connection of the process that was opened, or came back, last. */
+/** Breaks the connection of the process that connected last. */
 const KILL_NEWEST = `
   select pg_terminate_backend(pid, 5000) from (
     select pid from pg_stat_activity
@@ -41,14 +41,14 @@ describe.each(STORES)("two processes on %s", (kind) => {
     )
     company = await makeCompany(here)
     await read()
-    // From here on the other process hears of facts only where it asks for them.
+    // From here on the other process learns of facts only by reading the store.
     if (server !== null) server.isMute = true
   })
   afterAll(async () => {
     for (const close of closing.toReversed()) await close()
   })
 
-  /** What the other process answers to a read that is counted; 503 lets nobody in, and is asked again. */
+  /** The other process's status for a read; a 503 is retried. */
   const read = async (): Promise<number> => {
     for (;;) {
       const { status } = await there.call(company.key, "GET", "/api/v1/phone/messages")
@@ -56,9 +56,9 @@ describe.each(STORES)("two processes on %s", (kind) => {
     }
   }
 
-  const of = () => ({ company: company.companyId })
-  const limit = () => ({ ...of(), class: "general", period: "month" })
-  const keyLimit = () => ({ ...of(), key: company.keyId, period: "day" })
+  const companyField = () => ({ company: company.companyId })
+  const limit = () => ({ ...companyField(), class: "general", period: "month" })
+  const keyLimit = () => ({ ...companyField(), key: company.keyId, period: "day" })
 
   it.each<[string, number, [string, () => object], [string, () => object]]>([
     [
@@ -73,43 +73,46 @@ describe.each(STORES)("two processes on %s", (kind) => {
       ["limit set", () => ({ ...keyLimit(), dollars: "0" })],
       ["limit remove", keyLimit],
     ],
-    ["a locked company", 402, ["company lock", of], ["company unlock", of]],
+    ["a locked company", 402, ["company lock", companyField], ["company unlock", companyField]],
     [
       "a paused key",
       401,
       ["key pause", () => ({ keyId: company.keyId })],
       ["key resume", () => ({ keyId: company.keyId })],
     ],
-    ["a deleted company", 401, ["company delete", of], ["company restore", of]],
-  ])("%s", async (_, refused, [set, setting], [unset, unsetting]) => {
-    for (let round = 0; round < ROUNDS[kind]; round += 1) {
-      expect(await read()).toBe(200)
-      await here.operate(set, setting())
-      expect(await read(), `behind ${set}`).toBe(refused)
-      await here.operate(unset, unsetting())
-      expect(await read(), `behind ${unset}`).toBe(200)
-    }
-  })
+    ["a deleted company", 401, ["company delete", companyField], ["company restore", companyField]],
+  ])(
+    "%s applies in the other process immediately",
+    async (_, refused, [set, setting], [unset, unsetting]) => {
+      for (let round = 0; round < ROUNDS[kind]; round += 1) {
+        expect(await read()).toBe(200)
+        await here.operate(set, setting())
+        expect(await read(), `after ${set}`).toBe(refused)
+        await here.operate(unset, unsetting())
+        expect(await read(), `after ${unset}`).toBe(200)
+      }
+    },
+  )
 
-  it("a process that has just lost the connection it is known by", async () => {
+  it("a lock applies in a process that has just lost its registered connection", async () => {
     const line = new pg.Client({ connectionString: databaseUrl })
     onTestFinished(() => line.end())
     await line.connect()
     for (let round = 0; round < ROUNDS[kind]; round += 1) {
       expect(await read()).toBe(200)
       expect((await line.query(KILL_NEWEST)).rowCount).toBe(1)
-      await here.operate("company lock", of())
+      await here.operate("company lock", companyField())
       expect(await read()).toBe(402)
-      await here.operate("company unlock", of())
+      await here.operate("company unlock", companyField())
     }
   })
 
-  it("asks nobody who has ended", async () => {
+  it("wait for no process that has ended", async () => {
     await there.close()
     closing.pop()
     const before = here.warnings.length
     await here.ports.waitForOtherProcesses(await here.ports.store.head())
-    await here.operate("company lock", of())
+    await here.operate("company lock", companyField())
     expect((await here.call(company.key, "GET", "/api/v1/phone/messages")).status).toBe(402)
     expect(here.warnings.slice(before)).toEqual([])
   })
@@ -127,7 +130,7 @@ async function open(url: string): Promise<World> {
   return world
 }
 
-it("four processes that start at once on an empty database make one installation of it", async () => {
+it("four processes that start concurrently on an empty database make one installation", async () => {
   const database = await testDatabase({ migrated: false })
   ending.push(() => database.drop())
   const worlds = await Promise.all(Array.from({ length: 4 }, () => open(database.url)))
@@ -137,13 +140,13 @@ it("four processes that start at once on an empty database make one installation
     companyId,
     balanceMicros: 50_000_000,
   })
-  const standing = await Promise.all(worlds.map((world) => world.operate("projections status")))
-  const here = standing.flatMap(({ projections }) =>
+  const statuses = await Promise.all(worlds.map((world) => world.operate("projections status")))
+  const here = statuses.flatMap(({ projections }) =>
     projections
       .filter((one: { here: boolean }) => one.here)
       .map(({ name }: { name: string }) => name),
   )
-  const names = standing[0].projections.map(({ name }: { name: string }) => name)
+  const names = statuses[0].projections.map(({ name }: { name: string }) => name)
   expect(here.toSorted()).toEqual(names.toSorted())
   expect(await first.operate("audit show", { stream: "prices" })).toMatchObject({
     events: [{ revision: 0 }],
@@ -151,7 +154,7 @@ it("four processes that start at once on an empty database make one installation
   for (const world of worlds) expect(world.warnings).toEqual([])
 })
 
-it("one that comes later shows what the others wrote, and goes on when they have stopped", async () => {
+it("a later process reads the facts of the others, and continues after they have stopped", async () => {
   const database = await testDatabase()
   ending.push(() => database.drop())
   const first = await openWorld("start", { url: database.url })

@@ -1,4 +1,4 @@
-/** Several processes of one machine, as `start --processes` runs them. */
+/** Multiple processes on one machine, as `start --processes` runs them. */
 import { readFileSync, statSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { connect } from "node:net"
@@ -26,7 +26,7 @@ afterAll(() => place.removeFiles(), 60_000)
 const server = await place.start("--processes", String(PROCESSES))
 await server.untilLogged(/all processes serve/)
 const { operate } = place
-/** The sender whose calls are at home in the process of a number. */
+/** Per process number, a sender whose home is that process. */
 const senders = new Map<number, Company>()
 for (let i = 0; senders.size < PROCESSES; i++) {
   const sender = await makeSender(place)
@@ -35,26 +35,26 @@ for (let i = 0; senders.size < PROCESSES; i++) {
 
 const senderAt = (number: number): Company => senders.get(number) as Company
 
-/** Asks by an agent of Node's own, whose connection stays open where the server lets it. */
+/** Sends a request through an agent, whose connection stays open if the server allows it. */
 function get(agent: Agent, path: string): Promise<{ status: number | undefined; body: string }> {
   return new Promise((resolve, reject) => {
-    const asked = request(`${server.url}${path}`, { agent }, (answer) => {
+    const sending = request(`${server.url}${path}`, { agent }, (answer) => {
       let body = ""
       answer.setEncoding("utf8").on("data", (part: string) => (body += part))
       answer.once("end", () => resolve({ status: answer.statusCode, body }))
     })
-    asked.once("error", reject)
-    asked.end()
+    sending.once("error", reject)
+    sending.end()
   })
 }
 
-/** What a process tells of itself; asked for until it serves. */
+/** The metrics of a process; retried until it serves. */
 async function metricsOf(number: number): Promise<string> {
-  let told = ""
+  let metrics = ""
   const ask = async () => {
     try {
       const { status, body } = await get(new Agent(), `/metrics?process=${number}`)
-      told = body
+      metrics = body
       return status
     } catch (error) {
       if (error instanceof Error && "code" in error && error.code === "ECONNRESET") return null
@@ -62,10 +62,10 @@ async function metricsOf(number: number): Promise<string> {
     }
   }
   await expect.poll(ask, { timeout: WITHIN_MS }).toBe(200)
-  return told
+  return metrics
 }
 
-/** How many texts a process answered. */
+/** Number of texts that a process answered. */
 async function textsOf(number: number): Promise<number> {
   const answered = /^ledger_call_seconds_count\{.*route="\/api\/v1\/phone\/messages".*\} (\d+)$/gm
   const found = [...(await metricsOf(number)).matchAll(answered)]
@@ -87,28 +87,28 @@ const fieldsOf = ({ key }: Company) => ({
   "content-type": "application/json",
 })
 
-/** Sends a text by an agent of Node's own, whose connection stays open. */
+/** Sends a text through an agent, whose connection can stay open. */
 function textBy(agent: Agent, sender: Company, body: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const options = { agent, method: "POST", headers: fieldsOf(sender) }
-    const asked = request(`${server.url}${TEXTS}`, options, (answer) => {
+    const sending = request(`${server.url}${TEXTS}`, options, (answer) => {
       answer.resume().once("end", () => resolve(answer.statusCode))
     })
-    asked.once("error", reject)
-    asked.end(body)
+    sending.once("error", reject)
+    sending.end(body)
   })
 }
 
-describe("several processes", () => {
-  it("say how many they are, and where each tells of itself", () => {
+describe("multiple processes", () => {
+  it("print their number and the URLs of their metrics at the start", () => {
     const line = `  processes    ${PROCESSES}: see each at /metrics?process=1 to ${PROCESSES}`
     expect(server.lines).toContain(line)
     expect(pids()).toHaveLength(PROCESSES)
-    // What hands connections over comes in there, and nobody else's user may.
+    // The supervisor hands connections over through this socket; no other user may write to it.
     expect((statSync(join(place.dataDir, "p1.sock")).mode & 0o777).toString(8)).toBe("600")
   })
 
-  it("take the calls of a company in its home", async () => {
+  it("serve a company's calls in its home process", async () => {
     for (const number of [1, 2, 3]) {
       const before = await textsOf(number)
       for (let i = 0; i < 4; i++) {
@@ -121,7 +121,7 @@ describe("several processes", () => {
     }
   })
 
-  it("answer rightly on a connection that changes company", async () => {
+  it("answer correctly on a connection that switches between companies", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (const number of [1, 2, 3, 2, 1]) {
       const body = JSON.stringify(textBodyTo(`+1415555${3_000 + number}`))
@@ -130,11 +130,11 @@ describe("several processes", () => {
     agent.destroy()
   })
 
-  it("tell each of itself alone, also by a client that keeps connections", async () => {
+  it("each return only their own metrics, even on a reused connection", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const body = JSON.stringify(textBodyTo("+14155553777"))
     expect(await textBy(agent, senderAt(1), body)).toBe(200)
-    // It asks on the connection that it has, which is the first process's.
+    // The agent reuses its connection, which belongs to the first process.
     expect((await get(agent, "/metrics?process=2")).status).toBe(421)
     for (const path of ["/metrics", "/readyz", "/livez"]) {
       for (const number of [2, 3, 1, 2]) {
@@ -145,47 +145,50 @@ describe("several processes", () => {
     agent.destroy()
   })
 
-  it("refuse at once what is no HTTP", async () => {
+  it("reject a connection that is not HTTP immediately", async () => {
     const socket = connect(Number(new URL(server.url).port))
     socket.write("SSH-2.0-OpenSSH_9.2\r\n")
-    const said: Buffer[] = []
+    const received: Buffer[] = []
     const began = performance.now()
-    for await (const bytes of socket) said.push(bytes as Buffer)
-    expect(Buffer.concat(said).toString()).toMatch(/^HTTP\/1\.1 400 /)
+    for await (const chunk of socket) received.push(chunk as Buffer)
+    expect(Buffer.concat(received).toString()).toMatch(/^HTTP\/1\.1 400 /)
     expect(performance.now() - began).toBeLessThan(scaledMs(9_000))
   })
 
-  it.each([1, 7, 64, 1_000])("read a call that comes by %i bytes, whole", async (size) => {
-    const sender = senderAt(2)
-    const body = JSON.stringify({ ...textBodyTo("+14155553999"), body: "x".repeat(600) })
-    const lines = Object.entries(fieldsOf(sender)).map(([name, value]) => `${name}: ${value}`)
-    const head = [
-      `POST ${TEXTS} HTTP/1.1`,
-      "host: any",
-      `content-length: ${body.length}`,
-      "connection: close",
-      ...lines,
-    ]
-    const whole = Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`)
-    const socket = connect(Number(new URL(server.url).port))
-    socket.setNoDelay(true)
-    for (let at = 0; at < whole.length; at += size) {
-      await new Promise((sent) => socket.write(whole.subarray(at, at + size), sent))
-    }
-    const said: Buffer[] = []
-    for await (const bytes of socket) said.push(bytes as Buffer)
-    expect(Buffer.concat(said).toString()).toMatch(/^HTTP\/1\.1 200 [^]*"status":"queued"/)
-  })
+  it.each([1, 7, 64, 1_000])(
+    "read all of a call that arrives in chunks of %i bytes",
+    async (size) => {
+      const sender = senderAt(2)
+      const body = JSON.stringify({ ...textBodyTo("+14155553999"), body: "x".repeat(600) })
+      const lines = Object.entries(fieldsOf(sender)).map(([name, value]) => `${name}: ${value}`)
+      const head = [
+        `POST ${TEXTS} HTTP/1.1`,
+        "host: any",
+        `content-length: ${body.length}`,
+        "connection: close",
+        ...lines,
+      ]
+      const bytes = Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`)
+      const socket = connect(Number(new URL(server.url).port))
+      socket.setNoDelay(true)
+      for (let at = 0; at < bytes.length; at += size) {
+        await new Promise((sent) => socket.write(bytes.subarray(at, at + size), sent))
+      }
+      const received: Buffer[] = []
+      for await (const chunk of socket) received.push(chunk as Buffer)
+      expect(Buffer.concat(received).toString()).toMatch(/^HTTP\/1\.1 200 [^]*"status":"queued"/)
+    },
+  )
 
-  it("let an operator's commands see all of them", async () => {
+  it("show the data of all processes to an operator's commands", async () => {
     const charges = [...senders.values()].map(({ companyId }) =>
       operate("charge list", { company: companyId }),
     )
-    for (const told of await Promise.all(charges)) expect(told.charges).not.toEqual([])
+    for (const list of await Promise.all(charges)) expect(list.charges).not.toEqual([])
     expect(await place.runCommand("audit", "verify")).toMatchObject({ ok: true })
   })
 
-  it("pass no limit and lose nothing but calls in hand while each is killed", async () => {
+  it("exceed no limit and lose nothing but calls in progress while each is killed", async () => {
     const companies = await makeCompanies(place, COMPANIES, FITTING)
     for (let round = 0; round < PROCESSES; round++) {
       const load = sendRoundRobin(server.url, companies, 4)
@@ -201,25 +204,25 @@ describe("several processes", () => {
     expect(server.log().match(/is restarted/g)).toHaveLength(PROCESSES)
   }, 240_000)
 
-  it("leave nobody waiting for one that died with connections on their way to it", async () => {
+  it("leave no caller waiting for a process that died with connections in transit", async () => {
     const [, stopped] = pids() as readonly [number, number, number]
     process.kill(stopped, "SIGSTOP")
     const body = JSON.stringify(textBodyTo("+14155555999"))
-    // Whichever of them it is: one of the three homes is away.
+    // One of the three homes is stopped, and the test does not know which.
     const calls = [1, 2, 3].flatMap((number) =>
       Array.from({ length: 4 }, () => textBy(new Agent(), senderAt(number), body)),
     )
     const ended = Promise.allSettled(calls)
     await Promise.any(calls)
     process.kill(stopped, "SIGKILL")
-    const told = await ended
-    const answered = told.filter((one) => one.status === "fulfilled")
+    const outcomes = await ended
+    const answered = outcomes.filter((one) => one.status === "fulfilled")
     for (const { value } of answered) expect(value).toBe(200)
-    // One may have been in its hands; the others were taken by who was there.
+    // The stopped process may have been serving one call; the other processes took the rest.
     expect(answered.length).toBeGreaterThanOrEqual(calls.length - 1)
   }, 60_000)
 
-  it("leave a second crew one sentence: the port is taken", async () => {
+  it("make a second start fail with one sentence: the port is in use", async () => {
     const taken = await makeDataFolder({ PORT: new URL(server.url).port })
     const { code, stderr } = await taken.tryCommand("start", "--processes", "2")
     expect(code).toBe(1)
@@ -227,7 +230,7 @@ describe("several processes", () => {
     await taken.removeFiles()
   }, 60_000)
 
-  it("stop in order: calls in hand are answered, and nobody is left", async () => {
+  it("stop cleanly: calls in progress are answered, and no process is left", async () => {
     const left = pids()
     const body = JSON.stringify(textBodyTo("+14155554999"))
     const inHand = Array.from({ length: 8 }, (_, i) =>
@@ -243,9 +246,9 @@ describe("several processes", () => {
   }, 60_000)
 })
 
-describe("several processes that cannot serve", () => {
-  it("end with the sentence of the first that cannot", async () => {
-    const wrong = await makeDataFolder({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" })
+describe("multiple processes that cannot serve", () => {
+  it("end with the error message of the first one", async () => {
+    const wrong = await makeDataFolder({ DATABASE_URL: "postgres://unknown@127.0.0.1:1/none" })
     const { code, stderr } = await wrong.tryCommand("start", "--processes", "2")
     expect(code).toBe(1)
     expect(stderr).toMatch(/DATABASE_URL/)
@@ -253,7 +256,7 @@ describe("several processes that cannot serve", () => {
     await wrong.removeFiles()
   }, 60_000)
 
-  it("end with their parent", async () => {
+  it("end with their supervisor", async () => {
     const database = await worldDatabase()
     const other = await makeDataFolder({ DATABASE_URL: database.url })
     const parent = await other.start("--processes", "2")

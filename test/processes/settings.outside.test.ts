@@ -1,4 +1,4 @@
-/** Several processes with other settings than the usual: each serves, is operated, and stops in order. */
+/** Multiple processes with unusual settings: all serve, take operator commands and stop cleanly. */
 import { expect, it, onTestFinished } from "vitest"
 import { homeWorkerOf } from "../../adapters/postgres/home-worker.ts"
 import { tagOfId } from "../../domain/kernel/ids.ts"
@@ -16,11 +16,11 @@ const LONG_MS = 180_000
 interface Running {
   readonly place: ServerDataFolder
   readonly server: ServerProcess
-  /** One that is at home in each. */
+  /** One sender for each home process. */
   readonly senders: readonly Company[]
 }
 
-/** Starts two processes on a PostgreSQL that is not theirs, with these settings, and makes a company in each. */
+/** Starts two processes on an external PostgreSQL with these settings, and makes a company in each. */
 async function run(settings: Record<string, string>): Promise<Running> {
   const database = await testDatabase({ migrated: false })
   onTestFinished(() => database.drop())
@@ -31,7 +31,7 @@ async function run(settings: Record<string, string>): Promise<Running> {
   })
   onTestFinished(() => place.removeFiles())
   const server = await place.start("--processes", String(PROCESSES))
-  await allServe(server)
+  await untilAllServe(server)
   const senders: Company[] = []
   for (let i = 0; Object.keys(senders).length < PROCESSES; i++) {
     const sender = await makeSender(place)
@@ -40,8 +40,8 @@ async function run(settings: Record<string, string>): Promise<Running> {
   return { place, server, senders }
 }
 
-/** Waits until both serve. */
-async function allServe({ url }: ServerProcess): Promise<void> {
+/** Waits until both processes serve. */
+async function untilAllServe({ url }: ServerProcess): Promise<void> {
   for (let number = 1; number <= PROCESSES; number++) {
     const ready = () =>
       fetch(`${url}/readyz?process=${number}`).then(
@@ -52,8 +52,8 @@ async function allServe({ url }: ServerProcess): Promise<void> {
   }
 }
 
-/** Has each company text, and looks at what came of it after a time; then stops all. */
-async function expectWhole(
+/** Sends a text from each company, checks the texts and the audit, and stops all processes. */
+async function expectServiceAndStop(
   { place, server, senders }: Running,
   after = new Date(0),
 ): Promise<void> {
@@ -68,31 +68,35 @@ async function expectWhole(
   }
   expect(await operate("audit verify")).toMatchObject({ ok: true })
   const code = await server.endBySignal("SIGTERM")
-  // A machine that does much else may need longer than a stop takes, which then says what was left.
+  // On a busy machine the stop may time out, and then says what was left.
   const late = "stopped before all was done"
   const lines = server.log().split("\n").filter(Boolean)
   expect(lines.filter((line) => !line.includes(late))).toEqual([])
   expect(code).toBe(lines.length === 0 ? 0 : 1)
 }
 
-it("serve on all addresses of both kinds", { timeout: LONG_MS }, async () => {
+it("processes serve on all IPv4 and IPv6 addresses", { timeout: LONG_MS }, async () => {
   const running = await run({ HOST: "::" })
   const { port } = new URL(running.server.url)
   expect(running.server.url).toBe(`http://[::1]:${port}`)
   for (const host of ["127.0.0.1", "[::1]"]) {
     for (const number of [1, 2]) {
-      const asked = await fetch(`http://${host}:${port}/readyz?process=${number}`)
-      expect(asked.status, host).toBe(200)
+      const answer = await fetch(`http://${host}:${port}/readyz?process=${number}`)
+      expect(answer.status, host).toBe(200)
     }
   }
-  await expectWhole(running)
+  await expectServiceAndStop(running)
 })
 
-it("go by one test clock, with their events in EventStoreDB", { timeout: LONG_MS }, async () => {
-  const eventStore = await startEventStoreDb()
-  onTestFinished(() => eventStore.removeFiles())
-  const running = await run({ LEDGER_CLOCK: "test", LEDGER_EVENTSTORE_URL: eventStore.url })
-  const { now } = await running.place.runCommand("clock", "show")
-  await running.place.runCommand("clock", "advance", "2d")
-  await expectWhole(running, new Date(Date.parse(now) + 2 * 86_400_000 - 1))
-})
+it(
+  "processes share one test clock with their events in EventStoreDB",
+  { timeout: LONG_MS },
+  async () => {
+    const eventStore = await startEventStoreDb()
+    onTestFinished(() => eventStore.removeFiles())
+    const running = await run({ LEDGER_CLOCK: "test", LEDGER_EVENTSTORE_URL: eventStore.url })
+    const { now } = await running.place.runCommand("clock", "show")
+    await running.place.runCommand("clock", "advance", "2d")
+    await expectServiceAndStop(running, new Date(Date.parse(now) + 2 * 86_400_000 - 1))
+  },
+)

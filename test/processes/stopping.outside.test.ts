@@ -1,4 +1,4 @@
-/** Several processes that are stopped, or asked for something, while they start. */
+/** Multiple processes that are stopped, or get a command, while they start. */
 import { expect, it, onTestFinished } from "vitest"
 import { lockFolder, openDataFolder } from "../../adapters/machine/data-folder/data-folder.ts"
 import { makeDataFolder } from "../support/server-process.ts"
@@ -6,12 +6,12 @@ import { makeDataFolder } from "../support/server-process.ts"
 const LONG_MS = 120_000
 
 it(
-  "end in order where the first serves and the others do not yet",
+  "processes stop cleanly while only the first one serves",
   async () => {
     const place = await makeDataFolder({ LOG_LEVEL: "info" })
     onTestFinished(() => place.removeFiles())
     const server = await place.start("--processes", "3")
-    // The first has just said where it listens; the others are about to load.
+    // The first process has just logged its address; the others are about to load.
     expect(await server.endBySignal("SIGTERM")).toBe(0)
     expect(server.log()).not.toContain("stopped before all was done")
     expect(server.log()).not.toContain("all processes serve")
@@ -20,12 +20,12 @@ it(
 )
 
 it(
-  "have a command say so where no server takes it, and a second server that there is one",
+  "a command says that no server takes it, and a second start that another one runs",
   async () => {
     const place = await makeDataFolder()
     onTestFinished(() => place.removeFiles())
     expect(await (await place.start()).endBySignal("SIGTERM")).toBe(0)
-    // As the parent does while its first process is started again.
+    // Holds the lock as the supervisor does while its first process is restarted.
     const hold = await lockFolder(await openDataFolder(place.dataDir))
     onTestFinished(async () => hold?.release())
     const { code, stderr } = await place.tryCommand("company", "list")

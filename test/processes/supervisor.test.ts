@@ -1,4 +1,4 @@
-/** How many processes there are, how they are begun and watched, and what ends them. */
+/** The worker pool: how many processes run, and how they are started, watched and stopped. */
 import { EventEmitter } from "node:events"
 import type { ChildProcess } from "node:child_process"
 import type { Socket } from "node:net"
@@ -11,7 +11,7 @@ import type {
 import { WorkerPool, workerCountFor } from "../../src/bootstrap/processes/worker-pool.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-/** A clock that goes on when the test says so. */
+/** A pacer whose time advances only by `pass`. */
 function openTestPacer() {
   let now = 0
   const waiting = new Set<{ readonly at: number; readonly over: () => void }>()
@@ -45,16 +45,16 @@ function openTestPacer() {
   return { pacer, pass }
 }
 
-/** Everything that follows at once has followed. */
+/** Resolves once all immediate reactions have run. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A process that does what a test says. */
-class PlayedProcess extends EventEmitter {
-  readonly heard: SupervisorMessage["is"][] = []
+/** A child process that a test controls. */
+class FakeProcess extends EventEmitter {
+  readonly received: SupervisorMessage["is"][] = []
   readonly pid: number | undefined
   connected = true
-  answers = true
-  killedBy: NodeJS.Signals | null = null
+  isResponding = true
+  killSignal: NodeJS.Signals | null = null
 
   constructor(pid: number | undefined) {
     super()
@@ -63,45 +63,45 @@ class PlayedProcess extends EventEmitter {
   }
 
   readonly send = (message: SupervisorMessage): boolean => {
-    this.heard.push(message.is)
-    if (message.is === "ask" && this.answers) this.say({ is: "answer" })
+    this.received.push(message.is)
+    if (message.is === "ask" && this.isResponding) this.emitMessage({ is: "answer" })
     return true
   }
   readonly kill = (signal: NodeJS.Signals): boolean => {
-    this.killedBy = signal
-    this.ends(signal)
+    this.killSignal = signal
+    this.exit(signal)
     return true
   }
-  readonly say = (said: WorkerMessage) => void this.emit("message", said)
-  readonly begin = (): void => {
-    this.say({ is: "begun" })
-    this.say({ is: "ready" })
+  readonly emitMessage = (message: WorkerMessage) => void this.emit("message", message)
+  readonly becomeReady = (): void => {
+    this.emitMessage({ is: "begun" })
+    this.emitMessage({ is: "ready" })
   }
-  readonly ends = (signal: NodeJS.Signals | null = null): void => {
+  readonly exit = (signal: NodeJS.Signals | null = null): void => {
     this.connected = false
     this.emit("exit", signal === null ? 0 : null, signal)
   }
 }
 
-interface Stage {
-  readonly crew: WorkerPool
-  readonly forked: readonly PlayedProcess[]
-  /** The newest. */
-  readonly last: () => PlayedProcess
+interface PoolFixture {
+  readonly pool: WorkerPool
+  readonly forked: readonly FakeProcess[]
+  /** The process that was forked last. */
+  readonly last: () => FakeProcess
   readonly pass: (ms: number) => Promise<void>
   readonly warnings: readonly string[]
   readonly stop: AbortController
-  /** What a fork comes to from now on. */
-  forks: () => PlayedProcess
+  /** Creates the process of each fork from now on; may throw. */
+  forks: () => FakeProcess
 }
 
-function openStage(count: number): Stage {
+function openPoolFixture(count: number): PoolFixture {
   const { pacer, pass } = openTestPacer()
-  const forked: PlayedProcess[] = []
+  const forked: FakeProcess[] = []
   const warnings: string[] = []
   const stop = new AbortController()
   const fork = () => {
-    const one = stage.forks()
+    const one = fixture.forks()
     forked.push(one)
     return partialFake<ChildProcess>(one)
   }
@@ -111,214 +111,216 @@ function openStage(count: number): Stage {
       ConstructorParameters<typeof WorkerPool>[0]["assignmentOf"]
     >
   const exits = process.listeners("exit")
-  const crew = new WorkerPool({ count, pacer, log, signal: stop.signal, fork, assignmentOf })
+  const pool = new WorkerPool({ count, pacer, log, signal: stop.signal, fork, assignmentOf })
   onTestFinished(() => {
     for (const one of process.listeners("exit")) if (!exits.includes(one)) process.off("exit", one)
   })
-  const stage: Stage = {
-    crew,
+  const fixture: PoolFixture = {
+    pool,
     forked,
     pass,
     warnings,
     stop,
-    last: () => forked.at(-1) as PlayedProcess,
-    forks: () => new PlayedProcess(forked.length + 1),
+    last: () => forked.at(-1) as FakeProcess,
+    forks: () => new FakeProcess(forked.length + 1),
   }
-  return stage
+  return fixture
 }
 
-/** The same with all of them serving. */
-async function openServing(count: number): Promise<Stage> {
-  const stage = openStage(count)
-  const started = stage.crew.start()
+/** A pool whose processes all serve. */
+async function openServing(count: number): Promise<PoolFixture> {
+  const fixture = openPoolFixture(count)
+  const started = fixture.pool.start()
   for (let number = 1; number <= count; number++) {
     await settled()
-    stage.forked[number - 1]?.begin()
+    fixture.forked[number - 1]?.becomeReady()
   }
   expect(await started).toBe(true)
-  return stage
+  return fixture
 }
 
-/** Hands a connection that is for one process; answers who was sent it. */
-async function handTo({ crew, forked }: Stage, number: number): Promise<number | null> {
-  const before = forked.map(({ heard }) => heard.length)
-  const beginning = { name: "any", workerNumber: null, head: Buffer.from("") }
+/** Routes a connection to this process. @returns the process that received it; null for none */
+async function routeTo({ pool, forked }: PoolFixture, number: number): Promise<number | null> {
+  const before = forked.map(({ received }) => received.length)
+  const start = { name: "any", workerNumber: null, head: Buffer.from("") }
   const socket = partialFake<Socket>({ destroyed: false, destroy: () => undefined })
-  void crew.routeConnection({ ...beginning, workerNumber: number }, socket)
+  void pool.routeConnection({ ...start, workerNumber: number }, socket)
   await settled()
-  const to = forked.findIndex(({ heard }, i) => heard.slice(before[i]).includes("connection"))
-  if (to !== -1) forked[to]?.say({ is: "taken" })
+  const to = forked.findIndex(({ received }, i) => received.slice(before[i]).includes("connection"))
+  if (to !== -1) forked[to]?.emitMessage({ is: "taken" })
   return to === -1 ? null : to + 1
 }
 
-it("starts the first before the others", async () => {
-  const { crew, forked } = openStage(3)
-  const started = crew.start()
+it("starts the first process before the others", async () => {
+  const { pool, forked } = openPoolFixture(3)
+  const started = pool.start()
   await settled()
-  expect(forked.map(({ heard }) => heard)).toEqual([["seat"]])
-  forked[0]?.say({ is: "ready" })
+  expect(forked.map(({ received }) => received)).toEqual([["seat"]])
+  forked[0]?.emitMessage({ is: "ready" })
   await settled()
   expect(forked).toHaveLength(3)
-  for (const one of forked.slice(1)) one.say({ is: "ready" })
+  for (const one of forked.slice(1)) one.emitMessage({ is: "ready" })
   expect(await started).toBe(true)
 })
 
-it("ends a start at once where all are to stop, starts none any more, and waits for those there are", async () => {
-  const { crew, forked, stop } = openStage(3)
-  const started = crew.start()
+it("aborts the start on a stop, starts no more processes, and waits for the running ones", async () => {
+  const { pool, forked, stop } = openPoolFixture(3)
+  const started = pool.start()
   await settled()
-  forked[0]?.say({ is: "begun" })
+  forked[0]?.emitMessage({ is: "begun" })
   stop.abort()
   expect(await started).toBe(false)
-  const stopped = crew.stop(5_000)
+  const stopped = pool.stop(5_000)
   const [first] = forked
-  expect(first?.heard).toEqual(["seat", "stop"])
-  // It was just done with its start.
-  first?.say({ is: "ready" })
+  expect(first?.received).toEqual(["seat", "stop"])
+  // It finished its start at this moment.
+  first?.emitMessage({ is: "ready" })
   await settled()
   expect(forked).toHaveLength(1)
-  first?.ends()
+  first?.exit()
   expect(await stopped).toEqual([])
 })
 
-it("ends at once where all are to stop who has opened nothing yet", async () => {
-  const { crew, forked, stop } = openStage(3)
-  const started = crew.start()
+it("kills processes that have not begun yet immediately on a stop", async () => {
+  const { pool, forked, stop } = openPoolFixture(3)
+  const started = pool.start()
   await settled()
-  forked[0]?.begin()
+  forked[0]?.becomeReady()
   await settled()
   stop.abort()
   expect(await started).toBe(false)
-  const stopped = crew.stop(5_000)
-  expect(forked.map(({ killedBy }) => killedBy)).toEqual([null, "SIGKILL", "SIGKILL"])
-  expect(forked[0]?.heard.at(-1)).toBe("stop")
-  forked[0]?.ends()
+  const stopped = pool.stop(5_000)
+  expect(forked.map(({ killSignal }) => killSignal)).toEqual([null, "SIGKILL", "SIGKILL"])
+  expect(forked[0]?.received.at(-1)).toBe("stop")
+  forked[0]?.exit()
   expect(await stopped).toEqual([])
 })
 
-it("starts none again that ends while all are to stop", async () => {
-  const stage = await openServing(2)
-  stage.stop.abort()
-  stage.forked[0]?.ends("SIGKILL")
-  await stage.pass(60_000)
-  expect(stage.forked).toHaveLength(2)
-  expect(stage.warnings).toEqual([])
+it("does not restart a process that ends during a stop", async () => {
+  const fixture = await openServing(2)
+  fixture.stop.abort()
+  fixture.forked[0]?.exit("SIGKILL")
+  await fixture.pass(60_000)
+  expect(fixture.forked).toHaveLength(2)
+  expect(fixture.warnings).toEqual([])
 })
 
-it("ends by force who has not stopped in time, and says who that was", async () => {
-  const { crew, forked, pass } = await openServing(2)
-  const stopped = crew.stop(5_000)
-  forked[0]?.ends()
+it("kills processes that did not stop in time, and names them", async () => {
+  const { pool, forked, pass } = await openServing(2)
+  const stopped = pool.stop(5_000)
+  forked[0]?.exit()
   await pass(5_000)
   expect(await stopped).toEqual(["process 2"])
-  expect(forked.map(({ killedBy }) => killedBy)).toEqual([null, "SIGKILL"])
+  expect(forked.map(({ killSignal }) => killSignal)).toEqual([null, "SIGKILL"])
 })
 
-it("ends and starts again one that does not answer for a minute, and says so", async () => {
+it("restarts a process that does not respond for a minute, with a warning", async () => {
   const { forked, pass, warnings, last } = await openServing(2)
   await pass(600_000)
   expect(warnings).toEqual([])
-  const hung = forked[1] as PlayedProcess
-  hung.answers = false
+  const hung = forked[1] as FakeProcess
+  hung.isResponding = false
   await pass(50_000)
-  expect(hung.killedBy).toBe(null)
+  expect(hung.killSignal).toBe(null)
   await pass(20_000)
-  expect(hung.killedBy).toBe("SIGKILL")
+  expect(hung.killSignal).toBe("SIGKILL")
   expect(warnings).toEqual([
     "process 2 does not respond and is killed",
     "process 2 ended by SIGKILL and is restarted",
   ])
   expect(forked).toHaveLength(3)
-  expect(last().heard).toEqual(["seat"])
-  expect(forked[0]?.killedBy).toBe(null)
+  expect(last().received).toEqual(["seat"])
+  expect(forked[0]?.killSignal).toBe(null)
 })
 
-it("gives connections to the others while one does not answer, and to it again once it does", async () => {
-  const stage = await openServing(2)
-  const slow = stage.forked[1] as PlayedProcess
-  expect(await handTo(stage, 2)).toBe(2)
-  slow.answers = false
-  await stage.pass(20_000)
-  // Its own state is told by nobody else.
-  expect(await handTo(stage, 2)).toBe(null)
-  slow.answers = true
-  slow.say({ is: "answer" })
-  expect(await handTo(stage, 2)).toBe(2)
-  await stage.pass(600_000)
-  expect(slow.killedBy).toBe(null)
+it("routes no connections to a process while it does not respond", async () => {
+  const fixture = await openServing(2)
+  const slow = fixture.forked[1] as FakeProcess
+  expect(await routeTo(fixture, 2)).toBe(2)
+  slow.isResponding = false
+  await fixture.pass(20_000)
+  // No other process can answer for its metrics.
+  expect(await routeTo(fixture, 2)).toBe(null)
+  slow.isResponding = true
+  slow.emitMessage({ is: "answer" })
+  expect(await routeTo(fixture, 2)).toBe(2)
+  await fixture.pass(600_000)
+  expect(slow.killSignal).toBe(null)
 })
 
-it("has a connection wait where none serves, however often one ends before it does", async () => {
-  const stage = await openServing(1)
-  stage.last().ends("SIGKILL")
-  await stage.pass(1_000)
-  expect(await handTo(stage, 1)).toBe(null)
-  stage.last().ends("SIGKILL")
-  await stage.pass(1_000)
-  expect(stage.forked).toHaveLength(3)
-  stage.last().begin()
+it("keeps connections waiting until a process serves, even if several die before that", async () => {
+  const fixture = await openServing(1)
+  fixture.last().exit("SIGKILL")
+  await fixture.pass(1_000)
+  expect(await routeTo(fixture, 1)).toBe(null)
+  fixture.last().exit("SIGKILL")
+  await fixture.pass(1_000)
+  expect(fixture.forked).toHaveLength(3)
+  fixture.last().becomeReady()
   await settled()
-  expect(stage.last().heard).toContain("connection")
+  expect(fixture.last().received).toContain("connection")
 })
 
-it("asks none that has not come to serve: a start may take long", async () => {
-  const { crew, forked, pass } = openStage(1)
-  const started = crew.start()
+it("does not check processes that do not serve yet, because a start may take long", async () => {
+  const { pool, forked, pass } = openPoolFixture(1)
+  const started = pool.start()
   await pass(600_000)
-  expect(forked[0]?.heard).toEqual(["seat"])
-  forked[0]?.say({ is: "ready" })
+  expect(forked[0]?.received).toEqual(["seat"])
+  forked[0]?.emitMessage({ is: "ready" })
   expect(await started).toBe(true)
 })
 
-it("starts again one that could not be forked, as often as it takes, and goes on to serve", async () => {
-  const stage = await openServing(2)
+it("retries a failed fork until it succeeds, and serves meanwhile", async () => {
+  const fixture = await openServing(2)
   let isLost = false
-  void stage.crew.lost.then(() => (isLost = true))
-  const forks = stage.forks
-  stage.forks = () => {
-    const none = new PlayedProcess(undefined)
+  void fixture.pool.lost.then(() => (isLost = true))
+  const forks = fixture.forks
+  fixture.forks = () => {
+    const none = new FakeProcess(undefined)
     setImmediate(() => none.emit("error", new Error("spawn EAGAIN")))
-    // The word to it fails as well.
+    // Sending a message to it fails as well.
     setImmediate(() => none.emit("error", new Error("channel closed")))
     return none
   }
-  stage.forked[1]?.ends("SIGKILL")
+  fixture.forked[1]?.exit("SIGKILL")
   await settled()
-  for (let i = 0; i < 10; i++) await stage.pass(2_000)
-  stage.forks = () => {
+  for (let i = 0; i < 10; i++) await fixture.pass(2_000)
+  fixture.forks = () => {
     throw new Error("spawn ENOMEM")
   }
-  for (let i = 0; i < 10; i++) await stage.pass(2_000)
-  expect(stage.warnings).toContain("process 2 could not be started (spawn EAGAIN) and is restarted")
-  expect(stage.warnings.at(-1)).toMatch(/^process 2 could not be started .*ENOMEM/)
+  for (let i = 0; i < 10; i++) await fixture.pass(2_000)
+  expect(fixture.warnings).toContain(
+    "process 2 could not be started (spawn EAGAIN) and is restarted",
+  )
+  expect(fixture.warnings.at(-1)).toMatch(/^process 2 could not be started .*ENOMEM/)
   expect(isLost).toBe(false)
-  expect(await handTo(stage, 1)).toBe(1)
-  stage.forks = forks
-  await stage.pass(2_000)
-  stage.last().say({ is: "ready" })
-  expect(await handTo(stage, 2)).toBe(stage.forked.length)
+  expect(await routeTo(fixture, 1)).toBe(1)
+  fixture.forks = forks
+  await fixture.pass(2_000)
+  fixture.last().emitMessage({ is: "ready" })
+  expect(await routeTo(fixture, 2)).toBe(fixture.forked.length)
 })
 
-it("does not start where the first cannot be forked", async () => {
-  const stage = openStage(2)
-  stage.forks = () => {
+it("fails to start if the first process cannot be forked", async () => {
+  const fixture = openPoolFixture(2)
+  fixture.forks = () => {
     throw new Error("spawn ENOMEM")
   }
-  await expect(stage.crew.start()).rejects.toMatchObject({
+  await expect(fixture.pool.start()).rejects.toMatchObject({
     name: "StartupFault",
     message: "process 1 could not be started (Error: spawn ENOMEM) before it served.",
   })
 })
 
-it("gives up where one ends five times in a row as soon as it is there", async () => {
-  const { crew, pass, last } = await openServing(1)
+it("gives up after a process ends five times in a row right after its start", async () => {
+  const { pool, pass, last } = await openServing(1)
   for (let i = 0; i < 5; i++) {
-    last().ends("SIGSEGV")
+    last().exit("SIGSEGV")
     await pass(1_000)
-    last().say({ is: "ready" })
+    last().emitMessage({ is: "ready" })
     await settled()
   }
-  expect(await crew.lost).toBe("process 1 ended by SIGSEGV")
+  expect(await pool.lost).toBe("process 1 ended by SIGSEGV")
 })
 
 it.each([
@@ -326,7 +328,10 @@ it.each([
   [2, 1, 2],
   [3, 1, 3],
   [8, 4, 8],
-])("of %d cores PostgreSQL has half where it is the program's own", (cores, own, elsewhere) => {
-  expect(workerCountFor(cores, { databaseUrl: null })).toBe(own)
-  expect(workerCountFor(cores, { databaseUrl: "postgres://db.test/ledger" })).toBe(elsewhere)
-})
+])(
+  "uses half of %d cores if the program runs PostgreSQL itself, and all otherwise",
+  (cores, own, elsewhere) => {
+    expect(workerCountFor(cores, { databaseUrl: null })).toBe(own)
+    expect(workerCountFor(cores, { databaseUrl: "postgres://db.test/ledger" })).toBe(elsewhere)
+  },
+)

@@ -115,7 +115,7 @@ describe("every read model", () => {
     for (const verb of ["rebuild", "verify"]) {
       for (const hint of JOB_PROJECTIONS) {
         await expect(world.operate(`projections ${verb}`, { name: hint })).rejects.toThrow(
-          `${hint} is no read model`,
+          `${hint} is not a read model`,
         )
       }
     }

@@ -1,4 +1,4 @@
-/** Sealed bytes, with keys in PostgreSQL and with keys in memory. */
+/** Sealed bytes, with keys in PostgreSQL and in memory. */
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -36,8 +36,8 @@ async function inMemory(): Promise<Opened> {
 describe.for([
   ["PostgreSQL", inPostgres],
   ["memory", inMemory],
-] as const)("bytes that are sealed with keys in %s", ([, open]) => {
-  it("are given back, longer by 28 bytes meanwhile", async () => {
+] as const)("bytes sealed with keys in %s", ([, open]) => {
+  it("open unchanged, and are 28 bytes longer while sealed", async () => {
     const { sealing } = await open()
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
@@ -50,7 +50,7 @@ describe.for([
     )
   })
 
-  it("open in no other context, however like it is", async () => {
+  it("open in no other context, however similar", async () => {
     const { sealing } = await open()
     const sealed = await sealing.sealBytes(COMPANY, "per_1", Buffer.from("bytes"), HERE)
     for (const other of [
@@ -75,13 +75,13 @@ describe.for([
       [COMPANY, "per_2"],
       ["co_bbbbbb", "per_1"],
     ] as const) {
-      await sealing.seal(companyId, subject, "so that there is a key")
+      await sealing.seal(companyId, subject, "to create the key")
       const opening = sealing.openBytes(companyId, subject, sealed, HERE)
       await expect(opening, `${companyId}/${subject}`).rejects.toThrow(SealFault)
     }
   })
 
-  it("are no text, and no text is bytes", async () => {
+  it("do not open as text, and sealed text does not open as bytes", async () => {
     const { sealing } = await open()
     const sealed = await sealing.sealBytes(COMPANY, "per_1", Buffer.from("bytes"), [])
     const asText = `s1.per_1.${sealed.toString("base64url")}` as const
@@ -91,7 +91,7 @@ describe.for([
     await expect(asBytes).rejects.toThrow(SealFault)
   })
 
-  it("do not open with any byte changed, nor cut", async () => {
+  it("do not open if any byte is changed or missing", async () => {
     const { sealing } = await open()
     const sealed = await sealing.sealBytes(COMPANY, "per_1", Buffer.from("bytes"), HERE)
     const changed = [...sealed.keys()].map((at) => {
@@ -105,7 +105,7 @@ describe.for([
     }
   })
 
-  it("are gone with the company's key, and none are sealed after it", async () => {
+  it("are unreadable once the company's key is destroyed, and no more can be sealed", async () => {
     const { sealing, destroyKeys } = await open()
     const sealed = await sealing.sealBytes(COMPANY, "per_1", Buffer.from("bytes"), HERE)
     await destroyKeys(COMPANY)

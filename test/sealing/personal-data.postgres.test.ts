@@ -7,7 +7,7 @@ import { testDatabase } from "../support/test-database.ts"
 import type { World } from "../support/world.ts"
 import { addPerson, makeCompany, openWorld, setLimit } from "../support/world.ts"
 
-/** What a person would not want to find in a backup after their data was erased. */
+/** Personal data that must not be readable in a backup after an erasure. */
 const PERSONAL = {
   "company's name": "Zanzibar Trading",
   "person's name": "Wilhelmina Oddly",
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await world.operate("person seen", { personId, in: "app" })
   const invited = { company: company.companyId, email: PERSONAL["invited email"], role: "user" }
   await world.operate("person invite", invited)
-  await useIt(company.key)
+  await usePersonalData(company.key)
   await world.ports.runner.close()
 })
 afterAll(async () => {
@@ -60,8 +60,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Sends, receives, opts out, is refused, reaches reminders: everything that is personal. */
-async function useIt(key: string): Promise<void> {
+/** Uses everything that stores personal data: sends, receives, opts out, is rejected, reaches reminders. */
+async function usePersonalData(key: string): Promise<void> {
   const url = "/api/v1/phone/messages"
   const to = `+1${PERSONAL["recipient's phone"]}`
   await sendForm()
@@ -105,13 +105,13 @@ async function dump(schema: string): Promise<ReadonlyMap<string, readonly string
   return tables
 }
 
-/** The forms in which bytes could stand in a text or a bytea column. */
+/** The forms in which a text may be stored in a text or bytea column. */
 function formsOf(text: string): readonly string[] {
   const bytes = Buffer.from(text)
   return [text, text.toLowerCase(), bytes.toString("hex"), bytes.toString("base64url").slice(0, -2)]
 }
 
-it("holds nothing personal in the clear", async () => {
+it("stores no personal data in the clear", async () => {
   const found: string[] = []
   for (const schema of ["eventstore", "ledger"]) {
     const tables = await dump(schema)
@@ -126,26 +126,26 @@ it("holds nothing personal in the clear", async () => {
   expect(found).toEqual([])
 })
 
-it("was looked at where it matters: facts, work that waits, checkpoints, keys, answers, mails", async () => {
+it("searched tables with rows: facts, jobs, checkpoints, requests and mails", async () => {
   const tables = new Map([...(await dump("eventstore")), ...(await dump("ledger"))])
-  const kept = [
+  const stored = [
     "eventstore.events",
     "ledger.jobs",
     "ledger.checkpoints",
     "ledger.idempotent_requests",
   ]
-  for (const table of [...kept, "ledger.simulated_records"]) {
+  for (const table of [...stored, "ledger.simulated_records"]) {
     expect(tables.get(table)?.length, table).toBeGreaterThan(0)
   }
   expect(tables.get("ledger.simulated_records")?.some((row) => row.startsWith("(mail,"))).toBe(true)
 })
 
-it("was looked for in forms that find it: the read models have all of it", async () => {
+it("searched for forms that occur: the read models contain all of the data", async () => {
   const shown = [...(await dump("read")).values()].flat().join("\n")
   for (const text of Object.values(PERSONAL)) expect(shown).toContain(text)
 })
 
-it("holds no API key and no unwrapped key in the clear", async () => {
+it("stores no API key and no unwrapped key", async () => {
   const events = (await dump("eventstore")).get("eventstore.events") ?? []
   expect(events.filter((row) => /cpk_\w{20}/.test(row))).toEqual([])
   const { rows } = await pool.query<{ length: number }>(

@@ -18,8 +18,8 @@ const sealing = openPostgresSealing(pool, MASTER)
 
 const COMPANY = "co_aaaaaa"
 
-describe("sealing a text", () => {
-  it("gives it back, whatever is in it", async () => {
+describe("a sealed text", () => {
+  it("opens unchanged, whatever it contains", async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "binary" }), async (text) => {
         const sealed = await sealing.seal(COMPANY, "per_1", text)
@@ -29,7 +29,7 @@ describe("sealing a text", () => {
     )
   })
 
-  it("shows the subject and nothing of the text, and never the same bytes twice", async () => {
+  it("shows its subject and nothing of its content, and differs each time", async () => {
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada Lovelace")
     expect(sealed).toMatch(/^s1\.per_1\.[\w-]+$/)
     expect(Buffer.from(sealed.slice("s1.per_1.".length), "base64url").toString()).not.toMatch(/Ada/)
@@ -55,7 +55,7 @@ describe("sealing a text", () => {
     await expect(sealing.unseal(COMPANY, moved)).rejects.toThrow(SealFault)
   })
 
-  it("does not open with any bit changed, nor shortened, nor without its form", async () => {
+  it("does not open if a bit is changed, if it is shortened, or without its form", async () => {
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
     const bytes = Buffer.from(sealed.slice("s1.per_1.".length), "base64url")
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
@@ -70,8 +70,8 @@ describe("sealing a text", () => {
   })
 })
 
-describe("keys", () => {
-  it("is one where twenty seal for a new subject at once, in two processes", async () => {
+describe("a subject's key", () => {
+  it("is created once for twenty concurrent callers in two processes", async () => {
     const company = "co_first1"
     const processes = [sealing, openPostgresSealing(pool, MASTER)] as const
     const sealed = await Promise.all(
@@ -88,11 +88,11 @@ describe("keys", () => {
     expect(rows).toHaveLength(1)
   })
 
-  it("is asked of the database once by all who ask at the same time", async () => {
-    const asked: string[] = []
+  it("is read from the database once for all concurrent callers", async () => {
+    const queries: string[] = []
     const counting = partialFake<pg.Pool>({
       query: (text: string, values: unknown[]) => {
-        asked.push(text)
+        queries.push(text)
         return pool.query(text, values)
       },
     })
@@ -102,21 +102,21 @@ describe("keys", () => {
       Array.from({ length: 20 }, () => fresh.unseal(COMPANY, sealed)),
     )
     expect(new Set(opened)).toEqual(new Set(["Ada"]))
-    expect(asked).toHaveLength(2)
+    expect(queries).toHaveLength(2)
   })
 
-  it("is made for whoever seals while another has just found that there is none", async () => {
+  it("is created by a caller that seals while another finds that it does not exist", async () => {
     const fresh = openPostgresSealing(pool, MASTER)
-    const stranger = "s1.per_none.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    const unknown = "s1.per_none.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
     const [opened, sealed] = await Promise.all([
-      fresh.unseal("co_none11", stranger),
+      fresh.unseal("co_none11", unknown),
       fresh.seal("co_none11", "per_none", "Ada"),
     ])
     expect(opened).toBeNull()
     expect(await fresh.unseal("co_none11", sealed)).toBe("Ada")
   })
 
-  it("is asked for again after the database was lost", async () => {
+  it("is read again after the database was lost", async () => {
     let isLost = true
     const flaky = partialFake<pg.Pool>({
       query: (text: string, values: unknown[]) =>
@@ -129,7 +129,7 @@ describe("keys", () => {
     expect(await fresh.unseal(COMPANY, sealed)).toBe("Ada")
   })
 
-  it("opens nothing any more once it is erased, for the subject alone or the whole company", async () => {
+  it("opens nothing after it is erased, for one subject or the whole company", async () => {
     const company = "co_erased"
     const one = await sealing.seal(company, "per_1", "Ada")
     const two = await sealing.seal(company, "per_2", "Bob")
@@ -149,7 +149,7 @@ describe("keys", () => {
     expect(rows).toEqual([])
   })
 
-  it("stands wrapped in the tables, and does not open with another master key", async () => {
+  it("is stored wrapped, and does not open with another master key", async () => {
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
     await expect(
       openPostgresSealing(pool, randomBytes(32)).unseal(COMPANY, sealed),
@@ -166,14 +166,14 @@ describe("tags", () => {
     expect(await sealing.tag("co_bbbbbb", "+14155550123")).not.toBe(tag)
   })
 
-  it("are equal across companies where the installation makes them, and differ between installations", () => {
+  it("of the installation are equal for all companies, and differ between installations", () => {
     const tag = sealing.installationTag("acme")
     expect(openPostgresSealing(pool, MASTER).installationTag("acme")).toBe(tag)
     expect(sealing.installationTag("acmé")).not.toBe(tag)
     expect(openPostgresSealing(pool, randomBytes(32)).installationTag("acme")).not.toBe(tag)
   })
 
-  it("and an app's secret are the same after a restart, one for each key", () => {
+  it("and app secrets are the same after a restart, one for each key", () => {
     const secret = sealing.appSecret("key_1")
     expect(secret).toMatch(/^cps_[\w-]{43}$/)
     expect(openPostgresSealing(pool, MASTER).appSecret("key_1")).toBe(secret)
@@ -181,18 +181,18 @@ describe("tags", () => {
   })
 })
 
-describe("what was used last", () => {
-  it("is kept, the longest unused goes", () => {
-    const kept = new LRU<string, number>(2)
-    kept.set("a", 1)
-    kept.set("b", 2)
-    expect(kept.get("a")).toBe(1)
-    kept.set("c", 3)
-    expect([kept.get("a"), kept.get("b"), kept.get("c")]).toEqual([1, undefined, 3])
-    kept.set("a", 4)
-    kept.deleteWhere((key) => key === "c")
-    kept.delete("nothing")
-    expect([kept.get("a"), kept.get("c")]).toEqual([4, undefined])
+describe("the key cache", () => {
+  it("evicts the least recently used key", () => {
+    const cache = new LRU<string, number>(2)
+    cache.set("a", 1)
+    cache.set("b", 2)
+    expect(cache.get("a")).toBe(1)
+    cache.set("c", 3)
+    expect([cache.get("a"), cache.get("b"), cache.get("c")]).toEqual([1, undefined, 3])
+    cache.set("a", 4)
+    cache.deleteWhere((key) => key === "c")
+    cache.delete("nothing")
+    expect([cache.get("a"), cache.get("c")]).toEqual([4, undefined])
   })
 })
 
@@ -201,14 +201,14 @@ beforeEach(async () => {
 })
 
 describe("an installation without a master key of its own", () => {
-  it("makes one at first use and keeps it", async () => {
+  it("creates one at first use and keeps it", async () => {
     const first = await loadInstallation(pool, null)
     expect(first.installationId).toMatch(/^ins_[0-9a-f]{28}$/)
     expect(first.masterKey).toHaveLength(32)
     expect(await loadInstallation(pool, null)).toEqual(first)
   })
 
-  it("is one where ten processes begin at once", async () => {
+  it("is the same one for ten processes that start concurrently", async () => {
     const loaded = await Promise.all(Array.from({ length: 10 }, () => loadInstallation(pool, null)))
     expect(new Set(loaded.map(({ installationId }) => installationId)).size).toBe(1)
     expect(new Set(loaded.map(({ masterKey }) => masterKey.toString("hex"))).size).toBe(1)
@@ -225,8 +225,8 @@ describe("an installation without a master key of its own", () => {
   })
 })
 
-describe("an installation whose master key is kept outside", () => {
-  it("does not store it", async () => {
+describe("an installation with an external master key", () => {
+  it("does not store the key", async () => {
     const given = randomBytes(32)
     const { installationId, masterKey } = await loadInstallation(pool, given)
     expect(masterKey).toEqual(given)
@@ -238,7 +238,7 @@ describe("an installation whose master key is kept outside", () => {
     }
   })
 
-  it("refuses another key, and none", async () => {
+  it("rejects another key and a missing key", async () => {
     await loadInstallation(pool, randomBytes(32))
     const refused = loadInstallation(pool, randomBytes(32))
     await expect(refused).rejects.toThrow(WrongMasterKey)
@@ -250,16 +250,16 @@ describe("an installation whose master key is kept outside", () => {
 const world = await ownWorld("store")
 const other = await ownWorld("start", { url: world.databaseUrl })
 
-it("leaves all others of the company, and none is made for it again", async () => {
+it("erases one subject's key for good, and leaves the company's other keys", async () => {
   const { companyId } = await makeCompany(world)
-  const { sealing: kept, erasure } = world.ports
-  const gone = await kept.seal(companyId, "lead_1", "Ada")
-  const stays = await kept.seal(companyId, "lead_2", "Bea")
+  const { sealing: ownSealing, erasure } = world.ports
+  const gone = await ownSealing.seal(companyId, "lead_1", "Ada")
+  const stays = await ownSealing.seal(companyId, "lead_2", "Bea")
   expect(await other.ports.sealing.unseal(companyId, gone)).toBe("Ada")
   await erasure.destroySubjectKey(companyId, "lead_1")
-  expect(await kept.unseal(companyId, gone)).toBeNull()
+  expect(await ownSealing.unseal(companyId, gone)).toBeNull()
   await expect.poll(() => other.ports.sealing.unseal(companyId, gone)).toBeNull()
-  expect(await kept.unseal(companyId, stays)).toBe("Bea")
+  expect(await ownSealing.unseal(companyId, stays)).toBe("Bea")
   await erasure.destroySubjectKey(companyId, "lead_1")
   for (const { sealing: any } of [world.ports, other.ports]) {
     await expect(any.seal(companyId, "lead_1", "Cyd")).rejects.toThrow(/lead_1 .* was erased/)
