@@ -1,4 +1,4 @@
-/** A name server of ours in a test, and questions to it. */
+/** Runs one of our name servers in a test, and queries it. */
 import { spawnSync } from "node:child_process"
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { openNameServer } from "../../adapters/providers/dns/name-server.ts"
@@ -6,7 +6,7 @@ import { openServedZones } from "../../adapters/providers/dns/served-zones.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { RecordType, Zone } from "../../domain/domains/dns-records.ts"
 
-/** A record. */
+/** A record with the default TTL. */
 export function zoneRecord(
   type: RecordType,
   name: string,
@@ -16,13 +16,13 @@ export function zoneRecord(
   return { type, name, content, priority, ttl: 300 }
 }
 
-/** A zone with name servers of ours. */
+/** A zone that names two of our name servers. */
 export function zoneWith(apex: string, records: Zone["records"], serial = 1): Zone {
   const nameServers = ["ns1-61.ns.localhost", "ns2-61.ns.localhost"]
   return { apex, nameServers, serial, records }
 }
 
-/** Serves zones at a free port of the loopback. */
+/** Serves zones on a free loopback port. */
 export async function serveZones(zones: readonly Zone[], pacer: Pacer = machinePacer) {
   const faults: unknown[] = []
   const onError = (error: unknown) => faults.push(error)
@@ -43,19 +43,19 @@ export async function serveZones(zones: readonly Zone[], pacer: Pacer = machineP
   return { ...server, served, faults, address: `127.0.0.1:${server.port}` }
 }
 
-/** Asks with dig, and answers its lines. It must not run in the server's turn of the event loop. */
-export async function dig(port: number, words: readonly string[]): Promise<string> {
+/** Queries with dig and returns its output. It runs as a process, because the server shares this event loop. */
+export async function dig(port: number, args: readonly string[]): Promise<string> {
   const { spawn } = await import("node:child_process")
-  const shown = ["+noall", "+comments", "+answer", "+authority", "+additional"]
-  const child = spawn("dig", ["@127.0.0.1", "-p", String(port), ...shown, ...words])
+  const sections = ["+noall", "+comments", "+answer", "+authority", "+additional"]
+  const child = spawn("dig", ["@127.0.0.1", "-p", String(port), ...sections, ...args])
   let text = ""
   child.stdout.setEncoding("utf8").on("data", (piece: string) => (text += piece))
   await new Promise((resolve) => child.once("close", resolve))
   return text
 }
 
-/** Why tests with a program cannot run here; null where they can. */
-export function missingDnsProgramReason(program: string, word: string): string | null {
-  const { error } = spawnSync(program, [word])
+/** Why tests that need a program are skipped; null if it is installed. */
+export function missingDnsProgramReason(program: string, option: string): string | null {
+  const { error } = spawnSync(program, [option])
   return error === undefined ? null : `${program} is not installed here`
 }

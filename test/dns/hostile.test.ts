@@ -50,13 +50,13 @@ const query = (name: string, type: "A" | "TXT" = "A", udpPayloadSize = 0): Buffe
           ],
   })
 
-/** A question whose name is these bytes. */
+/** A query whose name has these raw bytes. */
 function rawQuery(name: readonly number[]): Buffer {
   const header = query("a").subarray(0, 12)
   return Buffer.concat([header, Buffer.from(name), Buffer.from([0, 1, 0, 1])])
 }
 
-/** A clock that a test moves. */
+/** A clock that the test advances. */
 class Time {
   now = 0
   readonly pacer: Pacer = {
@@ -66,8 +66,8 @@ class Time {
   }
 }
 
-describe("a packet of a stranger", () => {
-  it("with a name that would be read as another is a format error", () => {
+describe("a packet from a stranger", () => {
+  it("is a format error if its name could be read as another name", () => {
     const dotted = [8, ...Buffer.from("acme.com"), 0]
     const notText = [
       4,
@@ -91,7 +91,7 @@ describe("a packet of a stranger", () => {
     }
   })
 
-  it("is answered with its question byte for byte, or as a format error, whatever it is", () => {
+  it("gets its question back byte for byte, or a format error, whatever its bytes are", () => {
     const seeds = ["acme.com", "AcMe.com", "many.acme.com", "x.other.com"].flatMap((name) => [
       query(name),
       query(name, "TXT", 60_000),
@@ -123,7 +123,7 @@ describe("a packet of a stranger", () => {
     expect(replies).toBeGreaterThan(1_000)
   })
 
-  it("that is an answer itself, or no packet at all, is answered by nothing", () => {
+  it("gets no reply if it is a reply itself, or too short for a header", () => {
     const reply = query("acme.com")
     reply.writeUInt16BE(0x8000, 2)
     expect(ask(reply)).toBeNull()
@@ -131,8 +131,8 @@ describe("a packet of a stranger", () => {
   })
 })
 
-describe("an answer over UDP", () => {
-  it("is never longer than 1,232 bytes, whatever the question says", () => {
+describe("a reply over UDP", () => {
+  it("is never longer than 1,232 bytes, whatever size the query allows", () => {
     for (const size of [0, 100, 512, 1_232, 4_096, 65_535]) {
       for (const name of ["many.acme.com", "long.acme.com", "acme.com"]) {
         for (const type of ["A", "TXT"] as const) {
@@ -145,7 +145,7 @@ describe("an answer over UDP", () => {
     }
   })
 
-  it("beyond the limit says that there is one over TCP, and is no longer than its question", () => {
+  it("beyond the rate limit is truncated, so that the client retries over TCP, and no longer than its query", () => {
     for (const packet of [query("many.acme.com"), query("many.acme.com", "A", 4_096)]) {
       const reply = ask(packet, false)
       expect((reply?.readUInt8(2) ?? 0) & 0x02).toBe(0x02)
@@ -154,8 +154,8 @@ describe("an answer over UDP", () => {
   })
 })
 
-describe("the limit of answers", () => {
-  it("lets a network have 200 a second, and others theirs", () => {
+describe("the rate limit of replies", () => {
+  it("allows each network 200 per second, independently of the others", () => {
     const time = new Time()
     const isWithin = openAnswerRateLimit(time.pacer)
     const counted = (network: string, times: number) =>
@@ -169,7 +169,7 @@ describe("the limit of answers", () => {
     expect(counted("198.51.100", 1_000)).toBe(200)
   })
 
-  it("lets 100 networks have 10,000 a second, and counts IPv6 by /56", () => {
+  it("allows 100 networks 10,000 per second, and counts IPv6 by /56", () => {
     const isWithin = openAnswerRateLimit(new Time().pacer)
     const many = Array.from({ length: 10_000 }, (_, i) => isWithin(`127.0.${i % 100}.1`))
     expect(many.every(Boolean)).toBe(true)
@@ -180,7 +180,7 @@ describe("the limit of answers", () => {
     expect(isWithin("2001:db8:0:100::1")).toBe(true)
   })
 
-  it("counts IPv4 alike where a socket of both kinds writes it as IPv6", () => {
+  it("counts IPv4-mapped IPv6 addresses of a dual-stack socket as IPv4", () => {
     const isWithin = openAnswerRateLimit(new Time().pacer)
     const many = Array.from({ length: 10_000 }, (_, i) => isWithin(`::ffff:127.0.${i % 100}.1`))
     expect(many.every(Boolean)).toBe(true)
@@ -191,7 +191,7 @@ describe("the limit of answers", () => {
 })
 
 describe("served zones", () => {
-  it("look names up together, each domain once, and answer from what they know meanwhile", async () => {
+  it("batch lookups, load each domain once, and answer from memory while the database is away", async () => {
     const time = new Time()
     const asked: (readonly string[])[] = []
     let isAway = false
@@ -211,7 +211,7 @@ describe("served zones", () => {
     expect(found).toMatchObject({ zone: ZONE })
     expect(other).toBeNull()
     expect(asked).toEqual([["acme.com", "other.com"]])
-    // Any name below one that is known asks nobody.
+    // A name below a known one needs no lookup.
     expect(zones.findZone("random-1.b.acme.com")).toBe(found)
     expect(zones.findZone("random-2.other.com")).toBeNull()
     time.now += 2_000
@@ -221,7 +221,7 @@ describe("served zones", () => {
     expect(faults.length).toBe(2)
   })
 
-  it("wait for 2,000 look-ups at most, however many names are asked for", async () => {
+  it("have at most 2,000 lookups pending, however many names are queried", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     let most = 0
     const zones = openServedZones({
@@ -242,7 +242,7 @@ describe("served zones", () => {
   })
 })
 
-describe("a name server at its sockets", () => {
+describe("a name server on its sockets", () => {
   const opened: { readonly close: () => Promise<void> }[] = []
   afterEach(async () => {
     for (const one of opened.splice(0)) await one.close()
@@ -253,7 +253,7 @@ describe("a name server at its sockets", () => {
     return server
   }
 
-  it("gives one network 200 answers of the same second, and then says to come by TCP", async () => {
+  it("sends a network 200 replies per second, and then truncated ones that ask for TCP", async () => {
     const { port } = await open(new Time().pacer)
     const from = async (address: string, count: number) => {
       const socket = createSocket("udp4")
@@ -274,7 +274,7 @@ describe("a name server at its sockets", () => {
     expect(await from("127.9.8.1", 10)).toBe(0)
   })
 
-  it("answers several questions on one connection, whole or in pieces, in their order", async () => {
+  it("answers several queries on one connection in order, even if they arrive in pieces", async () => {
     const { port } = await open()
     const socket = connect(port, "127.0.0.1")
     const bytes = Buffer.concat([query("acme.com"), query("many.acme.com")].map(framePacket))
@@ -287,7 +287,7 @@ describe("a name server at its sockets", () => {
     expect(counts).toEqual([1, 70])
   })
 
-  it("closes with connections open, and does not answer after", async () => {
+  it("ends its open connections when it closes", async () => {
     const server = await serveZones([ZONE])
     const socket = connect(server.port, "127.0.0.1")
     await once(socket, "connect")
@@ -298,7 +298,7 @@ describe("a name server at its sockets", () => {
     expect(server.faults).toEqual([])
   })
 
-  it("says that a port is taken, whoever has it", async () => {
+  it("reports a port that is already in use", async () => {
     const { port } = await open()
     const again = import("../../adapters/providers/dns/name-server.ts").then(({ openNameServer }) =>
       openNameServer({

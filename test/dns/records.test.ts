@@ -1,4 +1,4 @@
-/** Records, registrars and PowerDNS by their answers. */
+/** Parsing of records, registrar lookups by RDAP, and PowerDNS by its responses. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { once } from "node:events"
@@ -23,8 +23,8 @@ const read = (type: RecordType, name: string, content: string, priority: number 
 }
 const A = "192.0.2.1"
 
-describe("a record that somebody wrote", () => {
-  it("has its name relative to the domain, or whole, in small letters", () => {
+describe("a record that a caller wrote", () => {
+  it("has a relative or a full name, which is lowercased", () => {
     const names = { "@": "acme.com", "": "acme.com", "acme.com": "acme.com", WWW: "www.acme.com" }
     const more = { "a.b": "a.b.acme.com", "www.acme.com.": "www.acme.com", "*": "*.acme.com" }
     for (const [written, name] of Object.entries({ ...names, ...more })) {
@@ -32,14 +32,14 @@ describe("a record that somebody wrote", () => {
     }
   })
 
-  it("has no name that a zone file or a server would read as another", () => {
+  it("is rejected if a zone file or a server could read its name as another one", () => {
     const odd = ["a\nb", "$INCLUDE", "$a", ";", '"', "a b", "foo*", "a.*", "**", "-a", "a..b", "."]
     for (const name of [...odd, "b".repeat(64), "evil.com.", "x.evilacme.com.", "é", "a\\.b"]) {
       expect(read("A", name, A)).toMatchObject({ field: "name" })
     }
   })
 
-  it("has a name of 253 characters at most, its domain included", () => {
+  it("has a name of at most 253 characters, including its domain", () => {
     const of = (length: number) => {
       const text = Array(5).fill("x".repeat(60)).join(".")
       const name = `y${text.slice(text.length - (length - 1 - ".acme.com".length))}`.replace(
@@ -53,7 +53,7 @@ describe("a record that somebody wrote", () => {
     expect(read("A", of(254), A)).toMatchObject({ field: "name" })
   })
 
-  it("has a content of its type, in the one form of it", () => {
+  it("has content that is valid for its type, in canonical form", () => {
     expect(read("AAAA", "@", "2001:DB8:0:0::1")).toMatchObject({ content: "2001:db8::1" })
     expect(read("AAAA", "@", "::ffff:192.0.2.1")).toMatchObject({ content: "::ffff:c000:201" })
     expect(read("AAAA", "@", "1:0:0:2:0:0:0:3")).toMatchObject({ content: "1:0:0:2::3" })
@@ -77,7 +77,7 @@ describe("a record that somebody wrote", () => {
     expect(read("MX", "@", "127.0.0.1", 1)).toMatchObject({ field: "content" })
   })
 
-  it("has a priority where it is an MX, and else none", () => {
+  it("has a priority if and only if it is an MX", () => {
     const field = "priority"
     for (const priority of [null, -1, 65_536, 1.5]) {
       expect(read("MX", "@", "mail.acme.com", priority)).toMatchObject({ field })
@@ -87,11 +87,11 @@ describe("a record that somebody wrote", () => {
   })
 })
 
-describe("beside other records", () => {
+describe("among other records", () => {
   const a = zoneRecord("A", "www.acme.com", A)
   const alias = zoneRecord("CNAME", "www.acme.com", "app.example.com")
 
-  it("a CNAME stands alone, and never at the domain itself", () => {
+  it("a CNAME is the only record of its name, and is never at the apex", () => {
     expect(recordConflict("acme.com", [a], alias)).toContain("only record")
     expect(recordConflict("acme.com", [alias], a)).toContain("only record")
     const other = zoneRecord("CNAME", "www.acme.com", "other.example.com")
@@ -103,12 +103,12 @@ describe("beside other records", () => {
     ).toBeNull()
   })
 
-  it("the same one is not there twice, and another of its kind is", () => {
+  it("a duplicate is rejected, and another record of the same name and type is accepted", () => {
     expect(recordConflict("acme.com", [a], a)).toBe("The same record already exists.")
     expect(recordConflict("acme.com", [a], zoneRecord("A", "www.acme.com", "192.0.2.2"))).toBeNull()
   })
 
-  it("those of one name and type fit into an answer", () => {
+  it("all records of one name and type fit into one reply", () => {
     const texts = Array.from({ length: 5 }, (_, i) =>
       zoneRecord("TXT", "acme.com", `${i}漢`.repeat(1_000)),
     )
@@ -121,7 +121,7 @@ describe("beside other records", () => {
 })
 
 describe("our name servers", () => {
-  it("are each company's own: tags that differ in case alone do not share them", () => {
+  it("differ for each company, even if tags differ only in case", () => {
     expect(companyNameServers("aB3xYz", "ns.localhost")).toEqual([
       "ns1-61423378597a.ns.localhost",
       "ns2-61423378597a.ns.localhost",
@@ -174,17 +174,17 @@ describe("the registrar of a domain by RDAP", () => {
     }
   }
 
-  it("is asked of whom the list names for its end, and the list is kept", async () => {
+  it("is looked up at the server that the bootstrap list names, and the list is cached", async () => {
     const { asked, registrar } = await open(ANSWER)
     expect(await registrar.findRegistrarName("acme.com")).toBe("Some Registrar, Inc.")
     expect(await registrar.findRegistrarName("acme.org")).toBe("Some Registrar, Inc.")
     expect(asked).toEqual(["/dns.json", "/rdap/domain/acme.com", "/rdap/domain/acme.org"])
   })
 
-  it("is null where nobody answers for that end, in another form, or in time", async () => {
+  it("is null if no server is listed, or its answer has another form or is late", async () => {
     const silence = newSignal()
     let isSilent = false
-    // Its time is over once the question that nobody answers has arrived.
+    // The lookup times out once the server has received the request that it never answers.
     const pacer = { ...machinePacer, pause: () => silence.until(() => isSilent) }
     const { registrar } = await open({ entities: [{ roles: ["registrar"] }] }, pacer, () => {
       isSilent = true
@@ -198,10 +198,10 @@ describe("the registrar of a domain by RDAP", () => {
   })
 })
 
-/** Methods that were asked, and the zones that are there. */
+/** Methods of the requests so far, and the zones that exist. */
 const asked: string[] = []
 const zones = new Set<string>()
-/** How the next call of a method is answered, after it was done. */
+/** Status of the next response to a method; the call has taken effect all the same. */
 const next = new Map<string, number>()
 
 const ANSWERS: Readonly<Record<string, number>> = { GET: 200, PATCH: 204, DELETE: 204 }
@@ -232,14 +232,14 @@ afterAll(async () => {
 const ZONE = zoneWith("one.example", [zoneRecord("A", "one.example", "192.0.2.1")], 1)
 
 describe("PowerDNS", () => {
-  it("makes a zone once and takes 409 for one that it has", async () => {
+  it("creates a zone once, and treats 409 as success", async () => {
     await powerDns.publish(ZONE)
     await powerDns.publish(ZONE)
     expect(asked).toEqual(["POST", "GET", "PATCH", "POST", "GET", "PATCH"])
   })
 
   it.each([307, 408, 425, 500, 502, 503, 504])(
-    "may have done what it answers with %i: the same again finds it",
+    "may have applied a call that it answers with %i, and a retry succeeds",
     async (status) => {
       for (const method of ["POST", "PATCH"]) {
         next.set(method, status)
@@ -254,10 +254,13 @@ describe("PowerDNS", () => {
     },
   )
 
-  it.each([400, 401, 422, 429])("did nothing where it answers %i", async (status) => {
-    next.set("PATCH", status)
-    await expect(powerDns.publish(ZONE)).rejects.toThrow(ProviderUnavailable)
-    next.set("DELETE", status)
-    await expect(powerDns.withdraw("one.example")).rejects.toThrow(ProviderUnavailable)
-  })
+  it.each([400, 401, 422, 429])(
+    "has not applied a call that it answers with %i",
+    async (status) => {
+      next.set("PATCH", status)
+      await expect(powerDns.publish(ZONE)).rejects.toThrow(ProviderUnavailable)
+      next.set("DELETE", status)
+      await expect(powerDns.withdraw("one.example")).rejects.toThrow(ProviderUnavailable)
+    },
+  )
 })

@@ -1,4 +1,4 @@
-/** Zone files as BIND loads them, and our name server as dig asks it. */
+/** Zone files loaded by BIND, and our name server queried by dig. */
 import { spawnSync } from "node:child_process"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -79,7 +79,7 @@ const written: fc.Arbitrary<RecordInput> = fc
     }),
   )
 
-/** The records that are accepted of some that were written, one after the other. */
+/** The records that are accepted when all are added in order. */
 function accepted(apex: string, all: readonly RecordInput[]): readonly RecordBody[] {
   const records: RecordBody[] = []
   for (const one of all) {
@@ -103,44 +103,44 @@ const absent =
   missingDnsProgramReason("named-checkconf", "-v")
 const noDig = missingDnsProgramReason("dig", "-v")
 
-/** What records say, in the words of a zone file. */
-const saidBy = ({ records }: Zone): readonly string[] =>
+/** The records of a zone in a form that can be compared with a zone file. */
+const recordsOf = ({ records }: Zone): readonly string[] =>
   records.map(({ name, type, content, priority }) => {
     const text = type === "TXT" ? Buffer.from(content).toString("latin1") : content
     return JSON.stringify([name, type, priority, text])
   })
 
-/** The same, of a file that was read. */
+/** The records of a zone file in the same form. */
 function readBack(file: string): readonly string[] {
   const unrooted = (word = "") => (word === "." ? word : word.replace(/\.$/, ""))
   return readZoneFile(file).flatMap(({ name, type, values }) => {
     const [first = "", ...rest] = values
-    const said = (content: string, priority: number | null = null) => [
+    const record = (content: string, priority: number | null = null) => [
       JSON.stringify([name, type, priority, content]),
     ]
     if (type === "SOA" || (type === "NS" && name === "acme.com")) return []
-    if (type === "TXT") return said(values.join(""))
-    if (type === "CAA") return said(`${first} ${rest[0]} "${rest.slice(1).join(" ")}"`)
-    if (type === "MX") return said(unrooted(rest[0]), Number(first))
-    if (type === "SRV") return said(`${rest[0]} ${rest[1]} ${unrooted(rest[2])}`, Number(first))
-    return said(type === "A" || type === "AAAA" ? first : unrooted(first))
+    if (type === "TXT") return record(values.join(""))
+    if (type === "CAA") return record(`${first} ${rest[0]} "${rest.slice(1).join(" ")}"`)
+    if (type === "MX") return record(unrooted(rest[0]), Number(first))
+    if (type === "SRV") return record(`${rest[0]} ${rest[1]} ${unrooted(rest[2])}`, Number(first))
+    return record(type === "A" || type === "AAAA" ? first : unrooted(first))
   })
 }
 
 describe("a zone file", () => {
-  it("says what the records say, read by a reader of its own", () => {
+  it("has the records of its zone when an independent parser reads it", () => {
     let count = 0
     fc.assert(
       fc.property(zones, (zone) => {
         count += zone.records.length
-        expect(readBack(formatZoneFile(zone))).toEqual(saidBy(zone))
+        expect(readBack(formatZoneFile(zone))).toEqual(recordsOf(zone))
       }),
       { numRuns: 1_000 },
     )
     expect(count).toBeGreaterThan(2_000)
   })
 
-  it("has a line a record, whatever stands in it", () => {
+  it("has one line per record, whatever its content is", () => {
     const text = 'one\n$INCLUDE /etc/passwd\n" ; @ A 192.0.2.1 \\'
     const lines = formatZoneFile(zoneWith("acme.com", [zoneRecord("TXT", "acme.com", text)])).split(
       "\n",
@@ -163,14 +163,14 @@ describe("1,000 random zones", () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  it("load: some in named-checkzone, all in named-checkconf, which loads them as that does", async () => {
+  it("load: all of them in named-checkconf, and a sample in named-checkzone", async () => {
     const all = fc.sample(zones, 1_000)
-    const places = all.map((_, i) => join(folder, `${i}.zone`))
-    await Promise.all(all.map((zone, i) => writeFile(places[i] ?? "", formatZoneFile(zone))))
-    // One name for all of them: a view each. Names are checked as named-checkzone does by itself.
-    const views = places.map(
-      (place, i) =>
-        `view v${i} { zone "acme.com" { type primary; file "${place}"; check-integrity no; check-names warn; }; };`,
+    const paths = all.map((_, i) => join(folder, `${i}.zone`))
+    await Promise.all(all.map((zone, i) => writeFile(paths[i] ?? "", formatZoneFile(zone))))
+    // All zones have one name, so each gets its own view. Names are checked as named-checkzone does by default.
+    const views = paths.map(
+      (path, i) =>
+        `view v${i} { zone "acme.com" { type primary; file "${path}"; check-integrity no; check-names warn; }; };`,
     )
     const settings = join(folder, "named.conf")
     await writeFile(settings, views.join("\n"))
@@ -179,8 +179,8 @@ describe("1,000 random zones", () => {
     expect(done.stdout.split("\n").filter((line) => line.includes("fail"))).toEqual([])
     expect(done.status).toBe(0)
     expect(loaded.length).toBe(1_000)
-    for (const place of places.slice(0, 10)) {
-      const one = spawnSync("named-checkzone", ["-i", "local", "acme.com", place])
+    for (const path of paths.slice(0, 10)) {
+      const one = spawnSync("named-checkzone", ["-i", "local", "acme.com", path])
       expect(one.status).toBe(0)
     }
   })
@@ -188,7 +188,7 @@ describe("1,000 random zones", () => {
 
 describe("random zones over our name server", () => {
   beforeEach((ctx) => ctx.skip(noDig !== null, noDig ?? ""))
-  it("are answered as their files say", async () => {
+  it("are answered as their zone files say", async () => {
     for (const zone of fc.sample(zones, 5)) {
       const server = await serveZones([zone])
       const plain = zone.records.filter(
@@ -247,24 +247,24 @@ const ZONE = zoneWith(
 const SOA =
   "acme.com.\t\t300\tIN\tSOA\tns1-61.ns.localhost. hostmaster.ns.localhost. 7 7200 900 1209600 300"
 
-describe("dig asks our name server", () => {
+describe("our name server", () => {
   beforeEach((ctx) => ctx.skip(noDig !== null, noDig ?? ""))
   let server: Awaited<ReturnType<typeof serveZones>>
   beforeAll(async () => {
     server = await serveZones([ZONE])
   })
   afterAll(() => server.close())
-  const lines = async (...words: string[]) => {
-    const text = await dig(server.port, words)
+  const lines = async (...args: string[]) => {
+    const text = await dig(server.port, args)
     const rows = text.split("\n").filter((line) => line !== "" && !line.startsWith(";"))
     const status = /status: (\w+)/.exec(text)?.[1]
     const flags = /flags: ([a-z ]+);/.exec(text)?.[1]
     return { status, flags, rows, text }
   }
-  const values = async (...words: string[]) =>
-    (await lines(...words)).rows.map((row) => row.split(/\s+/).slice(3).join(" "))
+  const values = async (...args: string[]) =>
+    (await lines(...args)).rows.map((row) => row.split(/\s+/).slice(3).join(" "))
 
-  it("for each type", async () => {
+  it("answers dig for each record type", async () => {
     expect(await values("acme.com", "A")).toEqual(["A 192.0.2.1"])
     expect(await values("acme.com", "AAAA")).toEqual(["AAAA 2001:db8::1"])
     expect(await values("acme.com", "MX")).toEqual(["MX 10 mail.acme.com."])
@@ -277,14 +277,14 @@ describe("dig asks our name server", () => {
     expect((await lines("acme.com", "SOA")).rows).toEqual([SOA])
   })
 
-  it("for a TXT over 255 bytes, as strings that are one text", async () => {
+  it("splits a TXT over 255 bytes into strings that join to one text", async () => {
     const [row = ""] = await values("acme.com", "TXT")
     const strings = [...row.matchAll(/"((?:\\.|[^"\\])*)"/g)].map(([, one = ""]) => one)
     expect(strings.map((one) => one.length)).toEqual([255, 255, 90 + 2 + 2 + 1 + 12])
     expect(strings.join("")).toBe(`${"x".repeat(600)}\\"\\\\;\\230\\188\\162`)
   })
 
-  it("through chains of CNAME: to their end, out of the zone, into nothing and round", async () => {
+  it("follows CNAME chains to their end, out of the zone, to a missing name and in a loop", async () => {
     const chain = await values("www.acme.com", "A")
     expect(chain).toEqual(["CNAME app.acme.com.", "CNAME acme.com.", "A 192.0.2.1"])
     expect(await values("away.acme.com")).toEqual(["CNAME host.elsewhere.example."])
@@ -294,20 +294,20 @@ describe("dig asks our name server", () => {
     expect(await values("www.acme.com", "CNAME")).toEqual(["CNAME app.acme.com."])
   })
 
-  it("for what is not there: the name, or the type alone, with the SOA", async () => {
+  it("answers with the SOA if the name or only its type does not exist", async () => {
     expect(await lines("nope.acme.com")).toMatchObject({ status: "NXDOMAIN", rows: [SOA] })
     expect(await lines("between.acme.com")).toMatchObject({ status: "NOERROR", rows: [SOA] })
     expect(await lines("acme.com", "TYPE65")).toMatchObject({ status: "NOERROR", rows: [SOA] })
   })
 
-  it("below a wildcard, unless the name is there", async () => {
+  it("expands a wildcard unless the name exists", async () => {
     expect(await values("any.wild.acme.com")).toEqual(["A 192.0.2.3"])
     expect(await values("far.below.wild.acme.com")).toEqual(["A 192.0.2.3"])
     expect(await values("there.wild.acme.com")).toEqual(["A 192.0.2.4"])
     expect((await lines("below.there.wild.acme.com")).status).toBe("NXDOMAIN")
   })
 
-  it("for a part that is served elsewhere: who that is, without authority", async () => {
+  it("refers to the name servers of a delegated subdomain, without the authority flag", async () => {
     const { flags, rows } = await lines("x.part.acme.com")
     expect(flags).toBe("qr rd")
     expect(rows.map((row) => row.split(/\s+/).slice(3).join(" "))).toEqual([
@@ -317,13 +317,13 @@ describe("dig asks our name server", () => {
     expect(await lines("part.acme.com", "DS")).toMatchObject({ flags: "qr aa rd", rows: [SOA] })
   })
 
-  it("in the letters in which it asked, with one TTL for a set", async () => {
+  it("keeps the letter case of the query, and has one TTL per record set", async () => {
     expect((await lines("AcMe.CoM", "A")).rows).toEqual(["AcMe.CoM.\t\t300\tIN\tA\t192.0.2.1"])
     const ttls = (await lines("uneven.acme.com")).rows.map((row) => row.split(/\s+/)[1])
     expect(ttls).toEqual(["60", "60"])
   })
 
-  it("over TCP where the answer is too long for UDP", async () => {
+  it("answers over TCP if the reply is too long for UDP", async () => {
     const cut = await lines("many.acme.com", "+ignore")
     expect(cut).toMatchObject({ flags: "qr aa tc rd", rows: [] })
     expect((await lines("many.acme.com")).rows.length).toBe(100)
@@ -331,13 +331,13 @@ describe("dig asks our name server", () => {
     expect((await lines("acme.com", "A", "+tcp", "+keepopen")).rows.length).toBe(1)
   })
 
-  it("with EDNS of ours, and is told of others", async () => {
+  it("supports EDNS version 0, and answers BADVERS to other versions", async () => {
     expect((await lines("acme.com", "+dnssec")).text).toContain("flags: do; udp: 1232")
     expect((await lines("acme.com", "+edns=1", "+noednsneg")).status).toBe("BADVERS")
     expect((await lines("acme.com", "+noedns")).text).not.toContain("EDNS")
   })
 
-  it("and gets nothing that amplifies, and nothing of others", async () => {
+  it("refuses queries that amplify, and zones that it does not serve", async () => {
     expect(await values("acme.com", "ANY")).toEqual(['HINFO "RFC8482" ""'])
     expect((await lines("acme.com", "AXFR")).status).toBe("REFUSED")
     expect(await lines("other.com")).toMatchObject({ status: "REFUSED", rows: [] })
@@ -345,7 +345,7 @@ describe("dig asks our name server", () => {
     expect((await lines("acme.com", "+opcode=2")).status).toBe("NOTIMP")
   })
 
-  it("no more for a domain that is withdrawn, and again once it is published", async () => {
+  it("stops answering for a withdrawn domain, and answers again once it is published", async () => {
     await server.served.withdraw("acme.com")
     expect((await lines("acme.com")).status).toBe("REFUSED")
     await server.served.publish(ZONE)

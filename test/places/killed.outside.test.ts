@@ -1,4 +1,4 @@
-/** `kill -9` between the provider's answer and its keeping: charged once, answered on retry. */
+/** `kill -9` around the provider call: the address is charged once, and answered on retry. */
 import { expect, it } from "vitest"
 import { openCrashTestDatabase } from "../support/failpoint-crashes.ts"
 import { makeCallsFree, makeCompany } from "../support/world.ts"
@@ -12,15 +12,15 @@ import {
   pendingChargesOf,
 } from "./place-requests.ts"
 
-const turns = await openCrashTestDatabase()
-await makeCallsFree(turns.world())
+const crashes = await openCrashTestDatabase()
+await makeCallsFree(crashes.world())
 
 it.each(["provider.before=1", "provider.after=1"] as const)(
-  "a process that ended at %s",
+  "an address is charged once and answered on retry after a crash at %s",
   async (line) => {
-    const company = await makeCompany(turns.world())
+    const company = await makeCompany(crashes.world())
     const body = { action: "details", placeId: "demo_7300_12", sessionToken: "session-1" }
-    const world = await turns.crashAt(line, async (server) => {
+    const world = await crashes.crashAt(line, async (server) => {
       await expect(server.call(company.key, "POST", PLACES_PATH, { body })).rejects.toThrow(
         "fetch failed",
       )

@@ -1,4 +1,4 @@
-/** Looking addresses up, as a caller does, and what came of the money. */
+/** Requests for addresses, and what the bill shows of them. */
 import { anyTable } from "../support/read-models.ts"
 import type { FastifyInstance } from "fastify"
 import type {
@@ -12,29 +12,29 @@ import { PROGRAM } from "../../src/slices.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { callApp } from "../support/world.ts"
 
-/** The one path. */
+/** The path of all address lookups. */
 export const PLACES_PATH = "/api/v1/places"
-/** What a suggestion costs, and an address. */
+/** Price of one request for suggestions. */
 export const SUGGESTION_MICROS = 3_000
 const DETAILS_MICROS = 20_000
-/** A session of a caller. */
+/** A caller's session token. */
 export const SESSION_TOKEN = "session-1"
-/** A place that the built-in addresses know. */
+/** A place that the simulator knows. */
 const PLACE = "demo_7300_12"
 
-/** An app of the program on some ports, where rates do not matter. */
+/** The program's app on these ports, without rate limits. */
 export const unlimitedAppOf = (ports: Ports): Promise<FastifyInstance> =>
   buildApp(ports, PROGRAM.entries, PROGRAM.retiredPaths, { rateLimits: "off" })
 
 type At = Pick<World, "app">
 
-/** Asks for suggestions. */
+/** Requests suggestions. */
 export const requestSuggestions = ({ app }: At, { key }: Pick<Company, "key">, body: object = {}) =>
   callApp(app, key, "POST", PLACES_PATH, {
     body: { action: "suggest", input: "12 map", sessionToken: SESSION_TOKEN, ...body },
   })
 
-/** Asks for the address of a place. */
+/** Requests the address of a place. */
 export const requestDetails = (
   { app }: At,
   { key }: Pick<Company, "key">,
@@ -46,7 +46,7 @@ export const requestDetails = (
     headers,
   })
 
-/** What was charged and what came back of it, by the bill, in its order. */
+/** Charges and refunds of the bill, in order. */
 export async function billLinesOf(
   world: World,
   { key }: Pick<Company, "key">,
@@ -58,7 +58,7 @@ export async function billLinesOf(
     .map((line: { kind: string; amountMicros: number }) => `${line.kind} ${line.amountMicros}`)
 }
 
-/** The charges that have no end yet. */
+/** The company's pending charges. */
 export async function pendingChargesOf(
   world: World,
   { companyId }: Company,
@@ -66,7 +66,7 @@ export async function pendingChargesOf(
   return (await world.operate("charge pending", { company: companyId })).charges
 }
 
-/** An address that is nowhere. */
+/** An address that does not exist. */
 export const SAMPLE_ADDRESS: PlaceAddress = {
   line1: "12 Maple Street",
   city: "Riverton",
@@ -78,43 +78,43 @@ export const SAMPLE_ADDRESS: PlaceAddress = {
   formatted: "12 Maple Street, Riverton, KY 00018, US",
 }
 
-/** Addresses that answer as a test says, and count what they are asked. */
+/** A provider that answers as the test sets it, and records its queries. */
 export interface ControlledPlaces extends PlacesProvider {
   readonly queries: string[]
   nextAddress: () => Promise<PlaceAddress | null>
   nextSuggestions: () => Promise<readonly PlaceSuggestion[]>
 }
 
-/** Such addresses. */
+/** A provider that answers with `SAMPLE_ADDRESS` until the test changes it. */
 export function newControlledPlaces(hasSessions = false): ControlledPlaces {
-  const inHand: ControlledPlaces = {
+  const places: ControlledPlaces = {
     hasSessions,
     queries: [],
     nextAddress: async () => SAMPLE_ADDRESS,
     nextSuggestions: async () => [{ placeId: "a", main: "12 Maple Street", secondary: "Riverton" }],
     suggest: (input, { session }) => {
-      inHand.queries.push(`suggest ${input} ${session}`)
-      return inHand.nextSuggestions()
+      places.queries.push(`suggest ${input} ${session}`)
+      return places.nextSuggestions()
     },
     findAddress: (placeId, { session }) => {
-      inHand.queries.push(`details ${placeId} ${session}`)
-      return inHand.nextAddress()
+      places.queries.push(`details ${placeId} ${session}`)
+      return places.nextAddress()
     },
   }
-  return inHand
+  return places
 }
 
-/** What the bill shows of an address that was charged, and of one that was given back. */
+/** Lines of the bill for an address that was charged. */
 export const CHARGED_LINES = [`charge -${DETAILS_MICROS}`]
-/** The same, given back. */
+/** Lines of the bill for an address that was charged and refunded. */
 export const REFUNDED_LINES = [...CHARGED_LINES, `give_back ${DETAILS_MICROS}`]
 
-/** A pick that is being looked up, as it is kept. */
+/** A pick that is being looked up, as it is stored. */
 interface PickLease {
   readonly leasedTo: number
 }
 
-/** The leases of a company's picks, by the store's own time, UTC milliseconds; each ends at once with `isOver`. */
+/** When the leases of a company's picks end, in UTC milliseconds of the database; `isOver` ends them now. */
 export async function pickLeasesOf(
   { ports }: World,
   { companyId }: Pick<Company, "companyId">,

@@ -1,9 +1,9 @@
-/** Stand-ins of those parts of Google Places (New) and Photon that are called, as their documentation says. */
+/** Simulated servers of Google Places (New) and Photon: the endpoints that we call, as documented. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** A request as a stand-in heard it. */
+/** A request that a server received. */
 export interface ReceivedPlaceRequest {
   readonly call: string
   readonly query: URLSearchParams
@@ -11,37 +11,37 @@ export interface ReceivedPlaceRequest {
   readonly body: string
 }
 
-/** What is answered next: an answer, or how none comes. */
+/** The next reply, or how the server fails to reply. */
 export type PlaceServerReply =
   | { readonly status: number; readonly body: string | object }
   | "hangs up"
   | "says nothing"
   | "too much"
 
-/** A running stand-in. */
+/** A running server. */
 export interface PlaceServer {
   readonly url: string
   readonly requests: ReceivedPlaceRequest[]
-  /** Null: it answers as its documentation says. */
+  /** Null: it answers as documented. */
   nextReply: PlaceServerReply | null
   readonly close: () => Promise<void>
 }
 
 type Answer = { readonly status: number; readonly body: string | object }
 
-/** Starts one on a free port of this machine. */
-async function start(answer: (heard: ReceivedPlaceRequest) => Answer): Promise<PlaceServer> {
+/** Starts a server on a free loopback port. */
+async function start(answer: (received: ReceivedPlaceRequest) => Answer): Promise<PlaceServer> {
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://places.test")
-    const heard = {
+    const received = {
       call: `${request.method} ${pathname}`,
       query: searchParams,
       headers: request.headers,
       body: Buffer.concat(pieces).toString(),
     }
-    state.requests.push(heard)
+    state.requests.push(received)
     const { nextReply } = state
     if (nextReply === "says nothing") return
     if (nextReply === "hangs up") return void response.destroy()
@@ -51,7 +51,7 @@ async function start(answer: (heard: ReceivedPlaceRequest) => Answer): Promise<P
       for (let i = 0; i < 160 && !response.destroyed; i += 1) response.write(piece)
       return void response.end("{}")
     }
-    const { status, body } = nextReply ?? answer(heard)
+    const { status, body } = nextReply ?? answer(received)
     response.writeHead(status, { "content-type": "application/json" })
     response.end(typeof body === "string" ? body : JSON.stringify(body))
   }
@@ -94,7 +94,7 @@ const refused = (status: number, code: string, message: string) => ({
   body: { error: { code: status, message, status: code } },
 })
 
-/** Google Places (New): a key, a mask of fields, suggestions of places and of searches. */
+/** Google Places (New): requires a key and a field mask, and suggests places and searches. */
 export const startGooglePlaces = (key: string): Promise<PlaceServer> =>
   start(({ call, headers }) => {
     if (headers["x-goog-api-key"] !== key) {
@@ -119,7 +119,7 @@ export const startGooglePlaces = (key: string): Promise<PlaceServer> =>
     return refused(400, "INVALID_ARGUMENT", 'Not a valid Place ID: "x"')
   })
 
-/** Photon: GeoJSON, the longitude first. */
+/** Photon: GeoJSON, with the longitude first. */
 export const startPhoton = (): Promise<PlaceServer> =>
   start(({ call }) => {
     if (call !== "GET /api") return { status: 404, body: "Not found" }

@@ -1,4 +1,4 @@
-/** `POST /api/v1/places`, `action: suggest`, and what both look-ups take. */
+/** `POST /api/v1/places`, `action: suggest`, and the input that both actions accept. */
 import { anyTable } from "../support/read-models.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
@@ -21,11 +21,11 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-const playing = (outcome: string) =>
+const simulateOnce = (outcome: string) =>
   world.operate("simulator set", { name: "places", outcome, times: 1 })
 
 describe("suggestions", () => {
-  it("are charged each time, and lead to an address", async () => {
+  it("are charged each time, and can be looked up as addresses", async () => {
     const first = await requestSuggestions(world, company)
     expect(first.status).toBe(200)
     expect(first.body.result[0]).toMatchObject({ main: expect.stringMatching(/^12 Ma/) as string })
@@ -39,10 +39,10 @@ describe("suggestions", () => {
     expect(body.result).toMatchObject({ line1: main, country: "US" })
   })
 
-  it("of nothing are charged as well; those that nobody made are given back", async () => {
-    await playing("none")
+  it("are charged even if none match, and refunded if the provider fails", async () => {
+    await simulateOnce("none")
     expect((await requestSuggestions(world, company)).body).toEqual({ result: [] })
-    await playing("unavailable")
+    await simulateOnce("unavailable")
     const { status, body } = await requestSuggestions(world, company)
     expect([status, body.error]).toEqual([503, "unavailable"])
     expect(await billLinesOf(world, company)).toEqual([
@@ -52,8 +52,8 @@ describe("suggestions", () => {
     ])
   })
 
-  it("are stored nowhere", async () => {
-    await requestSuggestions(world, company, { input: "742 secret lane" })
+  it("are never stored", async () => {
+    await requestSuggestions(world, company, { input: "742 secret road" })
     await world.operate("wait")
     const found = await anyTable(world.ports.readAll)
       .withSchema("ledger")
@@ -63,41 +63,41 @@ describe("suggestions", () => {
       .execute()
     expect(found).toEqual([])
     const { body } = await world.call(company.key, "GET", "/api/v1/ledger/events")
-    expect(JSON.stringify(body)).not.toMatch(/secret lane|session-1/)
+    expect(JSON.stringify(body)).not.toMatch(/secret road|session-1/)
   })
 
-  it("take a card that is paid up, as addresses do", async () => {
+  it("need a card on file, as addresses do", async () => {
     await world.operate("card remove", { company: company.companyId })
-    for (const ask of [requestSuggestions, requestDetails]) {
-      expect((await ask(world, company)).body.error).toBe("needs_managed_plan")
+    for (const request of [requestSuggestions, requestDetails]) {
+      expect((await request(world, company)).body.error).toBe("needs_managed_plan")
     }
   })
 })
 
-describe("what is asked", () => {
+describe("a request", () => {
   it.for([
-    ["an input of one character", { input: "a" }],
-    ["an input of 200", { input: "a".repeat(200) }],
+    ["an input of 1 character", { input: "a" }],
+    ["an input of 200 characters", { input: "a".repeat(200) }],
     ["an input of 200 emoji", { input: "😀".repeat(200) }],
-    ["a token of 8", { sessionToken: "12345678" }],
-    ["a token of 100", { sessionToken: "é".repeat(100) }],
-  ] as const)("may be %s", async ([, body]) => {
+    ["a token of 8 characters", { sessionToken: "12345678" }],
+    ["a token of 100 characters", { sessionToken: "é".repeat(100) }],
+  ] as const)("may have %s", async ([, body]) => {
     expect((await requestSuggestions(world, company, body)).status).toBe(200)
   })
 
   it.for([
     ["an empty input", { input: "" }, "input"],
     ["an input of spaces", { input: " \u00a0 " }, "input"],
-    ["an input of 201", { input: "a".repeat(201) }, "input"],
+    ["an input of 201 characters", { input: "a".repeat(201) }, "input"],
     ["an input of 201 emoji", { input: "😀".repeat(201) }, "input"],
-    ["an input with a line end", { input: "a\nb" }, "input"],
+    ["an input with a line break", { input: "a\nb" }, "input"],
     ["an input with NUL", { input: "a\0" }, "input"],
-    ["an input that is no text", { input: 5 }, "input"],
-    ["half a character", { input: "\ud83d" }, "input"],
-    ["a token of 7", { sessionToken: "1234567" }, "sessionToken"],
-    ["a token of 101", { sessionToken: "1".repeat(101) }, "sessionToken"],
+    ["a number as its input", { input: 5 }, "input"],
+    ["half a surrogate pair as its input", { input: "\ud83d" }, "input"],
+    ["a token of 7 characters", { sessionToken: "1234567" }, "sessionToken"],
+    ["a token of 101 characters", { sessionToken: "1".repeat(101) }, "sessionToken"],
     ["a token of 7 emoji", { sessionToken: "😀".repeat(7) }, "sessionToken"],
-  ] as const)("may not be %s", async ([, body, field]) => {
+  ] as const)("is rejected if it has %s", async ([, body, field]) => {
     const answer = await requestSuggestions(world, company, body)
     expect([answer.status, Object.keys(answer.body.fields)]).toEqual([400, [field]])
   })
@@ -108,13 +108,13 @@ describe("what is asked", () => {
     ["a\u0000b", 400],
     ["x".repeat(1_000), 200],
     ["../..?key=", 200],
-  ] as const)("may be the place %s: %i", async ([placeId, status]) => {
+  ] as const)("for the place %s gets %i", async ([placeId, status]) => {
     const answer = await requestDetails(world, company, { placeId })
     expect(answer.status).toBe(status)
     if (status === 200) expect(answer.body).toEqual({ result: null })
   })
 
-  it("says what it is, once", async () => {
+  it("is rejected unless it names exactly one known action", async () => {
     const bodies = [
       { input: "12 map", sessionToken: SESSION_TOKEN },
       { action: "find", input: "12 map", sessionToken: SESSION_TOKEN },
@@ -127,8 +127,8 @@ describe("what is asked", () => {
   })
 })
 
-describe("another provider", () => {
-  it("is asked where the settings name one, and what only an operator mends is in the log", async () => {
+describe("a configured provider", () => {
+  it("replaces the simulator, and its rejection of our settings is logged for the operator", async () => {
     const photon = await startPhoton()
     const other = await openWorld("start", { settings: { PLACES_PHOTON_URL: photon.url } })
     try {
@@ -140,7 +140,7 @@ describe("another provider", () => {
       expect((await requestDetails(other, made, { placeId })).body.result).toMatchObject({
         zip: "40218",
       })
-      // Another company's place is none.
+      // A place ID works only for the company that received it.
       const stranger = await makeCompany(other)
       expect((await requestDetails(other, stranger, { placeId })).body).toEqual({ result: null })
       photon.nextReply = { status: 403, body: "" }

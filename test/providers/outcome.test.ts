@@ -15,7 +15,7 @@ import { readTree } from "../conventions/source-tree.ts"
 
 const STATUSES = Array.from({ length: 500 }, (_, i) => i + 100)
 
-/** The rule in the words of the issue, for what changes something. */
+/** The rule for requests that change something, written independently of the source. */
 function expectedOf(status: number): RequestOutcome {
   if (status >= 200 && status <= 299) return "done"
   if (status === 429) return "not done"
@@ -53,7 +53,7 @@ describe("the outcome of an HTTP request", () => {
   })
 
   it.each(["GET", "HEAD"])(
-    "of %s is never unknown, and later where the provider is busy",
+    "of %s is never unknown, and is `not done` if the provider is busy",
     (method) => {
       const found = STATUSES.map((status) => httpOutcome(method, status))
       expect(found).not.toContain("unknown")
@@ -65,7 +65,7 @@ describe("the outcome of an HTTP request", () => {
   )
 })
 
-describe("the outcome of a command to a server of mail", () => {
+describe("the outcome of a command to a mail server", () => {
   it.each<[number, RequestOutcome]>([
     [250, "done"],
     [354, "unknown"],
@@ -77,40 +77,43 @@ describe("the outcome of a command to a server of mail", () => {
     [599, "rejected"],
     [600, "unknown"],
     [0, "unknown"],
-  ])("replied %i is %s", (replyCode, outcome) => {
+  ])("with reply code %i is %s", (replyCode, outcome) => {
     expect(smtpOutcome(replyCode)).toBe(outcome)
   })
 })
 
-describe("an exchange that broke", () => {
-  it.each(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])("was never sent at %s", (code) => {
+describe("a broken exchange", () => {
+  it.each(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])("with %s was never sent", (code) => {
     expect(isNeverSentCode(code)).toBe(true)
     const error = new TypeError("fetch failed", { cause: { code } })
     expect(brokenExchangeError("Telnyx", error)).toBeInstanceOf(ProviderUnavailable)
   })
 
-  it.each(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", undefined])("is unknown at %s", (code) => {
-    expect(isNeverSentCode(code)).toBe(false)
-    const error = new TypeError("fetch failed", { cause: { code } })
-    expect(brokenExchangeError("Telnyx", error)).toBeInstanceOf(ProviderOutcomeUnknown)
-  })
+  it.each(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", undefined])(
+    "with %s has an unknown outcome",
+    (code) => {
+      expect(isNeverSentCode(code)).toBe(false)
+      const error = new TypeError("fetch failed", { cause: { code } })
+      expect(brokenExchangeError("Telnyx", error)).toBeInstanceOf(ProviderOutcomeUnknown)
+    },
+  )
 })
 
-describe("the clients of providers", () => {
+describe("the provider clients", () => {
   const clients = readTree(["adapters"], [".ts"]).filter(({ path }) =>
     path.startsWith("adapters/providers/"),
   )
 
-  it("send what changes something by `askJson`, which applies the rule", () => {
+  it("send requests through `json-request.ts`, which applies the rule", () => {
     const fetching = clients.filter(({ text }) => /\bfetch\(/.test(text)).map(({ path }) => path)
-    // The other one downloads files of recordings.
+    // The second file downloads recordings.
     expect(fetching).toEqual([
       "adapters/providers/json-request.ts",
       "adapters/providers/voice/telnyx-recordings.ts",
     ])
   })
 
-  it("leave it to the rule which statuses are not done or unknown", () => {
+  it("do not decide by themselves which statuses mean not done or unknown", () => {
     const judging = clients
       .filter(({ text }) => /status (>=|===|<|>) (408|409|425|429|5\d\d)\b/.test(text))
       .map(({ path }) => path)

@@ -7,17 +7,17 @@ import {
   providerResultOrNull,
 } from "../../adapters/providers/provider-errors.ts"
 
-/** A pacer whose pauses are over when the test says so, or when they are not needed any more. */
-function heldPacer() {
-  const pauses: { readonly ms: number; readonly signal: AbortSignal; readonly over: () => void }[] =
+/** A pacer whose pauses end when the test ends them or their signal aborts. */
+function manualPacer() {
+  const pauses: { readonly ms: number; readonly signal: AbortSignal; readonly end: () => void }[] =
     []
   const pacer: Pacer = {
     elapsedMs: () => 0,
     pause: (ms, signal) =>
       new Promise((resolve) => {
-        if (signal === undefined) throw new Error("nobody could end this pause")
+        if (signal === undefined) throw new Error("this pause has no signal that could end it")
         signal.addEventListener("abort", () => resolve())
-        pauses.push({ ms, signal, over: resolve })
+        pauses.push({ ms, signal, end: resolve })
       }),
   }
   return { pacer, pauses }
@@ -25,15 +25,15 @@ function heldPacer() {
 
 const never = () => new Promise<never>(() => undefined)
 
-describe("an answer from outside", () => {
-  it("is given, and its timer ends with it", async () => {
-    const { pacer, pauses } = heldPacer()
+describe("a provider's answer", () => {
+  it("is returned, and ends its timer", async () => {
+    const { pacer, pauses } = manualPacer()
     expect(await withProviderTimeout(pacer, "the carrier", Promise.resolve("taken"))).toBe("taken")
     expect(pauses.map(({ ms, signal }) => [ms, signal.aborted])).toEqual([[10_000, true]])
   })
 
-  it("that is a refusal is thrown as it is, and its timer ends", async () => {
-    const { pacer, pauses } = heldPacer()
+  it("that is an error is thrown unchanged, and ends its timer", async () => {
+    const { pacer, pauses } = manualPacer()
     const refused = new ProviderUnavailable("503")
     await expect(withProviderTimeout(pacer, "the carrier", Promise.reject(refused))).rejects.toBe(
       refused,
@@ -41,40 +41,44 @@ describe("an answer from outside", () => {
     expect(pauses[0]?.signal.aborted).toBe(true)
   })
 
-  it("that does not come in ten seconds is silence, by the provider's name", async () => {
-    const { pacer, pauses } = heldPacer()
-    const asked = withProviderTimeout(pacer, "the mailer", never())
-    pauses[0]?.over()
-    await expect(asked).rejects.toThrow(
+  it("that takes over ten seconds has an unknown outcome, with the provider's name", async () => {
+    const { pacer, pauses } = manualPacer()
+    const answer = withProviderTimeout(pacer, "the mailer", never())
+    pauses[0]?.end()
+    await expect(answer).rejects.toThrow(
       new ProviderOutcomeUnknown("the mailer did not answer within 10000 ms"),
     )
   })
 })
 
-describe("what is known outside", () => {
-  it("is what it says", async () => {
-    const said = providerResultOrNull(heldPacer().pacer, "the processor", Promise.resolve("paid"))
-    expect(await said).toBe("paid")
+describe("the result of a status check", () => {
+  it("is the provider's answer", async () => {
+    const result = providerResultOrNull(
+      manualPacer().pacer,
+      "the processor",
+      Promise.resolve("paid"),
+    )
+    expect(await result).toBe("paid")
   })
 
   it.for([
-    ["is silent", new ProviderOutcomeUnknown("no answer")],
-    ["is not available", new ProviderUnavailable("503")],
-  ] as const)("is nothing where the provider %s", async ([, error]) => {
-    const asked = providerResultOrNull(heldPacer().pacer, "the processor", Promise.reject(error))
-    expect(await asked).toBeNull()
+    ["does not answer", new ProviderOutcomeUnknown("no answer")],
+    ["is unavailable", new ProviderUnavailable("503")],
+  ] as const)("is null if the provider %s", async ([, error]) => {
+    const result = providerResultOrNull(manualPacer().pacer, "the processor", Promise.reject(error))
+    expect(await result).toBeNull()
   })
 
-  it("is nothing where the answer does not come in time", async () => {
-    const { pacer, pauses } = heldPacer()
-    const asked = providerResultOrNull(pacer, "the processor", never())
-    pauses[0]?.over()
-    expect(await asked).toBeNull()
+  it("is null if the answer is late", async () => {
+    const { pacer, pauses } = manualPacer()
+    const result = providerResultOrNull(pacer, "the processor", never())
+    pauses[0]?.end()
+    expect(await result).toBeNull()
   })
 
-  it("is no other error: that is thrown", async () => {
+  it("throws any other error", async () => {
     const broken = Promise.reject(new RangeError("broken"))
-    await expect(providerResultOrNull(heldPacer().pacer, "the carrier", broken)).rejects.toThrow(
+    await expect(providerResultOrNull(manualPacer().pacer, "the carrier", broken)).rejects.toThrow(
       "broken",
     )
   })

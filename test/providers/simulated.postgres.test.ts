@@ -1,4 +1,4 @@
-/** What simulators remember, in PostgreSQL. */
+/** The records of simulators in PostgreSQL. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
 import type {
@@ -24,7 +24,7 @@ const pool = database.pool()
 let now: number
 let texts: SimulatedRecords<Count>
 
-/** What a process remembers: nothing but what is stored. */
+/** The records as a new process reads them, without any memory of its own. */
 const open = (kind = TEXT) =>
   openSimulatorStore({ pool, clock: { now: () => now } }).recordsOf<Count>(kind)
 
@@ -41,37 +41,37 @@ const stored = async () =>
     )
   ).rows
 
-describe("a thing that is kept", () => {
-  it("is the first of its name, whoever keeps it", async () => {
+describe("an inserted record", () => {
+  it("stays as it was first inserted, even if another process inserts it again", async () => {
     expect(await texts.find("a")).toBeNull()
     expect(await texts.insertIfAbsent("a", COMPANY, { count: 1 })).toEqual({ count: 1 })
     expect(await open().insertIfAbsent("a", COMPANY, { count: 2 })).toEqual({ count: 1 })
     expect(await texts.find("a")).toEqual({ count: 1 })
   })
 
-  it("is one where many keep it at once, and they agree", async () => {
+  it("is the same for processes that insert it concurrently", async () => {
     const processes = Array.from({ length: 6 }, () => open())
-    const names = Array.from({ length: 40 }, (_, i) => `thing ${i}`)
-    const kept = await Promise.all(
+    const names = Array.from({ length: 40 }, (_, i) => `record ${i}`)
+    const inserted = await Promise.all(
       processes.map((one, count) =>
         Promise.all(names.map((name) => one.insertIfAbsent(name, COMPANY, { count }))),
       ),
     )
-    for (const seen of kept) expect(seen).toEqual(kept[0])
+    for (const seen of inserted) expect(seen).toEqual(inserted[0])
     expect(await texts.listNewest(null, 100)).toHaveLength(names.length)
   })
 
-  it("is one where a process keeps it twice at once, beside others", async () => {
+  it("is the same if one process inserts it twice concurrently, together with others", async () => {
     await texts.insertIfAbsent("old", COMPANY, { count: 1 })
     const names = ["new", "old", "new", "other"]
-    const kept = await Promise.all(
+    const inserted = await Promise.all(
       names.map((name, i) => texts.insertIfAbsent(name, COMPANY, { count: 10 + i })),
     )
-    expect(kept.map(({ count }) => count)).toEqual([10, 1, 10, 13])
+    expect(inserted.map(({ count }) => count)).toEqual([10, 1, 10, 13])
     expect(await texts.find("new")).toEqual({ count: 10 })
   })
 
-  it("is of its own kind", async () => {
+  it("is separate from a record of the same name and another kind", async () => {
     await texts.insertIfAbsent("a", COMPANY, { count: 1 })
     const mails = open({ provider: "mail", kind: "mail" })
     expect(await mails.find("a")).toBeNull()
@@ -82,15 +82,15 @@ describe("a thing that is kept", () => {
   })
 })
 
-describe("a thing that is changed", () => {
-  it("is made of what is known, and of nothing where nothing is", async () => {
+describe("an updated record", () => {
+  it("is computed from the current record, or from null if there is none", async () => {
     const raise = (known: Count | null) => ({ count: (known?.count ?? 0) + 1 })
     expect(await texts.update("a", COMPANY, raise)).toEqual({ count: 1 })
     expect(await texts.update("a", COMPANY, raise)).toEqual({ count: 2 })
     expect(await open().find("a")).toEqual({ count: 2 })
   })
 
-  it("loses no change of many that come at once", async () => {
+  it("loses no update of many concurrent ones", async () => {
     const processes = Array.from({ length: 4 }, () => open())
     const raise = (known: Count | null) => ({ count: (known?.count ?? 0) + 1 })
     await Promise.all(
@@ -99,14 +99,14 @@ describe("a thing that is changed", () => {
     expect(await texts.find("a")).toEqual({ count: 40 })
   })
 
-  it("is not written where it stays what it is", async () => {
+  it("is not written if it does not change", async () => {
     await texts.insertIfAbsent("a", COMPANY, { count: 1 })
     const before = await stored()
     expect(await texts.update("a", COMPANY, (known) => known ?? { count: 9 })).toEqual({ count: 1 })
     expect(await stored()).toEqual(before)
   })
 
-  it("keeps its time and its place", async () => {
+  it("keeps its time and its order", async () => {
     for (const name of ["a", "b"]) await texts.insertIfAbsent(name, COMPANY, { count: 1 })
     now += 1_000
     await texts.update("a", COMPANY, () => ({ count: 2 }))
@@ -117,8 +117,8 @@ describe("a thing that is changed", () => {
   })
 })
 
-describe("the newest things", () => {
-  it("are the last that came, in their order, of a company or of all", async () => {
+describe("the newest records", () => {
+  it("are the last inserted ones, in order, of one company or of all", async () => {
     for (const name of ["c", "a", "d", "b"]) {
       await texts.insertIfAbsent(name, name === "d" ? OTHER : COMPANY, { count: 1 })
     }
@@ -130,8 +130,8 @@ describe("the newest things", () => {
   })
 })
 
-describe("erasing a company", () => {
-  it("takes all but its money, and nothing of another", async () => {
+describe("the erasure of a company", () => {
+  it("deletes all its records except permanent ones, and none of another company", async () => {
     const payments = open({ provider: "cards", kind: "payment", isPermanent: true })
     for (const companyId of [COMPANY, OTHER] as const) {
       await texts.insertIfAbsent(`text of ${companyId}`, companyId, { count: 1 })

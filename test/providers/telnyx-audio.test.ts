@@ -1,4 +1,4 @@
-/** Files of recordings are fetched from where Telnyx says, and from nowhere that it should not lead to. */
+/** Recordings are downloaded from the address that Telnyx names, unless that address is unsafe. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -22,7 +22,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-/** Recordings whose file is said to be at an address. */
+/** Recordings whose file is at this address, according to Telnyx. */
 const audioAt = (mp3: string, isPlain: boolean) =>
   openTelnyxRecordings(
     {
@@ -42,7 +42,7 @@ async function bytesOf(isPlain: boolean): Promise<number> {
   return bytes
 }
 
-describe("a file of a recording", () => {
+describe("the file of a recording", () => {
   it.each([
     "http://storage.example.com/a.mp3",
     "https://127.0.0.1/a.mp3",
@@ -63,7 +63,7 @@ describe("a file of a recording", () => {
     fetched.mockRestore()
   })
 
-  it("is taken as it comes, with and without its length", async () => {
+  it("is read without a declared length", async () => {
     answer = (_request, response) => {
       response.write("a".repeat(1_000))
       response.end("b".repeat(500))
@@ -71,7 +71,7 @@ describe("a file of a recording", () => {
     expect(await bytesOf(true)).toBe(1_500)
   })
 
-  it("is found behind a recording of the same leg that has no file yet", async () => {
+  it("is found even if an earlier recording of the same leg has no file yet", async () => {
     answer = (_request, response) => response.end("a".repeat(700))
     const data = [{ id: "rec1" }, { id: "rec2", download_urls: { mp3: `${origin}/a.mp3` } }]
     const { downloadRecording } = openTelnyxRecordings(
@@ -83,7 +83,7 @@ describe("a file of a recording", () => {
     expect(bytes).toBe(700)
   })
 
-  it("is not fetched where it leads elsewhere, is none, or is too long", async () => {
+  it("is not read if it redirects, is forbidden, or is too long", async () => {
     for (const [status, headers] of [
       [302, { location: `${origin}/other` }],
       [403, {}],
@@ -97,7 +97,7 @@ describe("a file of a recording", () => {
     }
   })
 
-  it("that breaks off is asked for again", async () => {
+  it("has an unknown outcome if the connection breaks", async () => {
     answer = (_request, response) => {
       response.writeHead(200, { "content-length": "1000" })
       response.write("a", () => response.destroy())
@@ -105,12 +105,12 @@ describe("a file of a recording", () => {
     await expect(bytesOf(true)).rejects.toThrow(ProviderOutcomeUnknown)
   })
 
-  it("whose server is not there is asked for again", async () => {
+  it("is unavailable if its server cannot be reached", async () => {
     const nowhere = audioAt("http://127.0.0.1:1/a.mp3", true).downloadRecording("leg")
     await expect(nowhere).rejects.toThrow(ProviderUnavailable)
   })
 
-  it("that Telnyx does not delete is deleted later", async () => {
+  it("is unavailable, and deleted later, if Telnyx refuses to delete it", async () => {
     const listed = { outcome: "done" as const, value: { data: [{ id: "rec" }] } }
     const refused = { outcome: "refused" as const, status: 403, code: null, reasons: [] }
     const telnyx = {

@@ -1,4 +1,4 @@
-/** What Telnyx says of calls, read without its words. */
+/** Telnyx's call events, parsed into events of our own. */
 import { describe, expect, it } from "vitest"
 import { parseVoiceEvent } from "../../adapters/providers/voice/telnyx.ts"
 import {
@@ -108,19 +108,19 @@ describe("an event of a call", () => {
     ["call.answered", { ...ref, ...toUs, direction: "outgoing" }],
     ["call.gather.ended", { ...ref, client_state: marked(1), status: "call_hangup" }],
     ["call.dtmf.received", { ...ref, client_state: marked(1) }],
-    // A question ended, and a notice that nobody heard to its end.
+    // The end of a question, and a notice that was cut off by a hangup.
     ["call.speak.ended", { ...ref, client_state: marked(1), status: "completed" }],
     ["call.speak.ended", { ...ref, client_state: marked(1, "say"), status: "call_hangup" }],
     ["call.recording.saved", { ...recorded, client_state: marked(0, "say") }],
     ["call.recording.saved", { call_leg_id: "leg-1", client_state: marked(0, "call") }],
     ["call.hangup", { ...ref }],
-  ])("%s %j says nothing that a call could use", (type, payload) => {
+  ])("%s %j is ignored", (type, payload) => {
     expect(read(type, payload)).toBeNull()
   })
 })
 
-describe("what goes along with a leg", () => {
-  it("comes back as it went", () => {
+describe("the client state of a leg", () => {
+  it("is decoded as it was encoded", () => {
     for (const mark of ["", "say", "call", "voicemail"] as const) {
       expect(parseClientState(encodeClientState({ ...ours, leg: 5, mark }))).toEqual({
         ...ours,
@@ -131,7 +131,7 @@ describe("what goes along with a leg", () => {
   })
 
   it.each(["", "co_1", "co_1:call_1:6:", "co_1:call_1:0:other", "x:call_1:0:", "co_1:call_1:0::"])(
-    "is not ours as %j",
+    "is null for %j, which we never encode",
     (text) => {
       expect(parseClientState(Buffer.from(text).toString("base64"))).toBeNull()
       expect(parseClientState(text)).toBeNull()

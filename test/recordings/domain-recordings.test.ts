@@ -1,4 +1,4 @@
-/** The rules of audio: what is kept and deleted once, and how many minutes a day was kept for. */
+/** The rules of recordings: each is stored and deleted once, and the stored minutes of each day are counted. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { isRefusal } from "../../domain/kernel/decider.ts"
@@ -25,10 +25,10 @@ import {
 import type { RecordingLaw, RecordingDecider } from "./recording-laws.ts"
 import { RECORDING_LAWS, playRecordingCommands } from "./recording-laws.ts"
 
-/** A company's audio, to be asked one command after the other. */
-function company() {
+/** A company's recordings, for commands one after the other. */
+function newRecordings() {
   const { ask, state } = deciderSession(recordingsDecider)
-  return { ask: (command: RecordingCommand, at = NOW) => ask(command, at), state }
+  return { execute: (command: RecordingCommand, at = NOW) => ask(command, at), state }
 }
 
 const countDay = (day: number): RecordingCommand => ({ type: "CountStoredMinutes", day })
@@ -46,61 +46,64 @@ describe("the minutes of a day", () => {
     [60, 1],
     [61, 2],
     [3_600, 60],
-  ])("of %i seconds are %i, each file by itself", ([seconds = 0, minutes = 0]) => {
-    const { ask } = company()
-    ask(keepAudioCommand({ seconds }))
-    ask(keepAudioCommand({ kind: "voicemail", seconds }))
-    expect(ask(countDay(TODAY), TOMORROW)).toEqual([
+  ])("of %i seconds are %i, rounded up per file", ([seconds = 0, minutes = 0]) => {
+    const { execute } = newRecordings()
+    execute(keepAudioCommand({ seconds }))
+    execute(keepAudioCommand({ kind: "voicemail", seconds }))
+    expect(execute(countDay(TODAY), TOMORROW)).toEqual([
       { type: "StoredMinutesCounted", at: TOMORROW, day: TODAY, minutes: 2 * minutes },
     ])
   })
 
-  it("are counted when it is over, once, and no more for a day before it", () => {
-    const { ask, state } = company()
-    ask(keepAudioCommand())
-    expect(ask(countDay(TODAY), TOMORROW - 1)).toBe("day_not_over")
+  it("are counted once, after the day, and never for an earlier day", () => {
+    const { execute, state } = newRecordings()
+    execute(keepAudioCommand())
+    expect(execute(countDay(TODAY), TOMORROW - 1)).toBe("day_not_over")
     expect(nextDayToCount(state())).toBe(TODAY)
-    expect(ask(countDay(TODAY), TOMORROW)).toHaveLength(1)
-    expect(ask(countDay(TODAY), TOMORROW)).toEqual([])
-    expect(ask(countDay(TODAY - DAY_MS), TOMORROW)).toEqual([])
+    expect(execute(countDay(TODAY), TOMORROW)).toHaveLength(1)
+    expect(execute(countDay(TODAY), TOMORROW)).toEqual([])
+    expect(execute(countDay(TODAY - DAY_MS), TOMORROW)).toEqual([])
     expect(nextDayToCount(state())).toBe(TOMORROW)
   })
 
-  it("leave out what was kept in the minutes before they were counted", () => {
-    const { ask, state } = company()
-    ask(keepAudioCommand(), TOMORROW)
-    expect(ask(countDay(TODAY), TOMORROW + 1)).toEqual([])
+  it("leave out recordings stored between the end of the day and the count", () => {
+    const { execute, state } = newRecordings()
+    execute(keepAudioCommand(), TOMORROW)
+    expect(execute(countDay(TODAY), TOMORROW + 1)).toEqual([])
     expect(nextDayToCount(state())).toBe(TOMORROW)
   })
 
-  it("are nobody's once nothing is held", () => {
-    const { ask, state } = company()
-    ask(keepAudioCommand())
-    ask(deleteAudioCommand())
-    expect(ask(countDay(TODAY), TOMORROW)).toEqual([])
+  it("are not counted once no recording is left", () => {
+    const { execute, state } = newRecordings()
+    execute(keepAudioCommand())
+    execute(deleteAudioCommand())
+    expect(execute(countDay(TODAY), TOMORROW)).toEqual([])
     expect(nextDayToCount(state())).toBeNull()
   })
 })
 
-describe("audio that was deleted", () => {
-  it("never comes back, and a call too long ago has none kept", () => {
-    const { ask, state } = company()
-    ask(keepAudioCommand())
-    ask(deleteAudioCommand({ kinds: ["voicemail", "call", "call"] }))
+describe("a deleted recording", () => {
+  it("is never stored again, and a recording of a call too long ago is never stored", () => {
+    const { execute, state } = newRecordings()
+    execute(keepAudioCommand())
+    execute(deleteAudioCommand({ kinds: ["voicemail", "call", "call"] }))
     expect(recordingStatusOf(state(), "call_1", "call")).toBe("deleted")
-    expect(ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS - 1)).toEqual([])
-    expect(ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS)).toEqual([])
-    // Another deletion is when the old ones are forgotten.
-    ask(keepAudioCommand({ callId: "call_2", calledAt: NOW + 1 }), NOW + RECORDING_ACCEPT_WINDOW_MS)
-    ask({ type: "EraseRecordings", maxCount: 1 }, NOW + RECORDING_ACCEPT_WINDOW_MS)
+    expect(execute(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS - 1)).toEqual([])
+    expect(execute(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS)).toEqual([])
+    // The next deletion drops old ones from the state.
+    execute(
+      keepAudioCommand({ callId: "call_2", calledAt: NOW + 1 }),
+      NOW + RECORDING_ACCEPT_WINDOW_MS,
+    )
+    execute({ type: "EraseRecordings", maxCount: 1 }, NOW + RECORDING_ACCEPT_WINDOW_MS)
     expect(recordingStatusOf(state(), "call_1", "call")).toBe("never came")
-    expect(ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS)).toBe("too_late")
+    expect(execute(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS)).toBe("too_late")
   })
 
-  it("while it was on its way is never kept, and is deleted once", () => {
-    const { ask, state } = company()
+  it("that had not arrived yet is never stored, and is deleted once", () => {
+    const { execute, state } = newRecordings()
     const both = deleteAudioCommand({ kinds: ["call", "voicemail"], availableKinds: ["call"] })
-    expect(ask(both, NOW + 1)).toEqual([
+    expect(execute(both, NOW + 1)).toEqual([
       {
         type: "RecordingDeleted",
         at: NOW + 1,
@@ -110,50 +113,54 @@ describe("audio that was deleted", () => {
       },
     ])
     expect([
-      ask(both, NOW + 2),
-      ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS - 1),
+      execute(both, NOW + 2),
+      execute(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS - 1),
     ]).toEqual([[], []])
     expect(recordingStatusOf(state(), "call_1", "voicemail")).toBe("never came")
   })
 
-  it("is none of a call that is too long ago for any to come", () => {
-    const { ask } = company()
+  it("is not recorded for a call too long ago for a recording to arrive", () => {
+    const { execute } = newRecordings()
     const late = deleteAudioCommand({ availableKinds: ["call"] })
-    expect(ask(late, NOW + RECORDING_ACCEPT_WINDOW_MS)).toEqual([])
-    expect(ask(late, NOW + RECORDING_ACCEPT_WINDOW_MS - 1)).toHaveLength(1)
+    expect(execute(late, NOW + RECORDING_ACCEPT_WINDOW_MS)).toEqual([])
+    expect(execute(late, NOW + RECORDING_ACCEPT_WINDOW_MS - 1)).toHaveLength(1)
   })
+})
 
-  it("goes at the end of the day on which it is old enough, counted from the call", () => {
-    const { ask } = company()
-    ask({ type: "SetRetention", days: 30 })
-    ask(keepAudioCommand({ calledAt: TODAY }))
-    ask(keepAudioCommand({ callId: "call_2", calledAt: TODAY + 1 }))
+describe("a stored recording", () => {
+  it("is deleted at the end of the day on which it reaches the retention age, counted from the call", () => {
+    const { execute } = newRecordings()
+    execute({ type: "SetRetention", days: 30 })
+    execute(keepAudioCommand({ calledAt: TODAY }))
+    execute(keepAudioCommand({ callId: "call_2", calledAt: TODAY + 1 }))
     const [last, after] = [TODAY + 29 * DAY_MS, TODAY + 30 * DAY_MS]
-    expect(ask(deleteOld(last - DAY_MS), last)).toEqual([])
-    expect(ask(deleteOld(last), after - 1)).toBe("day_not_over")
-    expect(ask(deleteOld(last), after)).toMatchObject([{ callId: "call_1", reason: "retention" }])
-    expect(ask(deleteOld(after), after + DAY_MS)).toMatchObject([{ callId: "call_2" }])
+    expect(execute(deleteOld(last - DAY_MS), last)).toEqual([])
+    expect(execute(deleteOld(last), after - 1)).toBe("day_not_over")
+    expect(execute(deleteOld(last), after)).toMatchObject([
+      { callId: "call_1", reason: "retention" },
+    ])
+    expect(execute(deleteOld(after), after + DAY_MS)).toMatchObject([{ callId: "call_2" }])
   })
 
-  it("goes a part at a time", () => {
-    const { ask } = company()
-    for (const i of [1, 2, 3]) ask(keepAudioCommand({ callId: `call_${i}` }))
-    expect(ask({ type: "EraseRecordings", maxCount: 2 })).toHaveLength(2)
-    expect(ask({ type: "EraseRecordings", maxCount: 2 })).toHaveLength(1)
-    expect(ask({ type: "EraseRecordings", maxCount: 2 })).toEqual([])
+  it("is erased in batches", () => {
+    const { execute } = newRecordings()
+    for (const i of [1, 2, 3]) execute(keepAudioCommand({ callId: `call_${i}` }))
+    expect(execute({ type: "EraseRecordings", maxCount: 2 })).toHaveLength(2)
+    expect(execute({ type: "EraseRecordings", maxCount: 2 })).toHaveLength(1)
+    expect(execute({ type: "EraseRecordings", maxCount: 2 })).toEqual([])
   })
 })
 
 const histories = historiesOf(recordingCommand)
 
-/** A night a day too early for a recording: histories by chance meet it now and then. */
+/** A nightly deletion one day too early for a recording, which random histories rarely contain. */
 const A_DAY_EARLY: CommandHistory<RecordingCommand> = [
   { command: { type: "SetRetention", days: 30 }, stamp: { at: NOW } },
   { command: keepAudioCommand({ calledAt: TODAY }), stamp: { at: NOW } },
   { command: deleteOld(TODAY + 28 * DAY_MS), stamp: { at: TODAY + 29 * DAY_MS } },
 ]
 
-const broken = (rules: RecordingDecider, law: RecordingLaw) =>
+const breaksLaw = (rules: RecordingDecider, law: RecordingLaw) =>
   fc.check(
     fc.property(histories, (history) => {
       expect(law(playRecordingCommands(rules, history))).toEqual([])
@@ -161,8 +168,8 @@ const broken = (rules: RecordingDecider, law: RecordingLaw) =>
     { ...propertyRuns(400, 10_000), seed: 20_261_128, examples: [[A_DAY_EARLY]] },
   ).failed
 
-describe("whatever happens to a company's audio", () => {
-  it.each(Object.entries(RECORDING_LAWS))("%s", (_what, law) => {
+describe("in any history of a company's recordings", () => {
+  it.each(Object.entries(RECORDING_LAWS))("%s", (_title, law) => {
     let recorded = 0
     fc.assert(
       fc.property(histories, (history) => {
@@ -176,8 +183,8 @@ describe("whatever happens to a company's audio", () => {
   })
 })
 
-/** Changes the facts that the rules answer. */
-const deciding = (
+/** A decider that changes the facts of the real one. */
+const decidingWith = (
   changed: (fact: RecordingEvent, state: Parameters<RecordingDecider["decide"]>[1]) => unknown,
 ): RecordingDecider => ({
   ...recordingsDecider,
@@ -189,72 +196,72 @@ const deciding = (
   },
 })
 
-/** Forgets something of each fact. */
-const evolving = (
-  forget: (state: Parameters<RecordingDecider["evolve"]>[0], fact: RecordingEvent) => void,
+/** A decider that changes the state after each fact. */
+const evolvingWith = (
+  change: (state: Parameters<RecordingDecider["evolve"]>[0], fact: RecordingEvent) => void,
 ): RecordingDecider => ({
   ...recordingsDecider,
   evolve: (state, fact) => {
     const next = recordingsDecider.evolve(state, fact)
-    forget(next, fact)
+    change(next, fact)
     return next
   },
 })
 
 const FAULTY: readonly (readonly [
-  what: string,
+  title: string,
   rules: RecordingDecider,
   law: keyof typeof RECORDING_LAWS,
 ])[] = [
   [
-    "rounds all files together",
-    deciding((fact, { held }) => {
+    "rounds the total instead of each file",
+    decidingWith((fact, { held }) => {
       if (fact.type !== "StoredMinutesCounted") return fact
       const seconds = [...held.values()].reduce((sum, audio) => sum + audio.seconds, 0)
       return { ...fact, minutes: Math.ceil(seconds / 60) }
     }),
-    "the minutes of a day are those of what was kept before its end and is held",
+    "the minutes of a day count the recordings that were stored before its end and are not deleted",
   ],
   [
-    "counts what was kept since",
-    deciding((fact, { held }) => {
+    "counts recordings stored after the day",
+    decidingWith((fact, { held }) => {
       if (fact.type !== "StoredMinutesCounted") return fact
       const all = [...held.values()].map(({ seconds }) => Math.ceil(seconds / 60))
       return { ...fact, minutes: all.reduce((sum, one) => sum + one, 0) }
     }),
-    "the minutes of a day are those of what was kept before its end and is held",
+    "the minutes of a day count the recordings that were stored before its end and are not deleted",
   ],
   [
-    "forgets which day was counted",
-    evolving((state) => {
+    "forgets the last counted day",
+    evolvingWith((state) => {
       state.countedDay = null
     }),
-    "a day is counted once, behind those before it, and when it is over",
+    "each day is counted once, in order, after its end",
   ],
   [
-    "forgets what was deleted",
-    evolving((state) => state.deleted.clear()),
-    "the same audio is kept once, for ever",
+    "forgets deletions",
+    evolvingWith((state) => state.deleted.clear()),
+    "the same recording is stored at most once",
   ],
   [
-    "forgets what was deleted on its way",
-    evolving((state, fact) => {
+    "forgets deletions of recordings that had not arrived",
+    evolvingWith((state, fact) => {
       if (fact.type === "RecordingDeleted") state.deleted.delete(`${fact.callId} ${fact.kind}`)
     }),
-    "what was deleted is never kept",
+    "a deleted recording is never stored",
   ],
   [
-    "goes on holding what was deleted",
-    evolving((state, fact) => {
+    "keeps deleted recordings",
+    evolvingWith((state, fact) => {
       if (fact.type !== "RecordingDeleted") return
       const { callId, kind, at } = fact
       const rest = { seconds: 1, blobId: "b", calledAt: at, keptAt: at }
       state.held.set(`${callId} ${kind}`, { callId, kind, ...rest })
     }),
-    "what is deleted was held or is on its way, and is deleted once",
+    "only a stored or awaited recording is deleted, and once",
   ],
   [
-    "deletes what will be old a day later",
+    "deletes recordings a day early",
     {
       ...recordingsDecider,
       decide: (command, state, stamp) => {
@@ -266,28 +273,28 @@ const FAULTY: readonly (readonly [
         return isRefusal(answer) ? answer : answer.map((fact) => ({ ...fact, at }))
       },
     },
-    "a night deletes what is old at the end of its day, and nothing else",
+    "a nightly deletion takes exactly the recordings that reach the retention age by the end of its day",
   ],
   [
-    "counts age from when it was kept",
-    evolving((state, fact) => {
+    "counts the age from the time of storage",
+    evolvingWith((state, fact) => {
       if (fact.type !== "RecordingStored") return
       const { type: _type, at, ...audio } = fact
       state.held.set(`${fact.callId} ${fact.kind}`, { ...audio, calledAt: at, keptAt: at })
     }),
-    "a night deletes what is old at the end of its day, and nothing else",
+    "a nightly deletion takes exactly the recordings that reach the retention age by the end of its day",
   ],
   [
-    "says again for how long audio is kept",
-    evolving((state) => {
+    "records the same retention again",
+    evolvingWith((state) => {
       state.days = null
     }),
     "the same command again records nothing",
   ],
 ]
 
-describe("a law is seen to be broken by rules that are wrong", () => {
-  it.each(FAULTY)("%s", (_what, rules, law) => {
-    expect(broken(rules, RECORDING_LAWS[law])).toBe(true)
+describe("the law catches a decider that", () => {
+  it.each(FAULTY)("%s", (_title, rules, law) => {
+    expect(breaksLaw(rules, RECORDING_LAWS[law])).toBe(true)
   })
 })

@@ -1,4 +1,4 @@
-/** What becomes of recordings when their company is erased. */
+/** Recordings of a company that is erased. */
 import { sql } from "kysely"
 import { beforeAll, describe, expect, it } from "vitest"
 import { recordingsStreamOf } from "../../domain/recordings/aggregates.ts"
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 
 describe("the recordings of an erased company", () => {
-  it("are gone: blobs, route and nights, and those of others stay", async () => {
+  it("lose their blobs, route and nightly jobs, and those of other companies stay", async () => {
     const [company, other] = [await makeCompany(world), await makeCompany(world)]
     const callId = await storeRecording(world, company, { subject: "caller1" })
     await storeRecording(world, company, { callId, kind: "voicemail" })
@@ -33,7 +33,7 @@ describe("the recordings of an erased company", () => {
       ["RecordingDeleted", "erased"],
       ["RecordingDeleted", "erased"],
     ])
-    // Its keys work no more; the stream says the same to whoever else would ask.
+    // Its keys no longer work.
     expect((await fetchRecording(world, company, callId)).status).toBe(401)
     const count = facts.length
     await world.operate("clock advance", { duration: "5d" })
@@ -42,7 +42,7 @@ describe("the recordings of an erased company", () => {
     expect((await fetchRecording(world, other, others)).status).toBe(200)
   })
 
-  it("answer 404 from the moment in which the keys are destroyed", async () => {
+  it("answer 404 as soon as the sealing keys are destroyed", async () => {
     const company = await makeCompany(world)
     const callId = await storeRecording(world, company)
     await world.ports.erasure.destroyKeys(company.companyId)

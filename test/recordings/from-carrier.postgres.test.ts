@@ -1,4 +1,4 @@
-/** Recordings of calls that the carrier has: from the call to what can be heard, and to its end. */
+/** Recordings that the carrier made: downloaded, listed, played, and deleted at the carrier. */
 import { sql } from "kysely"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import {
@@ -31,10 +31,10 @@ afterAll(() => world.close())
 const recorded = { phones: PHONES.slice(0, 1), recordCalls: true }
 const mp3 = (seconds: number) => Buffer.concat([...generateToneMp3(seconds)])
 
-describe("a recording that the carrier has", () => {
-  it("of a call is brought, listed with the call, and forgotten there", async () => {
+describe("a recording at the carrier", () => {
+  it("of a call is downloaded, listed with its call, and deleted at the carrier", async () => {
     const company = await makeCallableCompany(world, recorded)
-    const forget = vi.spyOn(world.ports.voice, "deleteRecording")
+    const deleteAtCarrier = vi.spyOn(world.ports.voice, "deleteRecording")
     const callId = await runIncomingCall(world, company, "answered", {
       seconds: "70",
       recorded: true,
@@ -54,22 +54,22 @@ describe("a recording that the carrier has", () => {
     const [call] = calls.body.calls
     expect([shown?.from, shown?.createdAt]).toEqual([call.from, call.createdAt])
     const ref = (await liveCallOf(world, company, callId)).audio.call?.carrierRef ?? ""
-    expect(forget.mock.calls).toEqual([[ref]])
+    expect(deleteAtCarrier.mock.calls).toEqual([[ref]])
     await expect(world.ports.voice.downloadRecording(ref)).rejects.toThrow(RecordingNotFound)
   })
 
-  it("of a voicemail is one too, unless nothing was said", async () => {
+  it("of a voicemail is downloaded too, unless it is empty", async () => {
     const company = await makeCallableCompany(world)
-    const said = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 21 })
-    const silent = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 0 })
+    const spoken = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 21 })
+    const empty = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 0 })
     expect(await listRecordingsOf(world, company)).toMatchObject([
-      { id: said, recording: null, voicemail: { seconds: 21 } },
+      { id: spoken, recording: null, voicemail: { seconds: 21 } },
     ])
-    expect((await fetchRecording(world, company, said)).status).toBe(404)
-    const { bytes } = await fetchRecording(world, company, said, { kind: "voicemail" })
+    expect((await fetchRecording(world, company, spoken)).status).toBe(404)
+    const { bytes } = await fetchRecording(world, company, spoken, { kind: "voicemail" })
     expect(bytes.equals(mp3(21))).toBe(true)
-    expect((await fetchRecording(world, company, silent, { kind: "voicemail" })).status).toBe(404)
-    expect((await removeRecording(world, company, silent)).body).toEqual({ deleted: 0 })
+    expect((await fetchRecording(world, company, empty, { kind: "voicemail" })).status).toBe(404)
+    expect((await removeRecording(world, company, empty)).body).toEqual({ deleted: 0 })
   })
 
   it("is sealed under its caller's key", async () => {
@@ -81,9 +81,9 @@ describe("a recording that the carrier has", () => {
   })
 
   it.for([
-    ["is not available", new ProviderUnavailable("503")],
-    ["is silent", new ProviderOutcomeUnknown("nothing")],
-  ] as const)("is brought later where it %s", async ([, error]) => {
+    ["is unavailable", new ProviderUnavailable("503")],
+    ["does not answer", new ProviderOutcomeUnknown("nothing")],
+  ] as const)("is downloaded later if the carrier %s", async ([, error]) => {
     const company = await makeCallableCompany(world)
     vi.spyOn(world.ports.voice, "downloadRecording").mockRejectedValueOnce(error)
     const callId = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 5 })
@@ -95,24 +95,24 @@ describe("a recording that the carrier has", () => {
     )
   })
 
-  it("that was deleted before the row that brings it ran again stays deleted", async () => {
+  it("that is deleted before its download is retried stays deleted", async () => {
     const company = await makeCallableCompany(world)
     const { voice } = world.ports
     vi.spyOn(voice, "deleteRecording").mockRejectedValueOnce(new ProviderUnavailable("503"))
     const callId = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 5 })
-    const row = await jobOf(world, "store-recording", `${callId}:voicemail`)
+    const job = await jobOf(world, "store-recording", `${callId}:voicemail`)
     expect((await removeRecording(world, company, callId)).body).toEqual({ deleted: 1 })
-    expect(await fetchAudio.perform(world.ports, row)).toEqual({ result: "done" })
+    expect(await fetchAudio.perform(world.ports, job)).toEqual({ result: "done" })
     expect((await fetchRecording(world, company, callId, { kind: "voicemail" })).status).toBe(404)
     const ref = (await liveCallOf(world, company, callId)).audio.voicemail?.carrierRef ?? ""
     await expect(voice.downloadRecording(ref)).rejects.toThrow(RecordingNotFound)
     await retryJobsOf(world, company.companyId, "store-recording")
   })
 
-  it("that is deleted while it is still on its way never comes, and counts as deleted", async () => {
+  it("that is deleted before it is downloaded is never stored, and counts as deleted", async () => {
     const company = await makeCallableCompany(world)
     const { voice } = world.ports
-    const away = vi
+    const download = vi
       .spyOn(voice, "downloadRecording")
       .mockRejectedValue(new ProviderUnavailable("503"))
     const callId = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 5 })
@@ -120,7 +120,7 @@ describe("a recording that the carrier has", () => {
     expect((await removeRecording(world, company, callId, "call")).body).toEqual({ deleted: 0 })
     expect((await removeRecording(world, company, callId)).body).toEqual({ deleted: 1 })
     expect((await removeRecording(world, company, callId)).body).toEqual({ deleted: 0 })
-    away.mockRestore()
+    download.mockRestore()
     await retryJobsOf(world, company.companyId, "store-recording")
     const ref = (await liveCallOf(world, company, callId)).audio.voicemail?.carrierRef ?? ""
     await expect(voice.downloadRecording(ref)).rejects.toThrow(RecordingNotFound)
@@ -128,7 +128,7 @@ describe("a recording that the carrier has", () => {
     expect((await fetchRecording(world, company, callId, { kind: "voicemail" })).status).toBe(404)
   })
 
-  it("and lost before it was brought is nobody's any more, and no row waits for it", async () => {
+  it("that is lost before its download is given up with a warning, and no job is left", async () => {
     const company = await makeCallableCompany(world)
     const warn = vi.spyOn(world.ports.log, "warn")
     vi.spyOn(world.ports.voice, "downloadRecording").mockRejectedValueOnce(
@@ -138,21 +138,21 @@ describe("a recording that the carrier has", () => {
     expect((await pendingJobsOf(world, company.companyId)).map(({ kind }) => kind)).not.toContain(
       "store-recording",
     )
-    expect(warn.mock.calls.map(([said]) => said)).toEqual([
+    expect(warn.mock.calls.map(([message]) => message)).toEqual([
       `the carrier no longer has the audio of ${callId}:voicemail, so it cannot be stored`,
     ])
     expect(await listRecordingsOf(world, company)).toEqual([])
   })
 
-  it("is forgotten there where it is deleted here, also when the carrier does not answer", async () => {
+  it("is deleted at the carrier when it is deleted here, even if the carrier does not answer at first", async () => {
     const company = await makeCallableCompany(world)
     const callId = await runIncomingCall(world, company, "voicemail", { voicemailSeconds: 5 })
-    const forget = vi.spyOn(world.ports.voice, "deleteRecording")
-    forget.mockRejectedValueOnce(new ProviderOutcomeUnknown("nothing"))
+    const deleteAtCarrier = vi.spyOn(world.ports.voice, "deleteRecording")
+    deleteAtCarrier.mockRejectedValueOnce(new ProviderOutcomeUnknown("nothing"))
     expect((await removeRecording(world, company, callId)).body).toEqual({ deleted: 1 })
     await world.operate("wait")
     await retryJobsOf(world, company.companyId, "delete-recording")
-    expect(forget.mock.calls.length).toBeGreaterThan(1)
+    expect(deleteAtCarrier.mock.calls.length).toBeGreaterThan(1)
     const { rows } =
       await sql`select from ledger.blobs where blob_id = ${`${callId}-voicemail`}`.execute(
         world.ports.readAll,

@@ -1,4 +1,4 @@
-/** Keeping audio that a carrier has: once, whatever happens on the way, and never again once it was deleted. */
+/** Storing audio from a carrier: once, whatever fails on the way, and never again after its deletion. */
 import { sql } from "kysely"
 import { beforeAll, describe, expect, it } from "vitest"
 import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts"
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 
 const BYTES = [Buffer.from("abc"), Buffer.from("def")]
-const keep = (saved: CarrierAudio, source: AudioSource) =>
+const store = (saved: CarrierAudio, source: AudioSource) =>
   storeAudio(world.ports, saved, source, causedBy("test recording"))
 
 /** The types of the facts about a company's audio. */
@@ -34,7 +34,7 @@ const factsOf = async ({ companyId }: Company) =>
     ({ type }) => type,
   )
 
-/** The blobs that there are of a call, half-written ones too. */
+/** Number of blobs of a call, including half-written ones. */
 async function blobsOf(callId: string): Promise<number> {
   const { rows } = await sql`select from ledger.blobs where blob_id = ${`${callId}-call`}`.execute(
     world.ports.readAll,
@@ -42,93 +42,92 @@ async function blobsOf(callId: string): Promise<number> {
   return rows.length
 }
 
-describe("audio that a carrier has", () => {
-  it("is kept once and forgotten there, however often it is brought", async () => {
+describe("audio at a carrier", () => {
+  it("is stored once and deleted at the carrier, however often it is downloaded", async () => {
     const own = await makeCompany(world)
     const saved = await savedAudio(world, own)
     const source = carrierWithRecording(BYTES)
-    await keep(saved, source)
-    await keep(saved, source)
-    await Promise.all([keep(saved, source), keep(saved, source)])
-    expect(source.asked).toEqual([
-      "audio rec_1",
-      ...Array.from({ length: 4 }, () => "forget rec_1"),
+    await store(saved, source)
+    await store(saved, source)
+    await Promise.all([store(saved, source), store(saved, source)])
+    expect(source.calls).toEqual([
+      "download rec_1",
+      ...Array.from({ length: 4 }, () => "delete rec_1"),
     ])
     expect(await factsOf(own)).toEqual(["RecordingStored"])
     expect(String((await fetchRecording(world, own, saved.callId)).bytes)).toBe("abcdef")
   })
 
-  it("is kept once by two who bring it at the same time", async () => {
+  it("is stored once by concurrent downloads", async () => {
     const own = await makeCompany(world)
     const saved = await savedAudio(world, own)
-    await Promise.all(Array.from({ length: 4 }, () => keep(saved, carrierWithRecording(BYTES))))
+    await Promise.all(Array.from({ length: 4 }, () => store(saved, carrierWithRecording(BYTES))))
     expect(await factsOf(own)).toEqual(["RecordingStored"])
     expect(await blobsOf(saved.callId)).toBe(1)
     expect(String((await fetchRecording(world, own, saved.callId)).bytes)).toBe("abcdef")
   })
 
-  it("is the call's and the voicemail's, each by itself", async () => {
+  it("is stored separately for the call and the voicemail", async () => {
     const own = await makeCompany(world)
     const saved = await savedAudio(world, own, { seconds: 61 })
-    await keep(saved, carrierWithRecording(BYTES))
+    await store(saved, carrierWithRecording(BYTES))
     const later = { ...saved, kind: "voicemail" as const, seconds: 5 }
-    await keep(later, carrierWithRecording([Buffer.from("x")]))
+    await store(later, carrierWithRecording([Buffer.from("x")]))
     expect(await listRecordingsOf(world, own)).toMatchObject([
       { id: saved.callId, recording: { seconds: 61 }, voicemail: { seconds: 5 } },
     ])
   })
 
-  it("of which half comes leaves nothing, and is kept the next time", async () => {
+  it("leaves nothing if its download breaks off, and is stored the next time", async () => {
     const saved = await savedAudio(world, company)
-    async function* torn() {
+    async function* breakOff() {
       yield Buffer.alloc(100_000, 1)
       throw new ProviderUnavailable("the line is down")
     }
-    const source = { ...carrierWithRecording([]), downloadRecording: async () => torn() }
-    await expect(keep(saved, source)).rejects.toThrow("the line is down")
-    expect([source.asked, await blobsOf(saved.callId)]).toEqual([[], 0])
+    const source = { ...carrierWithRecording([]), downloadRecording: async () => breakOff() }
+    await expect(store(saved, source)).rejects.toThrow("the line is down")
+    expect([source.calls, await blobsOf(saved.callId)]).toEqual([[], 0])
     expect((await fetchRecording(world, company, saved.callId)).status).toBe(404)
-    await keep(saved, carrierWithRecording(BYTES))
+    await store(saved, carrierWithRecording(BYTES))
     expect((await fetchRecording(world, company, saved.callId)).status).toBe(200)
   })
 
-  it("whose blob a process left that died is kept as that", async () => {
+  it("is stored with the blob that a dead process left", async () => {
     const saved = await savedAudio(world, company)
     const { companyId, subject, callId } = saved
     const blob = { companyId, subject, blobId: `${callId}-call` }
-    const [left] = [BYTES]
-    await world.ports.blobs.write(blob, await carrierWithRecording(left).downloadRecording(""), {
+    await world.ports.blobs.write(blob, await carrierWithRecording(BYTES).downloadRecording(""), {
       maxBytes: 10,
     })
     expect((await fetchRecording(world, company, callId)).status).toBe(404)
-    await keep(saved, carrierWithRecording(BYTES))
+    await store(saved, carrierWithRecording(BYTES))
     expect(String((await fetchRecording(world, company, callId)).bytes)).toBe("abcdef")
   })
 
-  it("that the carrier did not forget yet is forgotten the next time", async () => {
+  it("that the carrier failed to delete is deleted there the next time", async () => {
     const saved = await savedAudio(world, company)
     const source = carrierWithRecording(BYTES)
     const deleteRecording = () => Promise.reject(new ProviderUnavailable("not now"))
-    await expect(keep(saved, { ...source, deleteRecording })).rejects.toThrow("not now")
-    await keep(saved, source)
-    expect(source.asked).toEqual(["audio rec_1", "forget rec_1"])
+    await expect(store(saved, { ...source, deleteRecording })).rejects.toThrow("not now")
+    await store(saved, source)
+    expect(source.calls).toEqual(["download rec_1", "delete rec_1"])
   })
 })
 
-describe("audio that is not kept", () => {
-  it("was deleted before: it never comes back, and the carrier forgets it", async () => {
+describe("audio is not stored, and is deleted at the carrier, if it", () => {
+  it("was deleted before", async () => {
     const saved = await savedAudio(world, company)
-    await keep(saved, carrierWithRecording(BYTES))
+    await store(saved, carrierWithRecording(BYTES))
     await removeRecording(world, company, saved.callId)
     const source = carrierWithRecording(BYTES)
-    await keep(saved, source)
-    expect(source.asked).toEqual(["forget rec_1"])
+    await store(saved, source)
+    expect(source.calls).toEqual(["delete rec_1"])
     expect((await fetchRecording(world, company, saved.callId)).status).toBe(404)
   })
 
-  it("was deleted while a process brought it that died: its blob goes as well", async () => {
+  it("was deleted while a process that died was downloading it; its blob is deleted too", async () => {
     const saved = await savedAudio(world, company)
-    await keep(saved, carrierWithRecording(BYTES))
+    await store(saved, carrierWithRecording(BYTES))
     await removeRecording(world, company, saved.callId)
     await world.operate("wait")
     const { companyId, subject, callId } = saved
@@ -136,50 +135,50 @@ describe("audio that is not kept", () => {
     await world.ports.blobs.write(blob, await carrierWithRecording(BYTES).downloadRecording(""), {
       maxBytes: 10,
     })
-    await keep(saved, carrierWithRecording(BYTES))
+    await store(saved, carrierWithRecording(BYTES))
     expect(await blobsOf(callId)).toBe(0)
   })
 
-  it("is deleted while it comes", async () => {
+  it("is deleted during its download", async () => {
     const own = await makeCompany(world)
     const saved = await savedAudio(world, own)
     async function* slow() {
       yield BYTES[0] as Buffer
-      await keep(saved, carrierWithRecording(BYTES))
+      await store(saved, carrierWithRecording(BYTES))
       await removeRecording(world, own, saved.callId)
       yield BYTES[1] as Buffer
     }
-    await keep(saved, { ...carrierWithRecording([]), downloadRecording: async () => slow() })
+    await store(saved, { ...carrierWithRecording([]), downloadRecording: async () => slow() })
     expect(await factsOf(own)).toEqual(["RecordingStored", "RecordingDeleted"])
     expect(await blobsOf(saved.callId)).toBe(0)
   })
 
-  it("says nothing", async () => {
+  it("is empty", async () => {
     const saved = await savedAudio(world, company, { kind: "voicemail", seconds: 0 })
     const source = carrierWithRecording(BYTES)
-    await keep(saved, source)
-    expect(source.asked).toEqual(["forget rec_1"])
+    await store(saved, source)
+    expect(source.calls).toEqual(["delete rec_1"])
     expect((await fetchRecording(world, company, saved.callId, { kind: "voicemail" })).status).toBe(
       404,
     )
   })
 
-  it("is of a call too long ago", async () => {
+  it("belongs to a call too long ago", async () => {
     const calledAt = world.ports.clock.now() - RECORDING_ACCEPT_WINDOW_MS - 1_000
     const saved = await savedAudio(world, company, { calledAt })
     const source = carrierWithRecording(BYTES)
-    await keep(saved, source)
-    expect(source.asked).toEqual(["audio rec_1", "forget rec_1"])
+    await store(saved, source)
+    expect(source.calls).toEqual(["download rec_1", "delete rec_1"])
     expect(await blobsOf(saved.callId)).toBe(0)
     expect((await fetchRecording(world, company, saved.callId)).status).toBe(404)
   })
 
-  it("is of a company that was erased", async () => {
+  it("belongs to an erased company", async () => {
     const own = await makeCompany(world)
     const saved = await savedAudio(world, own)
     await world.ports.erasure.destroyKeys(own.companyId)
     const source = carrierWithRecording(BYTES)
-    await keep(saved, source)
-    expect([source.asked.at(-1), await factsOf(own)]).toEqual(["forget rec_1", []])
+    await store(saved, source)
+    expect([source.calls.at(-1), await factsOf(own)]).toEqual(["delete rec_1", []])
   })
 })

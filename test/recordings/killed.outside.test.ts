@@ -1,4 +1,4 @@
-/** `kill -9` at each line of a night: every day is counted and charged once, and what is old is deleted. */
+/** `kill -9` at each step of the nightly work: each day is counted and charged once, and old audio is deleted. */
 import { sql } from "kysely"
 import { afterAll, expect, it } from "vitest"
 import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
@@ -14,15 +14,15 @@ import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { fetchRecording, storeRecording } from "./recording-world.ts"
 
-const places: ServerDataFolder[] = []
+const folders: ServerDataFolder[] = []
 afterAll(async () => {
-  for (const place of places) await place.removeFiles()
+  for (const folder of folders) await folder.removeFiles()
 })
 
 type At = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
 const DAY_MS = 86_400_000
 
-/** Every third where there is little time: `LEDGER_DEEP=1` dies at all. */
+/** Every third failpoint; all of them with `LEDGER_DEEP=1`. */
 const ALL = [
   "append.before:RecordingDeleted=1",
   "append.after:RecordingDeleted=1",
@@ -36,15 +36,19 @@ const ALL = [
 ] as const satisfies readonly At[]
 const AT = isDeepRun ? ALL : ALL.filter((_, i) => i % 3 === 1)
 
-/** A company with an old recording and a young one, two nights of which are owed. */
-async function owing(world: World) {
+/** A company with an old and a young recording, and two days to count. */
+async function makeOverdueCompany(world: World) {
   await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
   const company = await makeCompany(world)
   const calledAt = world.ports.clock.now() - 30 * DAY_MS
   const old = await storeRecording(world, company, { calledAt: calledAt + 1, seconds: 600 })
   const young = await storeRecording(world, company, { seconds: 61 })
-  const keep = { type: "SetRetention" as const, days: 30 as const }
-  await world.ports.runner.execute(recordingsStreamOf(company.companyId), keep, causedBy("test"))
+  const setRetention = { type: "SetRetention" as const, days: 30 as const }
+  await world.ports.runner.execute(
+    recordingsStreamOf(company.companyId),
+    setRetention,
+    causedBy("test"),
+  )
   await world.operate("wait")
   await advanceWithoutWorkers(world, "2040-03-12T12:00:00Z")
   return { company, old, young }
@@ -57,20 +61,20 @@ const charged = async (world: World, { companyId }: Company) =>
   ])
 
 it.each(AT)(
-  "a process that ended at %s",
+  "each day is counted and charged once after a crash at %s",
   async (failpoint) => {
     const database = await worldDatabase()
-    const setting = await openWorld("start", { url: database.url })
-    const { company, old, young } = await owing(setting)
-    await setting.close()
-    const place = await makeDataFolder({
+    const setup = await openWorld("start", { url: database.url })
+    const { company, old, young } = await makeOverdueCompany(setup)
+    await setup.close()
+    const folder = await makeDataFolder({
       DATABASE_URL: database.url,
       LEDGER_CLOCK: "test",
       NODE_ENV: "test",
       LEDGER_FAILPOINTS: failpoint,
     })
-    places.push(place)
-    expect(await exitCodeOfStart(place)).toBeNull()
+    folders.push(folder)
+    expect(await exitCodeOfStart(folder)).toBeNull()
     const world = await openWorld("start", { url: database.url })
     await world.operate("clock advance", { duration: "11m" })
     expect(await charged(world, company)).toEqual([

@@ -1,4 +1,4 @@
-/** Listening to recordings: the whole and its parts, and what is not there, damaged or erased. */
+/** Playing recordings: in full and by ranges, and recordings that are missing, corrupt or erased. */
 import { sql } from "kysely"
 import { beforeAll, describe, expect, it } from "vitest"
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
@@ -14,7 +14,7 @@ import {
 
 const world = await ownWorld("store", { rateLimits: "off" })
 let company: Company
-/** Three chunks, the last one short; each byte says where it is, as far as a byte can. */
+/** Three chunks, the last one short. Bytes depend on their index, so that a wrong range is noticed. */
 const BYTES = Buffer.from(
   Uint8Array.from({ length: 2 * CHUNK_BYTES + 1_000 }, (_none, i) => (i * 7 + (i >> 8)) % 251),
 )
@@ -33,7 +33,7 @@ describe("a recording", () => {
     callId = await recordBytes()
   })
 
-  it("is MP3 that nobody keeps, heard before any read model shows it", async () => {
+  it("is uncached MP3, and can be played before any read model shows it", async () => {
     const fresh = await recordBytes()
     const { status, headers, bytes } = await fetchRecording(world, company, fresh)
     expect([status, bytes.equals(BYTES)]).toEqual([200, true])
@@ -63,7 +63,7 @@ describe("a recording", () => {
         [5, 10 * SIZE],
       ] as const),
     ].filter(([from, last]) => from <= last),
-  )("has the part from %i to %i", async ([from, last]) => {
+  )("has the range from %i to %i", async ([from, last]) => {
     const range = `bytes=${from}-${last}`
     const { status, headers, bytes } = await fetchRecording(world, company, callId, { range })
     const until = Math.min(last + 1, SIZE)
@@ -78,13 +78,13 @@ describe("a recording", () => {
     [`bytes=-${CHUNK_BYTES}`, SIZE - CHUNK_BYTES],
     [`bytes=-${10 * SIZE}`, 0],
     [`bytes=${2 * CHUNK_BYTES}-`, 2 * CHUNK_BYTES],
-  ] as const)("has its end: %s", async ([range, from]) => {
+  ] as const)("has the open range %s", async ([range, from]) => {
     const { status, bytes } = await fetchRecording(world, company, callId, { range })
     expect([status, bytes.equals(BYTES.subarray(from))]).toEqual([206, true])
   })
 
   it.for([`bytes=${SIZE}-`, `bytes=${SIZE}-${SIZE + 5}`, "bytes=-0"])(
-    "has nothing of %s",
+    "answers 416 to the range %s",
     async (range) => {
       const { status, headers, bytes } = await fetchRecording(world, company, callId, { range })
       expect([status, headers["content-range"]]).toEqual([416, `bytes */${SIZE}`])
@@ -93,46 +93,48 @@ describe("a recording", () => {
   )
 
   it.for(["bytes=0-1,3-4", "bytes=0-1,9999999-", "bytes=9-3", "bytes=a-b", "lines=0-1", "bytes"])(
-    "is whole where no part, or several are asked for: %s",
+    "is sent in full for multiple or invalid ranges: %s",
     async (range) => {
       const { status, bytes } = await fetchRecording(world, company, callId, { range })
       expect([status, bytes.length]).toEqual([200, SIZE])
     },
   )
 
-  it("is a part only of what the player has the rest of", async () => {
+  it("is sent as a range only if the player's ETag matches", async () => {
     const { headers } = await fetchRecording(world, company, callId)
-    const ask = async (known: string) =>
-      (await fetchRecording(world, company, callId, { range: "bytes=0-3", "if-range": known }))
+    const statusFor = async (etag: string) =>
+      (await fetchRecording(world, company, callId, { range: "bytes=0-3", "if-range": etag }))
         .status
-    expect([await ask(String(headers.etag)), await ask('"another"')]).toEqual([206, 200])
+    expect([await statusFor(String(headers.etag)), await statusFor('"another"')]).toEqual([
+      206, 200,
+    ])
   })
 
-  it("has a head and no body for HEAD", async () => {
+  it("has headers and no body for HEAD", async () => {
     const { status, headers, bytes } = await fetchRecording(world, company, callId, {
       method: "HEAD",
     })
     expect([status, headers["content-length"], bytes.length]).toEqual([200, String(SIZE), 0])
   })
 
-  it("of which a part is asked for is read there alone", async () => {
-    const wrong = await recordBytes()
-    // All other chunks are such as nobody could open.
-    await damage(wrong, sql`update ledger.blob_chunks set sealed = '' where index <> 1`)
+  it("is read only in the chunks of the requested range", async () => {
+    const corrupt = await recordBytes()
+    // The other chunks cannot be decrypted.
+    await damage(corrupt, sql`update ledger.blob_chunks set sealed = '' where index <> 1`)
     const range = `bytes=${CHUNK_BYTES}-${2 * CHUNK_BYTES - 1}`
-    const { status, bytes } = await fetchRecording(world, company, wrong, { range })
+    const { status, bytes } = await fetchRecording(world, company, corrupt, { range })
     const chunk = BYTES.subarray(CHUNK_BYTES, 2 * CHUNK_BYTES)
     expect([status, bytes.equals(chunk)]).toEqual([206, true])
   })
 })
 
-/** Changes the chunks of a recording. */
+/** Changes the stored chunks of a recording. */
 async function damage(callId: CallId, change: ReturnType<typeof sql>): Promise<void> {
-  const edition = sql`(select version_id from ledger.blobs where blob_id = ${`${callId}-call`})`
-  await sql`${change} and version_id = ${edition}`.execute(world.ports.readAll)
+  const version = sql`(select version_id from ledger.blobs where blob_id = ${`${callId}-call`})`
+  await sql`${change} and version_id = ${version}`.execute(world.ports.readAll)
 }
 
-describe("a recording that somebody changed where it is stored", () => {
+describe("a recording that was changed in the database", () => {
   it.for([
     ["lacks a chunk", sql`delete from ledger.blob_chunks where index = 1`],
     ["lacks its end", sql`delete from ledger.blob_chunks where index = 2`],
@@ -146,27 +148,28 @@ describe("a recording that somebody changed where it is stored", () => {
       sql`update ledger.blob_chunks
       set sealed = set_byte(sealed, 100, 255 - get_byte(sealed, 100)) where index = 1`,
     ],
-  ] as const)("and %s is cut before anything wrong is heard", async ([, change]) => {
+  ] as const)("so that it %s is cut off before a wrong byte is sent", async ([, change]) => {
     const callId = await recordBytes()
     await damage(callId, change)
     const before = world.warnings.length
-    const heard = await fetchRecording(world, company, callId).catch((error: unknown) => error)
-    expect(heard).toBeInstanceOf(Error)
+    const result = await fetchRecording(world, company, callId).catch((error: unknown) => error)
+    expect(result).toBeInstanceOf(Error)
     expect(world.warnings.slice(before).join()).toContain("is corrupt")
   })
 
-  it("by giving it the audio of another call is refused", async () => {
-    const [mine, others] = [await recordBytes(), await recordBytes()]
-    const of = (callId: CallId) => `${callId}-call`
-    await sql`delete from ledger.blobs where blob_id = ${of(mine)}`.execute(world.ports.readAll)
-    await sql`update ledger.blobs set blob_id = ${of(mine)} where blob_id = ${of(others)}`.execute(
+  it("so that it has the audio of another call is rejected", async () => {
+    const [first, second] = [await recordBytes(), await recordBytes()]
+    const blobIdOf = (callId: CallId) => `${callId}-call`
+    await sql`delete from ledger.blobs where blob_id = ${blobIdOf(first)}`.execute(
       world.ports.readAll,
     )
-    expect((await fetchRecording(world, company, mine)).status).toBe(500)
-    expect((await fetchRecording(world, company, others)).status).toBe(404)
+    await sql`update ledger.blobs set blob_id = ${blobIdOf(first)}
+      where blob_id = ${blobIdOf(second)}`.execute(world.ports.readAll)
+    expect((await fetchRecording(world, company, first)).status).toBe(500)
+    expect((await fetchRecording(world, company, second)).status).toBe(404)
   })
 
-  it("so that it says to be longer or shorter is refused", async () => {
+  it("so that its length is wrong is rejected", async () => {
     const callId = await recordBytes()
     await sql`update ledger.blobs set length = length - 1
       where blob_id = ${`${callId}-call`}`.execute(world.ports.readAll)
@@ -174,22 +177,22 @@ describe("a recording that somebody changed where it is stored", () => {
   })
 })
 
-describe("there is no recording", () => {
-  it("of a call that is not there, of the other kind, or of another company", async () => {
+describe("a recording is not found", () => {
+  it("for an unknown call, the other kind, or another company", async () => {
     const callId = await storeRecording(world, company, { kind: "voicemail" })
     const other = await makeCompany(world)
-    const asked = [
+    const answers = [
       await fetchRecording(world, company, newRecordedCallId()),
       await fetchRecording(world, company, "msg_1"),
       await fetchRecording(world, company, "call_*"),
       await fetchRecording(world, company, callId),
       await fetchRecording(world, other, callId, { kind: "voicemail" }),
     ]
-    expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 404))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404))
     expect((await fetchRecording(world, company, callId, { kind: "voicemail" })).status).toBe(200)
   })
 
-  it("that was deleted, though its blob were still there", async () => {
+  it("after its deletion, and its blob is gone", async () => {
     const callId = await recordBytes()
     expect((await removeRecording(world, company, callId)).body).toEqual({ deleted: 1 })
     expect((await fetchRecording(world, company, callId)).status).toBe(404)
@@ -200,7 +203,7 @@ describe("there is no recording", () => {
     expect(rows).toHaveLength(0)
   })
 
-  it("of a caller who was erased", async () => {
+  it("after its caller was erased", async () => {
     const callId = await storeRecording(world, company, { subject: "caller1" }, [BYTES])
     expect((await fetchRecording(world, company, callId)).status).toBe(200)
     await world.ports.erasure.destroySubjectKey(company.companyId, "caller1")

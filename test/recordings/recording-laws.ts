@@ -1,4 +1,4 @@
-/** What must hold of every history of a company's audio, said without a look at how it is decided. */
+/** Laws that every history of a company's recordings obeys, written independently of the decider. */
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Decider, DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { RecordingEvent, RecordingFact } from "../../domain/recordings/recording-events.ts"
@@ -9,7 +9,7 @@ import type {
 } from "../../domain/recordings/recordings.ts"
 import { DAY_MS } from "./recording-commands.ts"
 
-/** The rules, or such as are wrong on purpose. */
+/** The decider of recordings, or a deliberately faulty one. */
 export type RecordingDecider = Decider<
   RecordingCommand,
   RecordingsState,
@@ -17,29 +17,29 @@ export type RecordingDecider = Decider<
   RecordingRefused
 >
 
-/** A command with its stamp, and what was recorded by it. */
+/** A command with its time, and the facts it recorded. */
 export interface RecordingStep {
   readonly command: RecordingCommand
   readonly at: number
   readonly facts: readonly RecordingEvent[]
-  /** What the same command records right behind it. */
+  /** Facts that the same command records when it is repeated immediately. */
   readonly repeatedFacts: readonly RecordingEvent[]
 }
 
-/** Decides commands one after the other. */
+/** Executes the commands of a history in order. */
 export function playRecordingCommands(
   { initial, decide, evolve }: RecordingDecider,
   history: readonly { readonly command: RecordingCommand; readonly stamp: DecisionStamp }[],
 ): readonly RecordingStep[] {
   let state = initial()
-  const ask = (command: RecordingCommand, stamp: DecisionStamp): readonly RecordingEvent[] => {
+  const execute = (command: RecordingCommand, stamp: DecisionStamp): readonly RecordingEvent[] => {
     const answer = decide(command, state, stamp)
     return isRefusal(answer) ? [] : answer
   }
   return history.map(({ command, stamp }) => {
-    const facts = ask(command, stamp)
+    const facts = execute(command, stamp)
     state = facts.reduce((folded, fact) => evolve(folded, fact), state)
-    return { command, at: stamp.at, facts, repeatedFacts: ask(command, stamp) }
+    return { command, at: stamp.at, facts, repeatedFacts: execute(command, stamp) }
   })
 }
 
@@ -47,7 +47,7 @@ type StoredAudio = RecordingFact<"RecordingStored">
 
 const nameOf = ({ callId, kind }: Pick<StoredAudio, "callId" | "kind">) => `${callId} ${kind}`
 
-/** What is held, and for how long it is kept, by the facts alone. */
+/** Stored recordings and the retention, derived from the facts alone. */
 interface StoredRecordings {
   readonly recordings: ReadonlyMap<string, StoredAudio>
   readonly retentionDays: number | null
@@ -71,7 +71,7 @@ const NOTHING: StoredRecordings = { recordings: new Map(), retentionDays: null }
 const recordingsAfter = (steps: readonly RecordingStep[]): StoredRecordings =>
   steps.flatMap(({ facts }) => facts).reduce(after, NOTHING)
 
-/** Each fact, and what stood before it. */
+/** Each fact with the recordings before it. */
 function statesByFact(
   steps: readonly RecordingStep[],
 ): readonly (StoredRecordings & { readonly fact: RecordingEvent })[] {
@@ -85,12 +85,14 @@ function statesByFact(
     })
 }
 
-/** What breaks a law in a history; nothing where it holds. */
+/** Returns the violations of a law in a history. */
 export type RecordingLaw = (steps: readonly RecordingStep[]) => readonly string[]
 
-/** By what they say. */
+/** The laws by their statement. */
 export const RECORDING_LAWS = {
-  "the minutes of a day are those of what was kept before its end and is held": (steps) =>
+  "the minutes of a day count the recordings that were stored before its end and are not deleted": (
+    steps,
+  ) =>
     statesByFact(steps).flatMap(({ fact, recordings }) => {
       if (fact.type !== "StoredMinutesCounted") return []
       let seconds = 0
@@ -100,7 +102,7 @@ export const RECORDING_LAWS = {
       }
       return seconds === fact.minutes * 60 ? [] : [`${fact.minutes} minutes are ${seconds} seconds`]
     }),
-  "a day is counted once, behind those before it, and when it is over": (steps) => {
+  "each day is counted once, in order, after its end": (steps) => {
     let last = Number.NEGATIVE_INFINITY
     return statesByFact(steps).flatMap(({ fact }) => {
       if (fact.type !== "StoredMinutesCounted") return []
@@ -109,17 +111,17 @@ export const RECORDING_LAWS = {
       return isRight ? [] : [`${fact.day} was counted at ${fact.at}`]
     })
   },
-  "the same audio is kept once, for ever": (steps) => {
-    const kept = new Set<string>()
+  "the same recording is stored at most once": (steps) => {
+    const stored = new Set<string>()
     return statesByFact(steps).flatMap(({ fact }) => {
       if (fact.type !== "RecordingStored") return []
-      const wasKept = kept.has(nameOf(fact))
-      kept.add(nameOf(fact))
-      return wasKept ? [`${nameOf(fact)} was kept twice`] : []
+      const wasStored = stored.has(nameOf(fact))
+      stored.add(nameOf(fact))
+      return wasStored ? [`${nameOf(fact)} was stored twice`] : []
     })
   },
-  "what is deleted was held or is on its way, and is deleted once": (steps) => {
-    const gone = new Set<string>()
+  "only a stored or awaited recording is deleted, and once": (steps) => {
+    const deleted = new Set<string>()
     return steps.flatMap(({ command, facts }, i) => {
       const { recordings } = recordingsAfter(steps.slice(0, i))
       return facts.flatMap((fact) => {
@@ -127,41 +129,47 @@ export const RECORDING_LAWS = {
         const name = nameOf(fact)
         const isAwaited =
           command.type === "DeleteRecordings" && command.availableKinds.includes(fact.kind)
-        const isRight = !gone.has(name) && (recordings.has(name) || isAwaited)
-        gone.add(name)
-        return isRight ? [] : [`${name} was not there`]
+        const isRight = !deleted.has(name) && (recordings.has(name) || isAwaited)
+        deleted.add(name)
+        return isRight ? [] : [`${name} was not stored`]
       })
     })
   },
-  "what was deleted is never kept": (steps) => {
-    const gone = new Set<string>()
+  "a deleted recording is never stored": (steps) => {
+    const deleted = new Set<string>()
     return statesByFact(steps).flatMap(({ fact }) => {
-      if (fact.type === "RecordingDeleted") gone.add(nameOf(fact))
-      return fact.type === "RecordingStored" && gone.has(nameOf(fact))
-        ? [`${nameOf(fact)} is back`]
+      if (fact.type === "RecordingDeleted") deleted.add(nameOf(fact))
+      return fact.type === "RecordingStored" && deleted.has(nameOf(fact))
+        ? [`${nameOf(fact)} was stored again`]
         : []
     })
   },
-  "a night deletes what is old at the end of its day, and nothing else": (steps) =>
-    steps.flatMap(({ command, facts, at }, i) => {
-      const gone = facts.flatMap((fact) =>
-        fact.type === "RecordingDeleted" && fact.reason === "retention" ? [nameOf(fact)] : [],
-      )
-      if (command.type !== "DeleteExpiredRecordings" || at < command.day + DAY_MS) {
-        return gone.map((name) => `${name} was deleted at another time`)
-      }
-      const { recordings, retentionDays } = recordingsAfter(steps.slice(0, i))
-      const old = [...recordings.values()].flatMap((audio) => {
-        const ageMs = command.day + DAY_MS - audio.calledAt
-        return retentionDays !== null && ageMs >= retentionDays * DAY_MS ? [nameOf(audio)] : []
-      })
-      const young = gone.filter((name) => !old.includes(name))
-      const left = old.filter((name) => !gone.includes(name) && gone.length < command.maxCount)
-      return [...young.map((name) => `${name} is young`), ...left.map((name) => `${name} is left`)]
-    }),
+  "a nightly deletion takes exactly the recordings that reach the retention age by the end of its day":
+    (steps) =>
+      steps.flatMap(({ command, facts, at }, i) => {
+        const deleted = facts.flatMap((fact) =>
+          fact.type === "RecordingDeleted" && fact.reason === "retention" ? [nameOf(fact)] : [],
+        )
+        if (command.type !== "DeleteExpiredRecordings" || at < command.day + DAY_MS) {
+          return deleted.map((name) => `${name} was deleted at another time`)
+        }
+        const { recordings, retentionDays } = recordingsAfter(steps.slice(0, i))
+        const old = [...recordings.values()].flatMap((audio) => {
+          const ageMs = command.day + DAY_MS - audio.calledAt
+          return retentionDays !== null && ageMs >= retentionDays * DAY_MS ? [nameOf(audio)] : []
+        })
+        const young = deleted.filter((name) => !old.includes(name))
+        const left = old.filter(
+          (name) => !deleted.includes(name) && deleted.length < command.maxCount,
+        )
+        return [
+          ...young.map((name) => `${name} is too young`),
+          ...left.map((name) => `${name} is left`),
+        ]
+      }),
   "the same command again records nothing": (steps) =>
     steps.flatMap(({ command, repeatedFacts, facts }) => {
       const isPart = "maxCount" in command && facts.length === command.maxCount
-      return repeatedFacts.length === 0 || isPart ? [] : [`${command.type} did it twice`]
+      return repeatedFacts.length === 0 || isPart ? [] : [`${command.type} recorded facts twice`]
     }),
 } satisfies Readonly<Record<string, RecordingLaw>>

@@ -1,4 +1,4 @@
-/** Audio of calls in a test: kept as from a carrier, without one. */
+/** Recordings for tests, stored as if they came from a carrier. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
 import { callStreamOf } from "../../domain/voice/aggregates.ts"
@@ -12,25 +12,25 @@ import { storeAudio } from "../../src/recordings/store-audio.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { offerCallCommand, ringingSettings } from "../voice/call-commands.ts"
 
-/** Where recordings are listed. */
+/** The path of recordings. */
 export const RECORDINGS_PATH = "/api/v1/phone/recordings"
 
-/** The name of a call that is nobody else's. */
+/** A new call ID. */
 export const newRecordedCallId = (): CallId => newId("call")
 
-/** A carrier that has one recording, and remembers what was asked of it. */
+/** A carrier that has one recording, and records the calls to it. */
 export function carrierWithRecording(
   bytes: Iterable<Uint8Array>,
-): AudioSource & { asked: string[] } {
-  const asked: string[] = []
+): AudioSource & { calls: string[] } {
+  const calls: string[] = []
   return {
-    asked,
+    calls,
     downloadRecording: async (ref) => {
-      asked.push(`audio ${ref}`)
+      calls.push(`download ${ref}`)
       return piecesOf(bytes)
     },
     deleteRecording: async (ref) => {
-      asked.push(`forget ${ref}`)
+      calls.push(`delete ${ref}`)
     },
   }
 }
@@ -39,7 +39,7 @@ async function* piecesOf(bytes: Iterable<Uint8Array>): AsyncGenerator<Uint8Array
   yield* bytes
 }
 
-/** Audio of a call that began now, which the company has. */
+/** Audio at the carrier, of a call to the company that began now. */
 export async function savedAudio(
   { ports }: Pick<World, "ports">,
   { companyId }: Pick<Company, "companyId">,
@@ -59,24 +59,24 @@ export async function savedAudio(
   }
 }
 
-/** Has a call come that nobody takes. One that the company has: nothing. */
+/** Offers an incoming call that is rejected. A call that exists already stays unchanged. */
 async function offer(ports: Ports, companyId: CompanyId, callId: CallId): Promise<void> {
   const callerTag = await ports.sealing.tag(companyId, CALLER_NUMBER)
   const numbers = {
     from: await ports.sealing.seal(companyId, callerTag, CALLER_NUMBER),
     to: await ports.sealing.seal(companyId, COMPANY_SUBJECT, CALLED_NUMBER),
   }
-  const came = { callId, callerTag, ...numbers, startedAt: ports.clock.now() }
-  const command = offerCallCommand(ringingSettings(0), { ...came, rejectReason: "closed" })
+  const call = { callId, callerTag, ...numbers, startedAt: ports.clock.now() }
+  const command = offerCallCommand(ringingSettings(0), { ...call, rejectReason: "closed" })
   await ports.runner.execute(callStreamOf(companyId, callId), command, causedBy("test call"))
 }
 
-/** Who calls in these tests. */
+/** The caller in these tests. */
 export const CALLER_NUMBER = "+14155550123"
-/** The number that they call. */
+/** The company's number in these tests. */
 export const CALLED_NUMBER = "+12015550100"
 
-/** Keeps audio of a call; a tone where no bytes are given. Answers which call that is. */
+/** Stores a recording of a call, by default a tone. Returns the call's ID. */
 export async function storeRecording(
   world: Pick<World, "ports">,
   company: Pick<Company, "companyId">,
@@ -89,7 +89,7 @@ export async function storeRecording(
   return saved.callId
 }
 
-/** Listens to a recording; the body is bytes. */
+/** Requests a recording; the body is bytes. */
 export async function fetchRecording(
   { app }: Pick<World, "app">,
   { key }: Pick<Company, "key">,
@@ -109,7 +109,7 @@ export async function fetchRecording(
   return { status: answer.statusCode, headers: answer.headers, bytes: answer.rawPayload }
 }
 
-/** What a company's list shows once everything is shown. */
+/** The company's list of recordings, after all projections caught up. */
 export async function listRecordingsOf(world: World, { key }: Pick<Company, "key">, query = "") {
   await world.operate("wait")
   const { status, body } = await world.call(key, "GET", `${RECORDINGS_PATH}${query}`)
@@ -136,7 +136,7 @@ export function removeRecording(
   return world.call(key, "DELETE", `${RECORDINGS_PATH}/${callId}${query}`)
 }
 
-/** Does all that there is to do with recordings: one is kept, one of another call is deleted. */
+/** Uses every feature of recordings: stores them, deletes one, and sets the retention. */
 export async function exerciseRecordings(
   world: World,
   company: Pick<Company, "companyId" | "key">,

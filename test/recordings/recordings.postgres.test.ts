@@ -1,4 +1,4 @@
-/** Listing recordings, deleting them, and saying for how long they are kept. */
+/** Listing and deleting recordings, and setting their retention. */
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
@@ -29,13 +29,13 @@ const keepDays = async (days: unknown) => {
 
 describe("the list", () => {
   it("shows the newest calls first, page by page", async () => {
-    const made: string[] = []
-    for (let i = 0; i < 5; i += 1) made.unshift(await storeRecording(world, company))
+    const newestFirst: string[] = []
+    for (let i = 0; i < 5; i += 1) newestFirst.unshift(await storeRecording(world, company))
     const first = await listRecordingsOf(world, company, "?limit=2")
-    expect(first.map(({ id }) => id)).toEqual(made.slice(0, 2))
+    expect(first.map(({ id }) => id)).toEqual(newestFirst.slice(0, 2))
     const before = encodeURIComponent(first[1]?.createdAt ?? "")
     const rest = await listRecordingsOf(world, company, `?before=${before}`)
-    expect(rest.map(({ id }) => id)).toEqual(made.slice(2))
+    expect(rest.map(({ id }) => id)).toEqual(newestFirst.slice(2))
     expect(first[0]).toMatchObject({
       direction: "in",
       from: CALLER_NUMBER,
@@ -44,24 +44,24 @@ describe("the list", () => {
     })
   })
 
-  it("leaves out calls of which nothing is held, and nothing of a call", async () => {
+  it("shows both kinds of a call, and leaves out calls without recordings", async () => {
     const callId = await storeRecording(world, company, { seconds: 5 })
     await storeRecording(world, company, { callId, kind: "voicemail", seconds: 7 })
     await storeRecording(world, await makeCompany(world))
-    const shows = async () =>
+    const listedKinds = async () =>
       (await listRecordingsOf(world, company)).map(({ recording, voicemail }) => [
         recording,
         voicemail,
       ])
-    expect(await shows()).toEqual([[{ seconds: 5 }, { seconds: 7 }]])
+    expect(await listedKinds()).toEqual([[{ seconds: 5 }, { seconds: 7 }]])
     await removeRecording(world, company, callId, "call")
-    expect(await shows()).toEqual([[null, { seconds: 7 }]])
+    expect(await listedKinds()).toEqual([[null, { seconds: 7 }]])
     await removeRecording(world, company, callId)
-    expect(await shows()).toEqual([])
+    expect(await listedKinds()).toEqual([])
   })
 
   it.for(["limit=0", "limit=101", "limit=1.5", "limit=x", "before=yesterday", "since=1"])(
-    "refuses %s",
+    "rejects %s",
     async (query) => {
       const { status, body } = await world.call(company.key, "GET", `${RECORDINGS_PATH}?${query}`)
       expect([status, Object.keys(body.fields)]).toEqual([400, [query.split("=")[0]]])
@@ -69,13 +69,13 @@ describe("the list", () => {
   )
 })
 
-describe("deleting", () => {
+describe("a deletion", () => {
   it.for([
     [undefined, 2],
     ["both", 2],
     ["call", 1],
     ["voicemail", 1],
-  ] as const)("%s of a call that has both deletes %i", async ([kind, deleted]) => {
+  ] as const)("of kind %s deletes %i of a call that has both kinds", async ([kind, deleted]) => {
     const callId = await storeRecording(world, company)
     await storeRecording(world, company, { callId, kind: "voicemail" })
     expect((await removeRecording(world, company, callId, kind)).body).toEqual({ deleted })
@@ -83,7 +83,7 @@ describe("deleting", () => {
     expect((await removeRecording(world, company, callId)).body).toEqual({ deleted: 0 })
   })
 
-  it("a kind that is not there deletes none, and what is no call is 404", async () => {
+  it("of a kind that does not exist deletes none, and of an unknown call is 404", async () => {
     const callId = await storeRecording(world, company)
     expect((await removeRecording(world, company, callId, "voicemail")).body).toEqual({
       deleted: 0,
@@ -102,7 +102,7 @@ describe("deleting", () => {
     expect(await listRecordingsOf(world, company)).toEqual([])
   })
 
-  it("by two at the same time counts each once", async () => {
+  it("counts each recording once among concurrent requests", async () => {
     const callId = await storeRecording(world, company)
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => removeRecording(world, company, callId)),
@@ -111,8 +111,8 @@ describe("deleting", () => {
   })
 })
 
-describe("for how long recordings are kept", () => {
-  it("is for ever until somebody says it, and what was said last", async () => {
+describe("the retention of recordings", () => {
+  it("is unlimited until it is set, and can be changed", async () => {
     const read = async () =>
       (await world.call(company.key, "GET", `${RECORDINGS_PATH}/keep`)).body.days
     expect(await read()).toBeNull()
@@ -122,7 +122,7 @@ describe("for how long recordings are kept", () => {
     }
   })
 
-  it.for([0, 31, "30", -30, true, undefined, [30]])("is never %j", async (days) => {
+  it.for([0, 31, "30", -30, true, undefined, [30]])("cannot be %j", async (days) => {
     const [status, fields] = await keepDays(days)
     const message = days === undefined ? "Is required." : "Must be 30, 90, 365 or null."
     expect([status, fields]).toEqual([400, { days: message }])

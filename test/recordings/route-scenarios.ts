@@ -1,8 +1,8 @@
-/** What the routes of recordings show. */
+/** Scenarios for the routes of recordings. */
 import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scenarios.ts"
 import { RECORDINGS_PATH, storeRecording, removeRecording } from "./recording-world.ts"
 
-/** By name and status. */
+/** Scenarios by route name and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "getRecording 200": async (world, company) =>
     world.call(company.key, "GET", `${RECORDINGS_PATH}/${await storeRecording(world, company)}`),
@@ -21,14 +21,14 @@ export const ANSWER_SCENARIOS: AnswerScenarios = {
     removeRecording(world, company, await storeRecording(world, company)),
 }
 
-let set = 0
+let changeCount = 0
 
-/** What is shown of each change. */
+/** For each read: a change, and the value that shows it. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/phone/recordings": {
     writeValue: async (world, company) => {
       const callId = await storeRecording(world, company)
-      // Nothing that a key can do writes it.
+      // No request of a key stores a recording, so there is no position to read at.
       await world.operate("wait")
       return callId
     },
@@ -36,8 +36,8 @@ export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   },
   "GET /api/v1/phone/recordings/keep": {
     writeValue: async (world, { key }) => {
-      const days = set % 2 === 0 ? 30 : 365
-      set += 1
+      const days = changeCount % 2 === 0 ? 30 : 365
+      changeCount += 1
       await world.call(key, "PUT", `${RECORDINGS_PATH}/keep`, { body: { days } })
       return days
     },

@@ -1,4 +1,4 @@
-/** The tone of pretended calls is MP3, by a player and by our own reading of its frames. */
+/** The tone of simulated calls is valid MP3, according to a player and to our own frame parser. */
 import { spawnSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
 import { generateToneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
@@ -7,17 +7,17 @@ import { missingProgramReason } from "../billing/programs.ts"
 const absent = missingProgramReason("mpg123")
 const needed = absent ?? "mpg123 is installed here"
 
-/** Kilobits a second of MPEG-2 layer III, by the index in a frame's header. */
+/** Kilobits per second of MPEG-2 layer III, by the index in a frame's header. */
 const KBPS = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const HERTZ = [22_050, 24_000, 16_000]
 const SAMPLES = 576
 
-/** What the headers of frames say, read as a player does: each says where the next one is. */
+/** The frame headers, read as a player does: each header tells where the next frame starts. */
 function framesOf(mp3: Buffer) {
   const frames: { readonly isMono: boolean; readonly hertz: number; readonly bytes: number }[] = []
   for (let at = 0; at < mp3.length;) {
     const header = mp3.readUInt32BE(at)
-    // Eleven bits to find it by, MPEG-2, layer III, no checksum.
+    // Eleven sync bits, MPEG-2, layer III, no checksum.
     if (header >>> 16 !== 0xff_f3) throw new Error(`there is no frame at ${at}`)
     const hertz = HERTZ[(header >>> 10) & 3] ?? 0
     const bits = (KBPS[(header >>> 12) & 15] ?? 0) * 1_000
@@ -48,13 +48,13 @@ describe("the tone", () => {
     }
   })
 
-  it("is played to its end without a complaint", (ctx) => {
+  it("is played to its end without a warning", (ctx) => {
     ctx.skip(absent !== null, needed)
     const mp3 = mp3Of(10)
-    expect(played(["-t", "-q"], mp3)).toEqual({ status: 0, says: "", heard: Buffer.alloc(0) })
-    const { heard } = played(["-q", "-s"], mp3)
-    expect(heard.length / 2 / 16_000).toBeCloseTo(10.008, 3)
-    const samples = new Int16Array(heard.buffer, heard.byteOffset, heard.length / 2)
+    expect(play(["-t", "-q"], mp3)).toEqual({ status: 0, warnings: "", audio: Buffer.alloc(0) })
+    const { audio } = play(["-q", "-s"], mp3)
+    expect(audio.length / 2 / 16_000).toBeCloseTo(10.008, 3)
+    const samples = new Int16Array(audio.buffer, audio.byteOffset, audio.length / 2)
     const rises = samples.filter((sample, i) => sample >= 0 && (samples[i - 1] ?? 0) < 0).length
     expect(rises / 10).toBeGreaterThan(440)
     expect(rises / 10).toBeLessThan(500)
@@ -62,8 +62,8 @@ describe("the tone", () => {
   })
 })
 
-/** What the player says of it, and its samples. */
-function played(words: readonly string[], input: Buffer) {
-  const { status, stdout, stderr } = spawnSync("mpg123", [...words, "-"], { input })
-  return { status, says: String(stderr), heard: stdout }
+/** Plays MP3 and returns the player's warnings and samples. */
+function play(args: readonly string[], input: Buffer) {
+  const { status, stdout, stderr } = spawnSync("mpg123", [...args, "-"], { input })
+  return { status, warnings: String(stderr), audio: stdout }
 }

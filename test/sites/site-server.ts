@@ -1,4 +1,4 @@
-/** Sites on the loopback, at names that lead to a public address as far as the reader is told. */
+/** Sites on the loopback, whose names resolve to a public address for the reader under test. */
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:https"
@@ -11,15 +11,15 @@ import { selfSignedCertificate } from "../support/eventstoredb-server/certificat
 import { newSignal } from "../support/signal.ts"
 import type { Signal } from "../support/signal.ts"
 
-/** An address of a site on the Internet. */
+/** The public address that a site's name resolves to. */
 export const PUBLIC_ADDRESS = "93.184.215.14"
 
-/** Time that passes where a test says so. */
+/** Time that passes only when a test advances it. */
 export class ManualTime {
   #now = 0
   readonly #due = new Set<{ readonly at: number; readonly end: () => void }>()
   readonly #changes = newSignal()
-  /** Resolves once a condition holds, looked at whenever others or fewer wait. */
+  /** Resolves once a condition holds; it is checked whenever a timer starts or stops. */
   readonly until = this.#changes.until
   readonly pacer: Pacer = {
     elapsedMs: () => this.#now,
@@ -36,12 +36,12 @@ export class ManualTime {
       }),
   }
 
-  /** How many wait. */
+  /** Number of running timers. */
   get waiting(): number {
     return this.#due.size
   }
 
-  /** Lets so many milliseconds pass. */
+  /** Advances the time. */
   pass(ms: number): void {
     this.#now += ms
     for (const pause of this.#due) {
@@ -52,39 +52,39 @@ export class ManualTime {
   }
 }
 
-/** What a site does with a request. */
+/** A site's request handler. */
 export type SiteHandler = (request: IncomingMessage, response: ServerResponse) => void
 
 /** A site on the loopback. */
 export interface SiteServer {
   readonly port: number
-  /** Connects to it, whatever address is meant, and believes its certificate. */
+  /** Connects to this site whatever the address is, and trusts its certificate. */
   readonly connect: ConnectTls
-  /** The addresses that were meant. */
+  /** The addresses that connections were requested to. */
   readonly destinations: TlsDestination[]
   readonly requests: IncomingMessage[]
-  /** How many connections are open. */
+  /** Number of open connections. */
   readonly openConnections: () => number
-  /** Resolves once a condition holds, looked at with each connection, its end and each request. */
+  /** Resolves once a condition holds; it is checked at each connection, its end and each request. */
   readonly until: Signal["until"]
   readonly close: () => Promise<void>
 }
 
-/** Opens a site that has a certificate for these names. */
+/** Opens a site with a certificate for these names. */
 export async function openSiteServer(
-  answering: SiteHandler,
+  handler: SiteHandler,
   names: readonly string[] = ["acme.example", "www.acme.example"],
 ): Promise<SiteServer> {
   const { certificate, privateKey } = selfSignedCertificate(names)
   const requests: IncomingMessage[] = []
   const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
     requests.push(request)
-    answering(request, response)
-    tell()
+    handler(request, response)
+    notify()
   })
   server.on("tlsClientError", () => undefined)
   const destinations: TlsDestination[] = []
-  const { port, sockets, close, tell, until } = await listening(server)
+  const { port, sockets, close, notify, until } = await listen(server)
   return {
     port,
     destinations,
@@ -100,11 +100,11 @@ export async function openSiteServer(
   }
 }
 
-/** A server that takes connections and never says a word. */
+/** Opens a server that accepts connections and never sends a byte. */
 export async function openSilentServer(): Promise<SiteServer> {
   const destinations: TlsDestination[] = []
   const silent = createTcpServer((socket) => socket.resume())
-  const { port, sockets, close, until } = await listening(silent)
+  const { port, sockets, close, until } = await listen(silent)
   return {
     port,
     destinations,
@@ -119,7 +119,7 @@ export async function openSilentServer(): Promise<SiteServer> {
   }
 }
 
-async function listening(server: ReturnType<typeof createTcpServer>) {
+async function listen(server: ReturnType<typeof createTcpServer>) {
   const sockets = new Set<Socket>()
   const { notify, until } = newSignal()
   server.on("connection", (socket: Socket) => {
@@ -139,5 +139,5 @@ async function listening(server: ReturnType<typeof createTcpServer>) {
     server.close()
     await once(server, "close")
   }
-  return { port, sockets, close, tell: notify, until }
+  return { port, sockets, close, notify, until }
 }

@@ -1,4 +1,4 @@
-/** Nothing that a stranger writes leads to a machine that is not public: a canary counts who comes. */
+/** No address that a stranger writes leads to a machine that is not public: a canary counts connections. */
 import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { isPublicAddress } from "../../adapters/providers/addresses/public-addresses.ts"
@@ -16,7 +16,7 @@ const BLOCKED = problem("blocked_address")
 const CERTIFIED = ["a", "b", "c", "www", "acme", "rebinds"].map((name) => `${name}.example`)
 const PAGE = { kind: "page", html: "<p>canary" }
 
-/** A canary that answers to whoever comes, and a reader all of whose connections lead to it. */
+/** A canary that answers every request, and a reader whose connections all lead to it. */
 async function withCanary(
   names: Readonly<Record<string, readonly string[]>>,
   answer?: SiteHandler,
@@ -39,7 +39,7 @@ async function withCanary(
   return { canary, asked, read }
 }
 
-/** Addresses of nobody on the Internet (reliability.md, 13; IANA's registries of special addresses). */
+/** Addresses that are not public (reliability.md, 13; IANA's registries of special-purpose addresses). */
 const NOT_PUBLIC = [
   "127.0.0.1",
   "127.255.255.254",
@@ -99,7 +99,7 @@ const NOT_PUBLIC = [
 ]
 
 describe("an address", () => {
-  it.each(NOT_PUBLIC)("that is not public is none for strangers: %s", async (address) => {
+  it.each(NOT_PUBLIC)("that is not public is blocked: %s", async (address) => {
     expect(isPublicAddress(address)).toBe(false)
     const { canary, read } = await withCanary({
       "a.example": [address],
@@ -113,7 +113,7 @@ describe("an address", () => {
   })
 
   it.each([PUBLIC_ADDRESS, "8.8.8.8", "2606:4700::1111", "2a00:1450:4001:82a::200e"])(
-    "that is public is one: %s",
+    "that is public is allowed: %s",
     async (address) => {
       expect(isPublicAddress(address)).toBe(true)
       const { canary, read } = await withCanary({ "a.example": [address] })
@@ -122,13 +122,13 @@ describe("an address", () => {
     },
   )
 
-  it("of IPv4 is taken before one of IPv6, and no other is tried", async () => {
+  it("of IPv4 is preferred to one of IPv6, and no other is tried", async () => {
     const { canary, read } = await withCanary({ "a.example": ["2606:4700::1111", PUBLIC_ADDRESS] })
     expect(await read("https://a.example./")).toMatchObject(PAGE)
     expect(canary.destinations.map(({ address }) => address)).toEqual([PUBLIC_ADDRESS])
   })
 
-  it("that stands for an IPv4 one is as little public as all that are", () => {
+  it("of IPv6 that embeds a private IPv4 address is not public", () => {
     const octets = fc.tuple(fc.constantFrom(10, 127), fc.nat(255), fc.nat(255), fc.nat(255))
     const prefix = fc.constantFrom("::", "::ffff:", "::ffff:0:", "64:ff9b::", "2600::5efe:")
     fc.assert(
@@ -140,7 +140,7 @@ describe("an address", () => {
   })
 })
 
-describe("what stands in a web address", () => {
+describe("a web address", () => {
   it.each([
     "127.0.0.1",
     "127.0.0.1.",
@@ -173,7 +173,7 @@ describe("what stands in a web address", () => {
     "１２７.0.0.1",
     "127。0。0。1",
     "①②⑦.1",
-  ])("is looked at though nobody looks it up: %s", async (host) => {
+  ])("is blocked without a name lookup: %s", async (host) => {
     const { canary, asked, read } = await withCanary({
       localhost: [PUBLIC_ADDRESS],
       ledger: [PUBLIC_ADDRESS],
@@ -199,21 +199,21 @@ describe("what stands in a web address", () => {
     ["https://127.0.0.256/", "unreachable"],
     ["acme.example", "unreachable"],
     ["", "unreachable"],
-  ])("is refused before anybody is asked: %s is %s", async (url, code) => {
+  ])("is rejected before any lookup or connection: %s is %s", async (url, code) => {
     const { canary, asked, read } = await withCanary({ "acme.example": [PUBLIC_ADDRESS] })
     expect(await read(url)).toEqual(problem(code))
     expect([canary.destinations, asked]).toEqual([[], []])
   })
 
-  it("is read at the usual port, in any letters and with a public address as well", async () => {
+  it("may have the default port, any letter case or a public IP address", async () => {
     const { canary, read } = await withCanary({ "acme.example": [PUBLIC_ADDRESS] })
     expect(await read("HTTPS://ACME.example:443/")).toMatchObject(PAGE)
-    // Then its certificate has to be for the address; that of the canary is.
+    // The certificate must then be for the IP address; the canary's is for 127.0.0.1, where it listens.
     expect(await read(`https://${PUBLIC_ADDRESS}/`)).toMatchObject(PAGE)
     expect(canary.destinations.map(({ servername }) => servername)).toEqual(["acme.example", ""])
   })
 
-  it("is not this installation, by its names and by its addresses", async () => {
+  it("is blocked if it leads to this installation, by name or by address", async () => {
     const { canary, read } = await withCanary({
       "ledger.acme.example": [PUBLIC_ADDRESS],
       "a.example": ["198.41.0.4"],
@@ -226,7 +226,7 @@ describe("what stands in a web address", () => {
     expect(canary.destinations).toEqual([])
   })
 
-  it("that has no address is unreachable", async () => {
+  it("is unreachable if its name has no address", async () => {
     expect(await (await withCanary({})).read("https://acme.example/")).toEqual(
       problem("unreachable"),
     )
@@ -234,7 +234,7 @@ describe("what stands in a web address", () => {
 })
 
 describe("a name", () => {
-  it("is looked up once, and has no second say in where the connection goes", async () => {
+  it("is looked up once, and the connection goes to the address that was checked", async () => {
     const answers = [[PUBLIC_ADDRESS], ["127.0.0.1"]]
     const { canary } = await withCanary({})
     const { read } = openPublicSites({
@@ -257,7 +257,7 @@ describe("a redirect", () => {
     "inner.example": ["10.0.0.1"],
     "ledger.acme.example": [PUBLIC_ADDRESS],
   }
-  const leading = (to: string): SiteHandler => {
+  const redirectTo = (to: string): SiteHandler => {
     return (request, response) => {
       const isThere = request.url === "/there"
       const head = isThere ? { "content-type": "text/html" } : { location: to }
@@ -279,7 +279,7 @@ describe("a redirect", () => {
     ["https://:443", "unreachable"],
     ["/for/ever", "unreachable"],
   ])("to %s is %s", async (to, code) => {
-    const { canary, read } = await withCanary(NAMES, leading(to))
+    const { canary, read } = await withCanary(NAMES, redirectTo(to))
     expect(await read("https://acme.example/")).toEqual(problem(code))
     expect(canary.destinations.every(({ servername }) => servername === "acme.example")).toBe(true)
     expect(canary.requests.length).toBe(to === "/for/ever" ? 4 : 1)
@@ -288,13 +288,13 @@ describe("a redirect", () => {
   it.each(["/there", "https://www.example/there", "//www.example/there?"])(
     "to %s is followed",
     async (to) => {
-      const { read } = await withCanary(NAMES, leading(to))
+      const { read } = await withCanary(NAMES, redirectTo(to))
       const { href: url } = new URL(to, "https://acme.example/")
       expect(await read("https://acme.example/")).toMatchObject({ ...PAGE, url })
     },
   )
 
-  it("is followed three times, and each name is looked up anew", async () => {
+  it("is followed three times, and each time the name is looked up again", async () => {
     const { asked, read } = await withCanary(NAMES, (request, response) => {
       const at = Number(request.url?.slice(1))
       const head = at === 0 ? { "content-type": "text/html" } : { location: `/${at - 1}` }
