@@ -1,22 +1,7 @@
 /** Events of the recordings of a company's calls, and their stored formats. */
 import type { FactOf, EventFormats } from "../kernel/event-format.ts"
 import { codecOf, integer, enumOf, optional, asciiText, instant } from "../kernel/event-format.ts"
-import { idFieldType } from "../kernel/id-field-types.ts"
-import { createIdParser } from "../kernel/ids.ts"
-
-/** `call_` and a unique part. */
-export type CallId = `call_${string}`
-
-/** Parses a call id. */
-export const parseCallId = createIdParser("call_")
-
-const callId = idFieldType("a call's id", parseCallId)
-
-/** The kinds of recordings: the conversation, or a voicemail. */
-export const AUDIO_KINDS = ["call", "voicemail"] as const
-
-/** The kind of a recording. */
-export type AudioKind = (typeof AUDIO_KINDS)[number]
+import { AUDIO_KINDS, callId } from "../kernel/calls.ts"
 
 /** The possible retention periods, in days since the call. */
 export const RETENTION_DAYS = [30, 90, 365] as const

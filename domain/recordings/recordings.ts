@@ -8,13 +8,8 @@
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import { dayStart } from "../kernel/window.ts"
-import type {
-  CallId,
-  AudioKind,
-  RetentionDays,
-  RecordingEvent,
-  RecordingFact,
-} from "./recording-events.ts"
+import type { RetentionDays, RecordingEvent, RecordingFact } from "./recording-events.ts"
+import type { CallId, AudioKind } from "../kernel/calls.ts"
 
 const DAY_MS = 86_400_000
 

@@ -6,8 +6,8 @@ import type { CallEvent } from "./call-events.ts"
 import { callCodec } from "./call-events.ts"
 import { callBytes, callCheckpoint } from "./call-state.ts"
 import { callDecider } from "./call.ts"
-import type { CallId } from "./ids.ts"
-import { callId as callIdType } from "./ids.ts"
+import type { CallId } from "../kernel/calls.ts"
+import { callId as callIdType } from "../kernel/calls.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {

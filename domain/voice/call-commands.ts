@@ -1,6 +1,7 @@
 /** The commands of a call: reports of the carrier, results of the ledger, and deadlines. */
-import type { AudioKind, CallFact, CallRejectReason, CallEvent } from "./call-events.ts"
-import type { CallId } from "./ids.ts"
+import type { CallFact, CallRejectReason, CallEvent } from "./call-events.ts"
+import type { AudioKind } from "../kernel/calls.ts"
+import type { CallId } from "../kernel/calls.ts"
 
 interface CallCommandBase {
   readonly callId: CallId

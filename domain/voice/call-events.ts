@@ -22,7 +22,7 @@ import { sealedText } from "../kernel/id-field-types.ts"
 import { callerTag } from "../kernel/slots.ts"
 import { numberId } from "../phone/ids.ts"
 import { callSettingsFields } from "../phone/number-settings.ts"
-import { callId } from "./ids.ts"
+import { AUDIO_KINDS, callId } from "../kernel/calls.ts"
 
 /** The outcomes of a call (specification, Call). */
 export const CALL_OUTCOMES = ["answered", "voicemail", "missed"] as const
@@ -47,12 +47,6 @@ const END_REASONS = [
 
 /** Why a call ended. */
 export type CallEndReason = (typeof END_REASONS)[number]
-
-/** The kinds of recordings: the conversation, or a voicemail. */
-export const AUDIO_KINDS = ["call", "voicemail"] as const
-
-/** The kind of a recording. */
-export type AudioKind = (typeof AUDIO_KINDS)[number]
 
 const base = { at: instant, callId }
 const legFields = { ...base, leg: integer }

@@ -1,5 +1,6 @@
 /** The instructions for the carrier that follow from an event, in order. They name legs and never phone numbers. */
-import type { AudioKind, CallEvent } from "./call-events.ts"
+import type { CallEvent } from "./call-events.ts"
+import type { AudioKind } from "../kernel/calls.ts"
 
 /** A spoken prompt: `screening` for the person who answers, `notice` for both sides, `greeting` for the caller. */
 export type SpokenPrompt = "screening" | "notice" | "greeting"

@@ -1,7 +1,8 @@
 /** The state of a call, and how events change it. */
 import type { CheckpointFormat } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { AudioKind, CallEvent, CallFact, CallEndReason, CallOutcome } from "./call-events.ts"
+import type { CallEvent, CallFact, CallEndReason, CallOutcome } from "./call-events.ts"
+import type { AudioKind } from "../kernel/calls.ts"
 import type { CallDeadlineName } from "./call-commands.ts"
 import { callDeadlineOf } from "./call-commands.ts"
 

@@ -23,7 +23,7 @@ import { readCall, executeCallCommand } from "./call-stream.ts"
 import { chargeCall } from "./charge-call.ts"
 import { priceOfItem, destinationPriceOf } from "../../domain/charging/price-book.ts"
 import { z } from "zod"
-import { parseCallId } from "../../domain/voice/ids.ts"
+import { parseCallId } from "../../domain/kernel/calls.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 
 /** The prices of a call, fixed when it comes in. */

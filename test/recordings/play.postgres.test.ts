@@ -2,7 +2,7 @@
 import { sql } from "kysely"
 import { beforeAll, describe, expect, it } from "vitest"
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
-import type { CallId } from "../../domain/recordings/recording-events.ts"
+import type { CallId } from "../../domain/kernel/calls.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import {

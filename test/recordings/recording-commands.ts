@@ -1,8 +1,9 @@
 /** Random commands on a company's recordings. Calls are few and times close, so that commands interact. */
 import fc from "fast-check"
 import { dayStart } from "../../domain/kernel/window.ts"
-import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
-import { AUDIO_KINDS, RETENTION_DAYS } from "../../domain/recordings/recording-events.ts"
+import type { CallId, AudioKind } from "../../domain/kernel/calls.ts"
+import { RETENTION_DAYS } from "../../domain/recordings/recording-events.ts"
+import { AUDIO_KINDS } from "../../domain/kernel/calls.ts"
 import type {
   DeleteRecordings,
   StoreRecording,

@@ -1,6 +1,6 @@
 /** Recordings for tests, stored as if they came from a carrier. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
+import type { CallId, AudioKind } from "../../domain/kernel/calls.ts"
 import { callStreamOf } from "../../domain/voice/aggregates.ts"
 import { generateToneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"

@@ -1,7 +1,7 @@
 /** Callers who flood, numbers that cost, carriers that do not answer, and callers who show nothing. */
 import { callSlotsStreamOf } from "../../domain/voice/aggregates.ts"
 import { slotHoldersOf } from "../../domain/kernel/slots.ts"
-import type { CallId } from "../../domain/voice/ids.ts"
+import type { CallId } from "../../domain/kernel/calls.ts"
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"

@@ -14,7 +14,7 @@ import {
   MAX_CALLS_PER_CALLER,
   CALLER_LIMIT_WINDOW_MS,
 } from "../../domain/voice/aggregates.ts"
-import type { CallId } from "../../domain/voice/ids.ts"
+import type { CallId } from "../../domain/kernel/calls.ts"
 import { deciderSession } from "../support/decider-spec.ts"
 import {
   NOW,

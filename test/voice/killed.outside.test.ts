@@ -5,7 +5,7 @@
 import { callSlotsStreamOf } from "../../domain/voice/aggregates.ts"
 import { billableMinutes } from "../../domain/voice/call-minutes.ts"
 import { slotHoldersOf } from "../../domain/kernel/slots.ts"
-import type { CallId } from "../../domain/voice/ids.ts"
+import type { CallId } from "../../domain/kernel/calls.ts"
 import { expect, it } from "vitest"
 import { failpointLinesToTry, openCrashTestDatabase } from "../support/failpoint-crashes.ts"
 import type { World } from "../support/world.ts"

@@ -1,6 +1,6 @@
 /** Calls from the first ring to the bill: what is told on them, and what becomes of them when their number is released. */
 import { describe, expect, it, afterEach, vi } from "vitest"
-import type { CallId } from "../../domain/voice/ids.ts"
+import type { CallId } from "../../domain/kernel/calls.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf, receiveCallEvent } from "../../src/voice/receive-call-event.ts"
 import type { CallableCompany } from "./voice-world.ts"

@@ -3,6 +3,7 @@ import { z } from "zod"
 import type { TelnyxRefusal } from "../telnyx/client.ts"
 import { parseTelnyxAnswer, isAccountRefusal } from "../telnyx/client.ts"
 import type { CarrierTextStatus } from "./port.ts"
+import type { WebhookAddressing } from "../telnyx/webhook-addressing.ts"
 
 const optionalText = z.string().nullish()
 const MessageParty = z.object({ phone_number: optionalText, status: optionalText })
@@ -99,14 +100,6 @@ export function parseTelnyxData<T>(schema: z.ZodType<T>, value: unknown): T {
 export const TEXT_WEBHOOKS_PATH = "/carriers/telnyx/texts"
 
 const TEXT_WEBHOOK_PATTERN = /^\/carriers\/telnyx\/texts\/(msg_[0-9A-Za-z]+)\/([0-9a-f]{32})$/
-
-/** The inputs of webhook addresses. */
-export interface WebhookAddressing {
-  /** The public address of this service, without a trailing slash. */
-  readonly baseUrl: () => string
-  /** A keyed hash of the installation, 32 hexadecimal characters. */
-  readonly keyedHash: (text: string) => string
-}
 
 /** The webhook path of a sent text. */
 export function textWebhookPath(

@@ -16,7 +16,7 @@ import type {
   OutgoingText,
   CarrierEvent,
 } from "./port.ts"
-import type { WebhookAddressing } from "./telnyx-schemas.ts"
+import type { WebhookAddressing } from "../telnyx/webhook-addressing.ts"
 import {
   TEXT_WEBHOOKS_PATH,
   textWebhookPath,

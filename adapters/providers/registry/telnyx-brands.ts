@@ -13,7 +13,7 @@ import type {
   ReviewedBusiness,
   SubmitAnswer,
 } from "./port.ts"
-import type { WebhookAddressing } from "./telnyx-schemas.ts"
+import type { WebhookAddressing } from "../telnyx/webhook-addressing.ts"
 import {
   isCompanyWebhookUrl,
   submissionWebhookPath,

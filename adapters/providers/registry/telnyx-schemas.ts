@@ -5,6 +5,7 @@ import type { TelnyxClient, TelnyxRefusal } from "../telnyx/client.ts"
 import { telnyxUnavailable, parseTelnyxAnswer, isAccountRefusal } from "../telnyx/client.ts"
 import { parseJsonOrUndefined } from "../json-request.ts"
 import type { Review, SubmitAnswer } from "./port.ts"
+import type { WebhookAddressing } from "../telnyx/webhook-addressing.ts"
 
 const PAGE_SIZE = 100
 const MAX_PAGES = 50
@@ -107,14 +108,6 @@ const NUMBERS_PATH = "/carriers/telnyx/registered-numbers"
 
 const SUBMISSION_PATTERN = /^\/carriers\/telnyx\/registration\/(reg_\w+)\/(co_\w+)\/[0-9a-f]{32}$/
 const NUMBERS_PATTERN = /^\/carriers\/telnyx\/registered-numbers\/(co_\w+)\/[0-9a-f]{32}$/
-
-/** The inputs of webhook addresses. */
-export interface WebhookAddressing {
-  /** The public address of this service, without a trailing slash. */
-  readonly baseUrl: () => string
-  /** A keyed hash of the installation, 32 hexadecimal characters. */
-  readonly keyedHash: (text: string) => string
-}
 
 /** A submission and its company. */
 interface SubmissionIds {

@@ -8,7 +8,8 @@ import { openTelnyxClient, telnyxUnavailable, parseTelnyxAnswer } from "../telny
 import type { SignedMessage } from "../telnyx/webhook-signature.ts"
 import { openTelnyxWebhookReader, TelnyxEvent } from "../telnyx/webhook-signature.ts"
 import type { Registry, NumberRegistration, Review, RegistryEvent } from "./port.ts"
-import type { WebhookAddressing, RegistryWebhookTarget } from "./telnyx-schemas.ts"
+import type { WebhookAddressing } from "../telnyx/webhook-addressing.ts"
+import type { RegistryWebhookTarget } from "./telnyx-schemas.ts"
 import {
   TelnyxNumberAssignment,
   parseRegistryWebhookTarget,

@@ -5,8 +5,8 @@
  * of order, or precede the answer to the command that created the leg.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { AudioKind } from "../../../domain/voice/call-events.ts"
-import type { CallId } from "../../../domain/voice/ids.ts"
+import type { AudioKind } from "../../../domain/kernel/calls.ts"
+import type { CallId } from "../../../domain/kernel/calls.ts"
 import type { CarrierLegState } from "../../../domain/voice/call-commands.ts"
 
 /**

@@ -1,5 +1,5 @@
 /** The state of simulated legs, and the scripts that play whole calls. */
-import type { AudioKind } from "../../../domain/voice/call-events.ts"
+import type { AudioKind } from "../../../domain/kernel/calls.ts"
 import type { VoiceCommand } from "./port.ts"
 
 /** The course of a scripted call. */

@@ -3,8 +3,8 @@ import type { TelnyxRequest } from "../telnyx/client.ts"
 import type { VoiceCommand, VoiceLeg } from "./port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { createIdParser, parseCompanyId } from "../../../domain/kernel/ids.ts"
-import type { AudioKind } from "../../../domain/voice/call-events.ts"
-import type { CallId } from "../../../domain/voice/ids.ts"
+import type { AudioKind } from "../../../domain/kernel/calls.ts"
+import type { CallId } from "../../../domain/kernel/calls.ts"
 
 /** A voice that needs no account elsewhere, and its language. */
 const SPEECH_OPTIONS = { voice: "female", service_level: "basic", language: "en-US" } as const

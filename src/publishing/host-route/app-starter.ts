@@ -5,7 +5,7 @@ import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { NoticePage } from "../../frame/http/proxy/proxy.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { previewSiteOf } from "../preview-site.ts"
-import type { Artifact } from "./publish-reader.ts"
+import type { Artifact } from "../artifacts.ts"
 import {
   TEMPORARILY_UNAVAILABLE,
   APP_STARTING,

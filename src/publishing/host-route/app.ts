@@ -19,7 +19,7 @@ import {
 import type { ConnectionPool } from "../../frame/http/proxy/connection-pool.ts"
 import { canReuseConnection } from "../../frame/http/proxy/connection-pool.ts"
 import type { Ports } from "../../frame/ports.ts"
-import type { Artifact } from "./publish-reader.ts"
+import type { Artifact } from "../artifacts.ts"
 import { APP_NOT_RESPONDING, TOO_MANY_VISITORS, appDownNotice } from "./notices.ts"
 import { enterVisit, visitCount } from "./visits.ts"
 import type { AppStarter } from "./app-starter.ts"

@@ -1,16 +1,9 @@
 /** Reads live publishes and their artifacts for the host route. */
-import type { Blob } from "../../../adapters/postgres/blobs/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { LivePublish } from "../../../domain/publishing/publishing.ts"
 import type { Ports } from "../../frame/ports.ts"
-import type { ArtifactManifest } from "../artifacts.ts"
-
-/** An artifact as stored. */
-export interface Artifact {
-  readonly manifest: ArtifactManifest
-  readonly content: Blob
-}
+import type { Artifact } from "../artifacts.ts"
 
 /** Finds the publish that a preview serves. */
 export interface PublishReader {

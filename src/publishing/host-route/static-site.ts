@@ -15,7 +15,7 @@ import type { ArtifactFile } from "../artifacts.ts"
 import type { MemoryCache } from "./memory-cache.ts"
 import type { SiteFiles } from "./find-file.ts"
 import { findSiteFile, isContentHashed } from "./find-file.ts"
-import type { Artifact } from "./publish-reader.ts"
+import type { Artifact } from "../artifacts.ts"
 import { NO_SUCH_PAGE, MALFORMED_ADDRESS } from "./notices.ts"
 
 /** Supported compressions, best first. */

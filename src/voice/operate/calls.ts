@@ -1,5 +1,5 @@
 import { z } from "zod"
-import { parseCallId } from "../../../domain/voice/ids.ts"
+import { parseCallId } from "../../../domain/kernel/calls.ts"
 import type { OfferedCall } from "../../../domain/voice/call-state.ts"
 import { isLegActive } from "../../../domain/voice/call-state.ts"
 import { findCallRow, listCalls } from "../../../projections/voice/calls.ts"

@@ -13,8 +13,8 @@ import {
   callDeadlineOf,
   missedCommandsOf,
 } from "../../../domain/voice/call-commands.ts"
-import type { CallId } from "../../../domain/voice/ids.ts"
-import { parseCallId } from "../../../domain/voice/ids.ts"
+import type { CallId } from "../../../domain/kernel/calls.ts"
+import { parseCallId } from "../../../domain/kernel/calls.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
