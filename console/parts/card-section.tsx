@@ -95,7 +95,7 @@ function AddCardAtProcessor() {
         Change the card on the processor's page
       </Button>
       <ActionButton
-        operation="card-look"
+        operation="card-refresh"
         input={{}}
         label="Update the card"
         description="Reads the card that the processor has on file. A new card must be verified."

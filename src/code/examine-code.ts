@@ -62,7 +62,7 @@ async function missingFindings(
   if (!("companies" in missing)) return [missing]
   const { companies, where } = missing
   const fix =
-    "check that CODE_DIR is the right folder and is mounted; if the repository is lost, restore a backup or run repository create --anew"
+    "check that CODE_DIR is the right folder and is mounted; if the repository is lost, restore a backup or run repository create --replace-lost"
   const lacking = companies.slice(0, MAX_NAMED).map((companyId): DoctorFinding => {
     const says = `the repository of ${companyId} is missing from ${where}`
     return { check: "code", state: "wrong", says, fix }

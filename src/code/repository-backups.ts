@@ -82,7 +82,7 @@ function unreadableRepository(
   const explanation =
     `The repository of ${companyId} cannot be read, so no backup was written: ${reason}. ` +
     `Its folder is ${folder}: check that CODE_DIR is the right folder and is mounted. "git fsck" in it shows the damage. ` +
-    "Restore its files from a copy. Or move the folder away, create an empty repository (repository create --anew) and " +
+    "Restore its files from a copy. Or move the folder away, create an empty repository (repository create --replace-lost) and " +
     +"import the code from a clone (repository import)."
   return new OperatorRefused("repository_unreadable", explanation)
 }

@@ -4,7 +4,7 @@ import type { Ports } from "../frame/ports.ts"
 /** Advice for operators. */
 export const NO_CUSTOMER_ADVICE =
   "The company's customer at the payment processor is not recorded, so its card cannot be charged or read. " +
-  "Run `card page`, add the card there, then run `card look`."
+  "Run `card page`, add the card there, then run `card refresh`."
 
 /** Whether the processor needs a customer to charge a company's card, and none is recorded. */
 export function isCustomerUnknown(

@@ -42,7 +42,9 @@ describe("a lost repository", () => {
       await expect(operate(name, input), name).rejects.toMatchObject({
         code: "repository_lost",
         message: expect.stringMatching(
-          new RegExp(`${company.companyId} is missing from ${code.codeDir}.*CODE_DIR.*--anew`),
+          new RegExp(
+            `${company.companyId} is missing from ${code.codeDir}.*CODE_DIR.*--replace-lost`,
+          ),
         ),
       })
     }
@@ -51,10 +53,10 @@ describe("a lost repository", () => {
   })
 
   it("is made anew by who means it, and takes its code in again", async () => {
-    await operate("create", { anew: true })
+    await operate("create", { replaceLost: true })
     expect((await codeFactTypes(code.world, company)).at(-1)).toBe("RefsReconciled")
     // Again, or without that word: it is there.
-    await operate("create", { anew: true })
+    await operate("create", { replaceLost: true })
     await operate("create")
     expect(await operate("import", { file: bundle })).toMatchObject({ refs: 1 })
     expect((await codeFactTypes(code.world, company)).slice(-3)).toEqual([
@@ -79,7 +81,7 @@ describe("a lost repository", () => {
       const found = await look(stored)
       const about = found.filter(({ says }) => says.includes(company.companyId))
       expect(about).toMatchObject([
-        { check: "code", state: "wrong", fix: expect.stringMatching(/CODE_DIR.*--anew/) },
+        { check: "code", state: "wrong", fix: expect.stringMatching(/CODE_DIR.*--replace-lost/) },
       ])
       expect(JSON.stringify(found)).not.toContain(kept.companyId)
       expect(found.every(({ state }) => state === "wrong")).toBe(true)
@@ -177,7 +179,7 @@ describe("a damaged repository", () => {
     await expect(ownWorldOf.operate("backup")).rejects.toMatchObject({
       code: "repository_unreadable",
       message: expect.stringMatching(
-        new RegExp(`${broken.companyId} cannot be read.*${folder}.*git fsck.*--anew`),
+        new RegExp(`${broken.companyId} cannot be read.*${folder}.*git fsck.*--replace-lost`),
       ),
     })
   })

@@ -321,7 +321,7 @@ describe("the default branch", () => {
     await operate("import", { file: writeBundle(copy) })
     await operate("default-branch", { branch: "trunk" })
     await code.repositories.erase(company.companyId)
-    await operate("create", { anew: true })
+    await operate("create", { replaceLost: true })
     await operate("import", { file: writeBundle(copy) })
     expect(headOf(company)).toBe("refs/heads/trunk")
   })

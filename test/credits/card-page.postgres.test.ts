@@ -25,7 +25,7 @@ describe("the card page", async () => {
   })
 
   const page = () => world.operate("card page", { company: company.companyId })
-  const look = () => world.operate("card look", { company: company.companyId })
+  const look = () => world.operate("card refresh", { company: company.companyId })
   const customer = () =>
     world.ports.runner.readLatest(accessStreamOf(company.companyId), processorCustomerOf)
   const customersCreated = () => server.requests.filter(({ call }) => call === "POST /v1/customers")
@@ -73,7 +73,7 @@ describe("the card page", async () => {
     for (const act of [look, verify]) {
       await expect(act()).rejects.toMatchObject({
         code: "conflict",
-        message: expect.stringMatching(/customer.*`card page`.*`card look`/),
+        message: expect.stringMatching(/customer.*`card page`.*`card refresh`/),
       })
     }
     expect(server.requests).toHaveLength(before)
@@ -99,7 +99,7 @@ describe("the card page", async () => {
     const row = (await pendingJobsOf(world, companyId)).find(
       ({ kind }) => kind === "collect-credit",
     )
-    expect(row?.stuck).toMatch(/customer.*`card page`.*`card look`.*`job retry`/)
+    expect(row?.stuck).toMatch(/customer.*`card page`.*`card refresh`.*`job retry`/)
     expect(await shown()).toMatchObject({ locked: false, balanceMicros: -12_000_000 })
     await page()
     server.customers.set(companyId, "pm_one")
@@ -149,7 +149,7 @@ it("the simulated processor has no card page, and names card set", async () => {
   const world = await openWorld("time")
   try {
     const { companyId } = await makeCompany(world)
-    for (const name of ["card page", "card look"] as const) {
+    for (const name of ["card page", "card refresh"] as const) {
       await expect(world.operate(name, { company: companyId })).rejects.toMatchObject({
         code: "conflict",
         message: expect.stringMatching(/^The simulated payment processor has no page/),

@@ -47,7 +47,7 @@ export async function createRepository(
 function lostRepository(companyId: CompanyId, codeDir: string): OperatorRefused {
   const message =
     `The repository of ${companyId} is missing from ${codeDir}. Check that CODE_DIR is the right folder and is ` +
-    "mounted. If the repository is lost, restore a backup, or create an empty one (repository create --anew) and " +
+    "mounted. If the repository is lost, restore a backup, or create an empty one (repository create --replace-lost) and " +
     "import its code (repository import)."
   return new OperatorRefused("repository_lost", message)
 }

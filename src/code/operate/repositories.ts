@@ -40,13 +40,13 @@ const create = operation({
   name: "repository create",
   summary: "create an empty repository for a company",
   notes: [
-    "If the repository is lost, --anew creates an empty one in its place. First check that CODE_DIR is the right folder and is mounted.",
+    "If the repository is lost, --replace-lost creates an empty one in its place. First check that CODE_DIR is the right folder and is mounted.",
   ],
   example: "repository create --company acme",
   changes: true,
   input: z.object({
     company: companyInput,
-    anew: z
+    replaceLost: z
       .boolean()
       .default(false)
       .meta({ description: "replace a lost repository with an empty one" }),
@@ -54,13 +54,13 @@ const create = operation({
   consoleAccess: {
     permission: "Push and upload code",
     denialReason: ({ input }) =>
-      input.anew
+      input.replaceLost
         ? "The repository is lost. Only the operator of this service can replace it."
         : null,
   },
-  run: async (context, { company: named, anew }) => {
+  run: async (context, { company: named, replaceLost }) => {
     const companyId = await findActiveCompany(context.ports, named)
-    await createRepository(context, companyId, anew)
+    await createRepository(context, companyId, replaceLost)
     const { ref } = await withRepository(context.ports, companyId, () =>
       syncHead(context.ports, companyId),
     )

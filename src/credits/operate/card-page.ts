@@ -29,7 +29,7 @@ const page = operation({
   name: "card page",
   summary: "open the payment processor's page where a company adds a card",
   notes: [
-    "The address expires after some minutes. Run `card look` afterwards to update the card on file.",
+    "The address expires after some minutes. Run `card refresh` afterwards to update the card on file.",
     "For Stripe it is the customer portal; save its settings in Stripe once.",
   ],
   example: "card page --company acme",
@@ -48,10 +48,10 @@ const page = operation({
 })
 
 const refreshCard = operation({
-  name: "card look",
+  name: "card refresh",
   summary: "update a company's account with the card that the payment processor has on file",
   notes: ["A card that was added after the last verification must be verified again."],
-  example: "card look --company acme",
+  example: "card refresh --company acme",
   changes: true,
   input: z.object({ company: companyInput }),
   consoleAccess: consoleRule,
