@@ -35,7 +35,7 @@ const at = (rest: string, of: string = company.companyId) => `/console/${of}${re
 
 const REFUSED = new Set(["signed_out", "not_allowed", "other_site", "role", "invalid_key"])
 /** They are there where the payment processor has pages of its own: the built-in one has none. */
-const AT_PROCESSOR = ["card-look", "card-page"]
+const AT_PROCESSOR = ["card-refresh", "card-page"]
 const NOBODY = "401 signed_out"
 const NOT_ALLOWED = "403 not_allowed"
 

@@ -100,7 +100,7 @@ export const OPERATION_ACCESS: Readonly<Record<string, OperationAccess>> = {
   "card-remove": accessRow(OWNER_ADMIN, { company }),
   "card-verify": accessRow(OWNER_ADMIN, { company }),
   "card-page": accessRow(OWNER_ADMIN, { company }),
-  "card-look": accessRow(OWNER_ADMIN, { company }),
+  "card-refresh": accessRow(OWNER_ADMIN, { company }),
   "connect-approve": accessRow(OWNER, { company, person: "<me>", code: "ABCD-EFGH-JKMN-PQRS" }),
   "app-list": accessRow(OWNER_ADMIN, { company }),
   "affiliate-join": accessRow(OWNER_ADMIN, { company }),
