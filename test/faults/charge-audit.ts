@@ -1,4 +1,4 @@
-/** What must hold after every fault, and the company whose texts say so: nothing acknowledged is lost, nothing is there twice. */
+/** Checks after every fault that no acknowledged charge is lost and no text is charged twice. */
 import { expect } from "vitest"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -7,10 +7,10 @@ import { makeCallsFree, makeCompany } from "../support/world.ts"
 import { PRICE_MICROS } from "./text-load.ts"
 
 const FUNDS = "1000"
-/** What a sender has to begin with. */
+/** Funds of a new sender. */
 export const SENDER_FUNDS_MICROS = Number(FUNDS) * 1e6
 
-/** Makes a company that sends texts; API calls cost nothing from then on. */
+/** Makes a company that sends texts, and makes API calls free. */
 export async function makeSender(
   operator: OperationRunner,
   options: CompanyOptions = {},
@@ -20,9 +20,9 @@ export async function makeSender(
 }
 
 interface ChargeTotals {
-  /** Message id → the charges for it that were not given back. */
-  readonly keptByResource: ReadonlyMap<string, readonly string[]>
-  readonly keptCount: number
+  /** Charges that were not refunded, by message id. */
+  readonly chargesByMessage: ReadonlyMap<string, readonly string[]>
+  readonly chargeCount: number
 }
 
 async function chargesOf(
@@ -30,32 +30,33 @@ async function chargesOf(
   companyId: CompanyId,
 ): Promise<ChargeTotals> {
   const { events } = await operate("audit show", { stream: `ledger-${companyId}` })
-  const of = (type: string) => events.filter((event: { type: string }) => event.type === type)
-  const back = new Set(
-    of("ChargeReduced").map(({ data }: { data: { chargeId: string } }) => data.chargeId),
+  const eventsOfType = (type: string) =>
+    events.filter((event: { type: string }) => event.type === type)
+  const refunded = new Set(
+    eventsOfType("ChargeReduced").map(({ data }: { data: { chargeId: string } }) => data.chargeId),
   )
-  const keptByResource = new Map<string, string[]>()
-  for (const { data } of of("Charged")) {
-    if (back.has(data.chargeId)) continue
-    // The calls of a night, which cost nothing here.
+  const chargesByMessage = new Map<string, string[]>()
+  for (const { data } of eventsOfType("Charged")) {
+    if (refunded.has(data.chargeId)) continue
+    // Charges for API calls, which are free here.
     const isText = data.item === "text_segment"
     expect(data.amountMicros).toBe(isText ? String(PRICE_MICROS) : "0")
     if (!isText) continue
     const messageId = parseTextResource(data.resource)?.messageId ?? "no text"
-    keptByResource.set(messageId, [...(keptByResource.get(messageId) ?? []), data.chargeId])
+    chargesByMessage.set(messageId, [...(chargesByMessage.get(messageId) ?? []), data.chargeId])
   }
-  return { keptByResource, keptCount: [...keptByResource.values()].flat().length }
+  return { chargesByMessage, chargeCount: [...chargesByMessage.values()].flat().length }
 }
 
-/** What a company's texts came to. */
+/** A company and its acknowledged texts: message ids by idempotency key. */
 interface SentTexts {
   readonly companyId: CompanyId
   readonly acknowledged: ReadonlyMap<string, string>
 }
 
 /**
- * Lost 0, double 0, and the whole audit. Where `isSettled`, all that was left open has been ended as
- * well: then what is charged is what was acknowledged, to the micro.
+ * Expects no lost charge, no double charge and a clean audit. With `isSettled` no charge may be pending,
+ * and exactly the acknowledged texts are charged.
  */
 export async function expectSoundLedger(
   operator: OperationRunner,
@@ -66,7 +67,7 @@ export async function expectSoundLedger(
   await expectCleanAudit(operator)
 }
 
-/** The same, without the audit: for many companies, which one audit looks at. */
+/** The same without the audit, which callers run once for many companies. */
 export async function expectExactCharges(
   operator: OperationRunner,
   sent: SentTexts,
@@ -74,28 +75,28 @@ export async function expectExactCharges(
 ): Promise<void> {
   const { operate } = operator
   const { companyId, acknowledged } = sent
-  const { keptByResource, keptCount } = await chargesOf(operator, companyId)
+  const { chargesByMessage, chargeCount } = await chargesOf(operator, companyId)
   const ids = [...acknowledged.values()]
   expect(new Set(ids).size).toBe(ids.length)
-  expect(ids.filter((id) => !keptByResource.has(id))).toEqual([])
-  expect([...keptByResource].filter(([, charges]) => charges.length !== 1)).toEqual([])
+  expect(ids.filter((id) => !chargesByMessage.has(id))).toEqual([])
+  expect([...chargesByMessage].filter(([, charges]) => charges.length !== 1)).toEqual([])
 
   const { charges: open } = await operate("charge pending", { company: companyId })
   const openIds = new Set(open.map(({ chargeId }: { chargeId: string }) => chargeId))
   const known = new Set(ids)
-  const unknown = [...keptByResource].filter(
+  const unknown = [...chargesByMessage].filter(
     ([id, [chargeId]]) => !known.has(id) && !openIds.has(chargeId),
   )
   expect(unknown).toEqual([])
   if (isSettled) {
     expect(openIds.size).toBe(0)
-    expect(keptCount).toBe(acknowledged.size)
+    expect(chargeCount).toBe(acknowledged.size)
   }
   const { balanceMicros } = await operate("company show", { company: companyId })
-  expect(balanceMicros).toBe(SENDER_FUNDS_MICROS - keptCount * PRICE_MICROS)
+  expect(balanceMicros).toBe(SENDER_FUNDS_MICROS - chargeCount * PRICE_MICROS)
 }
 
-/** The audit finds everything in order, and has looked at the read models too. */
+/** Expects a clean audit that includes the read models. */
 export async function expectCleanAudit({ operate }: OperationRunner): Promise<void> {
   const { checks } = await operate("audit verify")
   expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])

@@ -1,4 +1,4 @@
-/** When the embedded PostgreSQL is started again, and when that is given up. */
+/** When the embedded PostgreSQL is restarted, and when the program gives up. */
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -13,12 +13,12 @@ import { newSignal } from "../support/signal.ts"
 
 const log = { info: () => undefined, warn: () => undefined }
 
-/** Of a program that nobody stops. */
+/** The signal of a program that is not stopped. */
 const { signal: running } = new AbortController()
 
-/** PostgreSQLs that end when they are told to; each has the next of the ports. */
+/** PostgreSQL servers that end when a test says so; each has the next port. */
 function postgresOn(ports: readonly number[]) {
-  const started: { readonly dies: () => void; readonly stops: () => number }[] = []
+  const started: { readonly die: () => void; readonly stops: () => number }[] = []
   const { notify, until } = newSignal()
   const start = async (): Promise<EmbeddedPostgres> => {
     const port = ports[started.length]
@@ -26,10 +26,10 @@ function postgresOn(ports: readonly number[]) {
     const exit = Promise.withResolvers<EmbeddedPostgresExit>()
     let stops = 0
     started.push({
-      dies: () => exit.resolve({ isRequested: false, lastLines: ["PANIC"] }),
+      die: () => exit.resolve({ isRequested: false, lastLines: ["PANIC"] }),
       stops: () => stops,
     })
-    // Who started it goes on first.
+    // The caller that started it continues first.
     setImmediate(notify)
     return {
       url: `postgres://127.0.0.1:${port}/ledger`,
@@ -46,23 +46,23 @@ function postgresOn(ports: readonly number[]) {
   const dieInTurn = async (count: number): Promise<void> => {
     for (let died = 0; died < count; died += 1) {
       await until(() => started.length > died)
-      started[died]?.dies()
+      started[died]?.die()
     }
   }
   return { started, start, until, dieInTurn }
 }
 
-it("starts it again at the same address, and stops the one that runs", async () => {
+it("restarts it at the same address, and stops the running one", async () => {
   const { started, start, until, dieInTurn } = postgresOn([5, 5, 5])
   let elapsed = 0
-  const kept = await superviseEmbedded(start, log, () => (elapsed += 60_000), running)
+  const supervised = await superviseEmbedded(start, log, () => (elapsed += 60_000), running)
   await dieInTurn(2)
   await until(() => started.length === 3)
-  await kept.stop()
+  await supervised.stop()
   expect(started.map(({ stops }) => stops() > 0)).toEqual([false, false, true])
 })
 
-it("ends the one that is just being started where it is stopped meanwhile", async () => {
+it("stops a server whose start is in progress", async () => {
   const { started, start, dieInTurn } = postgresOn([5, 5])
   const gate = Promise.withResolvers<void>()
   const again = Promise.withResolvers<void>()
@@ -73,59 +73,59 @@ it("ends the one that is just being started where it is stopped meanwhile", asyn
     }
     return start()
   }
-  const kept = await superviseEmbedded(slowStart, log, () => 0, running)
+  const supervised = await superviseEmbedded(slowStart, log, () => 0, running)
   await dieInTurn(1)
   await again.promise
-  const stopping = kept.stop()
+  const stopping = supervised.stop()
   gate.resolve()
   await stopping
   expect(started.map(({ stops }) => stops() > 0)).toEqual([true, true])
 })
 
-it("gives up where it cannot be started, and says why it ended", async () => {
+it("gives up if it cannot be started, and says why it ended", async () => {
   const { start, dieInTurn } = postgresOn([5])
-  const kept = await superviseEmbedded(start, log, () => 0, running)
+  const supervised = await superviseEmbedded(start, log, () => 0, running)
   await dieInTurn(1)
-  expect(await kept.lost).toMatch(/ended by itself:\nPANIC\n.*the disk is gone/)
+  expect(await supervised.lost).toMatch(/ended by itself:\nPANIC\n.*the disk is gone/)
 })
 
-it("gives up where it comes back at another address, which nobody here knows", async () => {
+it("gives up if it restarts at another address, which the connections do not use", async () => {
   const { start, dieInTurn } = postgresOn([5, 6])
-  const kept = await superviseEmbedded(start, log, () => 0, running)
+  const supervised = await superviseEmbedded(start, log, () => 0, running)
   await dieInTurn(1)
-  expect(await kept.lost).toMatch(/on another port/)
+  expect(await supervised.lost).toMatch(/on another port/)
 })
 
 it.each([
-  ["gives up after the fifth ending in a row that comes within two seconds", 1_999, 5],
-  ["goes on where it lives longer than that", 2_000, 6],
+  ["gives up after it ended five times in a row within two seconds of its start", 1_999, 5],
+  ["continues if it runs for two seconds or longer", 2_000, 6],
 ])("%s", async (_name, livesMs, starts) => {
   const { started, start, until } = postgresOn([5, 5, 5, 5, 5, 5])
   let elapsed = 0
-  const kept = await superviseEmbedded(start, log, () => elapsed, running)
+  const supervised = await superviseEmbedded(start, log, () => elapsed, running)
   for (let died = 0; died < 5; died += 1) {
     await until(() => started.length > died)
     elapsed += livesMs
-    started[died]?.dies()
+    started[died]?.die()
   }
-  if (starts === 5) expect(await kept.lost).toBe("PostgreSQL ended by itself:\nPANIC")
+  if (starts === 5) expect(await supervised.lost).toBe("PostgreSQL ended by itself:\nPANIC")
   await until(() => started.length >= starts)
-  await kept.stop()
+  await supervised.stop()
   expect(started).toHaveLength(starts)
 })
 
-it("starts none any more once the program is to stop", async () => {
+it("does not restart it once the program is stopping", async () => {
   const { started, start, dieInTurn } = postgresOn([5, 5])
   const stop = new AbortController()
-  const kept = await superviseEmbedded(start, log, () => 0, stop.signal)
+  const supervised = await superviseEmbedded(start, log, () => 0, stop.signal)
   stop.abort()
   await dieInTurn(1)
-  expect(await kept.lost).toMatch(/ended by itself:\nPANIC\nIt is not restarted/)
-  await kept.stop()
+  expect(await supervised.lost).toMatch(/ended by itself:\nPANIC\nIt is not restarted/)
+  await supervised.stop()
   expect(started).toHaveLength(1)
 })
 
-it("gives up the start that is under way then", async () => {
+it("aborts a restart in progress when the program stops", async () => {
   const { start, dieInTurn } = postgresOn([5])
   const stop = new AbortController()
   const { signal } = stop
@@ -136,13 +136,13 @@ it("gives up the start that is under way then", async () => {
       signal.addEventListener("abort", () => fail(signal.reason as Error))
     })
   }
-  const kept = await superviseEmbedded(slowStart, log, () => 0, signal)
+  const supervised = await superviseEmbedded(slowStart, log, () => 0, signal)
   await dieInTurn(1)
-  expect(await kept.lost).toMatch(/PANIC\nIt is not restarted/)
-  await kept.stop()
+  expect(await supervised.lost).toMatch(/PANIC\nIt is not restarted/)
+  await supervised.stop()
 })
 
-function journalPath(): string {
+function logPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "journal-"))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return join(folder, "journal")
@@ -152,15 +152,15 @@ const event = (id: string) => {
   const contentType = "application/json"
   return {
     id,
-    type: "Told",
+    type: "Tested",
     contentType,
     data: Buffer.from('{"ü":1}'),
     metadata: Buffer.of(0, 255),
   }
 }
 
-it("has the same records at the same places, and goes on behind them", () => {
-  const path = journalPath()
+it("reloads the records of an event log at the same positions, and appends after them", () => {
+  const path = logPath()
   const first = new EventLog(new EventLogFile(path))
   first.append("one", "no_stream", [event("a"), event("b")])
   first.appendInTransaction("two", [event("c")])
@@ -171,15 +171,15 @@ it("has the same records at the same places, and goes on behind them", () => {
   expect(second.append("one", 2, [event("e")])).toEqual(first.append("one", 2, [event("e")]))
 })
 
-it("leaves out what was cut off while it was written, and that alone", () => {
-  const path = journalPath()
+it("discards only a record that was truncated while it was written", () => {
+  const path = logPath()
   const first = new EventLog(new EventLogFile(path))
   first.append("one", "no_stream", [event("a")])
-  const whole = readFileSync(path, "utf8")
-  appendFileSync(path, whole.slice(0, 40))
+  const complete = readFileSync(path, "utf8")
+  appendFileSync(path, complete.slice(0, 40))
   const second = new EventLog(new EventLogFile(path))
   expect(second.records).toEqual(first.records)
-  expect(readFileSync(path, "utf8")).toBe(whole)
+  expect(readFileSync(path, "utf8")).toBe(complete)
   second.append("one", 0, [event("b")])
   expect(new EventLog(new EventLogFile(path)).records).toEqual(second.records)
 })

@@ -1,4 +1,4 @@
-/** A server of EventStoreDB as a process of its own, which can be killed and is started again. */
+/** An EventStoreDB server in its own process, which can be killed and restarted. */
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -10,25 +10,25 @@ import type { Readable } from "node:stream"
 
 const MODULE = new URL("../support/eventstoredb-server.ts", import.meta.url).href
 
-/** A server in a process of its own. */
+/** An EventStoreDB server in its own process. */
 export interface EventStoreDbProcess {
   readonly url: string
-  /** Kills it with all it has in memory, and resolves when it serves again at the same address. */
+  /** Kills the process and resolves once it serves again at the same address. */
   readonly killAndRestart: () => Promise<void>
-  /** Ends it and removes what it stored. */
+  /** Ends the process and removes its files. */
   readonly removeFiles: () => Promise<void>
 }
 
 type Child = ChildProcessByStdio<null, Readable, null>
 
-/** Starts one on a free port. */
+/** Starts a server on a free port. */
 export async function startEventStoreDb(): Promise<EventStoreDbProcess> {
   const folder = await mkdtemp(join(tmpdir(), "eventstoredb-"))
-  const journal = join(folder, "journal")
+  const logFile = join(folder, "journal")
   let child: Child | null = null
 
   const start = async (port: number): Promise<string> => {
-    const options = JSON.stringify({ port, logFile: journal })
+    const options = JSON.stringify({ port, logFile })
     const code = `
       import { EventStoreDbServer } from ${JSON.stringify(MODULE)}
       console.log((await EventStoreDbServer.start(${options})).url)
@@ -39,7 +39,7 @@ export async function startEventStoreDb(): Promise<EventStoreDbProcess> {
       throw new Error("the server ended before it listened")
     })
     const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended])
-    // Once it listens, its end is nobody's fault.
+    // After it listens, tests may end it at any time.
     ended.catch(() => undefined)
     return String(line)
   }

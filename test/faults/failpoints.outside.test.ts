@@ -1,6 +1,6 @@
 /**
- * The process ends at a named place while callers wait; another one takes over its stores, the callers
- * repeat what they do not know, and everything adds up.
+ * The process ends at a failpoint while callers wait. Another process takes over its stores, the callers
+ * retry requests with an unknown outcome, and all charges are exact.
  */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest"
 import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
@@ -25,8 +25,8 @@ const ROUNDS = roundCount(1, 20)
 const TEXTS = 40
 const { seed, between } = newSeededNumbers()
 
-/** So often each place is passed by the texts of a round, or a little more often. */
-const PASSED: Readonly<Record<Failpoint, number>> = {
+/** How often the texts of a round reach each failpoint at least. */
+const MIN_ARRIVALS: Readonly<Record<Failpoint, number>> = {
   "append.before": 12,
   "append.after": 12,
   "answers.between": TEXTS - 12,
@@ -38,7 +38,7 @@ const PASSED: Readonly<Record<Failpoint, number>> = {
 let database: TestDatabase
 let sender: Company
 const acknowledged = new Map<string, string>()
-const places: ServerDataFolder[] = []
+const folders: ServerDataFolder[] = []
 
 beforeAll(async () => {
   database = await worldDatabase()
@@ -47,27 +47,27 @@ beforeAll(async () => {
   await world.close()
 })
 afterAll(async () => {
-  for (const place of places) await place.removeFiles()
+  for (const folder of folders) await folder.removeFiles()
   await database.drop()
 })
 
 const cases = Array.from({ length: ROUNDS }, () =>
-  FAILPOINTS.map((name) => ({ name, arrival: between(1, PASSED[name]) })),
+  FAILPOINTS.map((name) => ({ name, arrival: between(1, MIN_ARRIVALS[name]) })),
 ).flat()
 
 it.each(cases)(
-  `adds up after the process ended at $name, arrival $arrival (seed ${seed})`,
+  `charges exactly after the process ended at $name, arrival $arrival (seed ${seed})`,
   async ({ name, arrival }) => {
-    const place = await makeDataFolder({
+    const folder = await makeDataFolder({
       DATABASE_URL: database.url,
       LEDGER_CLOCK: "test",
       RATE_LIMITS: "off",
       NODE_ENV: "test",
       LEDGER_FAILPOINTS: `${name}=${arrival}`,
     })
-    places.push(place)
+    folders.push(folder)
     const names = newTextKeys(TEXTS)
-    const server = await place.start()
+    const server = await folder.start()
     let isOver = false
     const ended = server.ended.then((code) => {
       isOver = true
@@ -78,14 +78,14 @@ it.each(cases)(
       senderOverHttp(() => server.url, sender.key),
       () => isOver,
     )
-    // A signal ended it, and no exit of its own; the load alone would not have.
+    // Null: the failpoint ended it by a signal.
     expect(await ended).toBe(null)
     await load.done
     const before = new Map(load.acknowledged)
     if (name === "answers.between") expect(before.size).toBeGreaterThan(0)
 
     const world = await openWorld("start", { url: database.url })
-    // Also where the test fails: it would go on with the next process's work.
+    // Also closed if the test fails; otherwise it would run the next process's jobs.
     onTestFinished(() => world.close())
     const again = startTextLoad(names, senderThroughCaller(world.call, sender.key))
     await again.done

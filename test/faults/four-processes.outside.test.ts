@@ -1,4 +1,4 @@
-/** Four processes on the same stores take charges on limits that are worth exactly so many. */
+/** Four processes on the same stores charge against limits that fit exactly a known number of texts. */
 import { randomUUID } from "node:crypto"
 import { expect, it } from "vitest"
 import { setLimit } from "../support/company.ts"
@@ -11,21 +11,21 @@ import { makeSender, expectSoundLedger } from "./charge-audit.ts"
 
 const PROCESSES = 4
 const TEXTS = roundCount(120, 10_000)
-/** So many of them fit. */
-const FITTING = TEXTS / 4
+/** Number of texts within the narrowest limit. */
+const TEXTS_WITHIN_LIMIT = TEXTS / 4
 const CALLERS = roundCount(32, 64)
 
 const settings = { DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" }
 const one = await ownDataFolder(settings)
 const first = await one.start()
-// The price of a call is set before the others start: for a second they may know the former one.
+// Sets the call price before the others start, because a running process may use the former price for a second.
 await makeSender(one)
 const others = Array.from({ length: PROCESSES - 1 }, async () =>
   (await ownDataFolder(settings)).start(),
 )
 const addresses = [first, ...(await Promise.all(others))].map(({ url }) => url)
 
-/** Sends so many texts, to each process in turn; repeats what nobody knows. */
+/** Sends all texts, to each process in turn, and retries unknown outcomes. */
 async function sendAll(key: string): Promise<readonly { name: string; answer: ApiAnswer }[]> {
   const sends: readonly TextSender[] = addresses.map((address) =>
     senderOverHttp(() => address, key),
@@ -47,19 +47,19 @@ async function sendAll(key: string): Promise<readonly { name: string; answer: Ap
 }
 
 const dollars = (micros: number) => (micros / 1e6).toFixed(6)
-const worth = dollars(FITTING * PRICE_MICROS)
-const ampler = dollars((FITTING + 1) * PRICE_MICROS)
+const narrowLimit = dollars(TEXTS_WITHIN_LIMIT * PRICE_MICROS)
+const wideLimit = dollars((TEXTS_WITHIN_LIMIT + 1) * PRICE_MICROS)
 
-/** The limits of company, person and key; the one that is named is the narrowest. */
+/** The limits of company, person and key; `narrow` names the narrowest. */
 const CASES = [
-  { narrow: "company", company: worth, person: ampler, key: ampler },
-  { narrow: "person", company: ampler, person: worth, key: ampler },
-  { narrow: "key", company: ampler, person: ampler, key: worth },
-  { narrow: "all at once", company: worth, person: worth, key: worth },
+  { narrow: "company", company: narrowLimit, person: wideLimit, key: wideLimit },
+  { narrow: "person", company: wideLimit, person: narrowLimit, key: wideLimit },
+  { narrow: "key", company: wideLimit, person: wideLimit, key: narrowLimit },
+  { narrow: "all of them", company: narrowLimit, person: narrowLimit, key: narrowLimit },
 ]
 
 it.each(CASES)(
-  "lets exactly so many pass where the limit is the narrowest: $narrow",
+  "accepts exactly the texts within the narrowest limit: $narrow",
   async ({ narrow, company, person, key }) => {
     const sender = await makeSender(one, { limits: [{ dollars: company }] })
     await setLimit(one, sender, { person: sender.ownerId, dollars: person })
@@ -67,18 +67,18 @@ it.each(CASES)(
 
     const answers = await sendAll(sender.key)
     const passed = answers.filter(({ answer }) => answer.status === 200)
-    expect(passed).toHaveLength(FITTING)
+    expect(passed).toHaveLength(TEXTS_WITHIN_LIMIT)
     const refused = answers.filter(({ answer }) => answer.status !== 200)
-    expect(refused).toHaveLength(TEXTS - FITTING)
-    // Of several that are used up the key's stands first.
-    const holder = narrow === "all at once" ? "key" : narrow
+    expect(refused).toHaveLength(TEXTS - TEXTS_WITHIN_LIMIT)
+    // If several limits are used up, the refusal names the key's first.
+    const holder = narrow === "all of them" ? "key" : narrow
     for (const { answer } of refused) {
-      // Who came when it was used up has a refused key; the others' charge did not fit.
-      const isDeadKey = holder === "key" && answer.body.limit.askedMicros === 0
+      // After the key's limit is used up, the key is rejected; before that, a charge exceeds the limit.
+      const isKeyRejected = holder === "key" && answer.body.limit.askedMicros === 0
       expect(answer).toMatchObject({
-        status: isDeadKey ? 401 : 429,
+        status: isKeyRejected ? 401 : 429,
         body: {
-          error: isDeadKey ? "invalid_key" : "spend_limit_reached",
+          error: isKeyRejected ? "invalid_key" : "spend_limit_reached",
           limit: { holder, remainingMicros: 0 },
         },
       })
@@ -88,7 +88,7 @@ it.each(CASES)(
     await expectSoundLedger(one, { ...sender, acknowledged })
     const { limits } = await one.operate("limit list", { company: sender.companyId })
     const used = limits.map(({ usedMicros }: { usedMicros: number }) => usedMicros)
-    expect(used).toEqual([1, 1, 1].map(() => FITTING * PRICE_MICROS))
+    expect(used).toEqual([1, 1, 1].map(() => TEXTS_WITHIN_LIMIT * PRICE_MICROS))
   },
   600_000,
 )

@@ -1,4 +1,4 @@
-/** The disk under the embedded PostgreSQL is full for a while: nothing is lost, and all goes on. */
+/** The disk of the embedded PostgreSQL is full for a while: nothing is lost, and service resumes. */
 import { execFileSync } from "node:child_process"
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -19,8 +19,8 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-/** A small disk in memory, as a folder; null where this user may not make one. */
-function smallDisk(): string | null {
+/** Mounts a small disk in memory and returns its folder; null if this user may not mount one. */
+function mountSmallDisk(): string | null {
   if (process.platform !== "linux" || process.geteuid?.() !== 0) return null
   const folder = mkdtempSync(join(tmpdir(), "small-disk-"))
   closing.push(() => rmSync(folder, { recursive: true }))
@@ -28,21 +28,21 @@ function smallDisk(): string | null {
     const size = `size=${DISK_MEGABYTES}m`
     execFileSync("mount", ["-t", "tmpfs", "-o", size, "none", folder], { stdio: "pipe" })
   } catch {
-    // In a container without the right to mount.
+    // A container may lack the right to mount.
     return null
   }
   closing.push(() => void execFileSync("umount", ["--lazy", folder]))
   return folder
 }
 
-/** Fills a disk to the last byte; answers what takes it away again. */
+/** Fills a disk to the last byte. @returns a function that frees the space */
 function fill(disk: string): () => void {
-  const path = join(disk, "filling")
+  const path = join(disk, "filler")
   const file = openSync(path, "w")
-  for (let piece = 1024 * 1024; piece >= 1; piece = Math.floor(piece / 2)) {
+  for (let chunkBytes = 1024 * 1024; chunkBytes >= 1; chunkBytes = Math.floor(chunkBytes / 2)) {
     for (let isFull = false; !isFull;) {
       try {
-        isFull = writeSync(file, Buffer.alloc(piece)) < piece
+        isFull = writeSync(file, Buffer.alloc(chunkBytes)) < chunkBytes
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error
         isFull = true
@@ -53,25 +53,25 @@ function fill(disk: string): () => void {
   return () => rmSync(path)
 }
 
-it("acknowledges nothing that is not stored while the disk is full, and goes on after it", async (ctx) => {
-  const disk = smallDisk()
+it("acknowledges only stored texts while the disk is full, and serves again afterwards", async (ctx) => {
+  const disk = mountSmallDisk()
   if (disk === null) return ctx.skip("only root can make a small disk, where mounting is allowed")
-  const place = await makeDataFolder({ LEDGER_DATA_DIR: join(disk, "data"), RATE_LIMITS: "off" })
-  closing.push(place.removeFiles)
-  const server = await startSupervised(place)
+  const folder = await makeDataFolder({ LEDGER_DATA_DIR: join(disk, "data"), RATE_LIMITS: "off" })
+  closing.push(folder.removeFiles)
+  const server = await startSupervised(folder)
   const sender = await makeSender(server)
 
   const load = startTextLoad(newTextKeys(TEXTS), senderOverHttp(server.address, sender.key))
   await load.untilAcknowledged(20)
-  const makeRoom = fill(disk)
+  const freeSpace = fill(disk)
   const refusals = () => (load.otherStatuses.get(503) ?? 0) + (load.otherStatuses.get(0) ?? 0)
   await expect.poll(refusals).toBeGreaterThan(0)
   expect(load.acknowledged.size).toBeLessThan(TEXTS)
   const before = new Map(load.acknowledged)
-  const roomAt = performance.now()
-  makeRoom()
+  const freedAt = performance.now()
+  freeSpace()
   await load.done
-  expect(load.recoveredAfterMs(roomAt)).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
+  expect(load.recoveredAfterMs(freedAt)).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
   for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
   await server.operate("wait")
   await expectSoundLedger(server, { ...sender, acknowledged: load.acknowledged })

@@ -1,4 +1,4 @@
-/** PostgreSQL is killed with all its backends, under load; the program starts it again and goes on. */
+/** PostgreSQL is killed with all its backends under load; the program restarts it and continues. */
 import { access, readFile, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import process from "node:process"
@@ -23,24 +23,24 @@ import { scaledMs } from "../support/scaled-time.ts"
 const ROUNDS = roundCount(2, 20)
 const TEXTS = 100
 
-const place = await ownDataFolder({ RATE_LIMITS: "off" })
-const server = await startSupervised(place)
+const folder = await ownDataFolder({ RATE_LIMITS: "off" })
+const server = await startSupervised(folder)
 const sender = await makeSender(server)
 const acknowledged = new Map<string, string>()
 
-/** The address of the place's PostgreSQL. */
-async function addressOfPostgres(): Promise<string> {
-  const kept = await readCredentials(await openEmbeddedFolder(place.dataDir))
-  if (kept === undefined) throw new Error("no PostgreSQL was made there")
-  return embeddedDatabaseUrl(kept.port, kept.password, "ledger")
+/** The connection string of the embedded PostgreSQL. */
+async function postgresUrl(): Promise<string> {
+  const credentials = await readCredentials(await openEmbeddedFolder(folder.dataDir))
+  if (credentials === undefined) throw new Error("no PostgreSQL was made there")
+  return embeddedDatabaseUrl(credentials.port, credentials.password, "ledger")
 }
 
-/** The ids of the first process of the place's PostgreSQL and of all that work for it. */
-async function postgresProcesses(): Promise<readonly number[]> {
-  const written = await readPidFile((await openEmbeddedFolder(place.dataDir)).clusterDir)
+/** The pids of the postmaster and all its backends. */
+async function postgresPids(): Promise<readonly number[]> {
+  const written = await readPidFile((await openEmbeddedFolder(folder.dataDir)).clusterDir)
   if (written === undefined) throw new Error("no PostgreSQL runs there")
   const all = "select pid from pg_stat_activity"
-  const backends = await queryRows<{ pid: number }>(await addressOfPostgres(), all)
+  const backends = await queryRows<{ pid: number }>(await postgresUrl(), all)
   return [written.pid, ...backends.map(({ pid }) => pid)]
 }
 
@@ -48,7 +48,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL")
   } catch (error) {
-    // The backend that told of the others has ended by itself.
+    // The backend that listed the others has already ended.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
   }
 }
@@ -60,10 +60,10 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   async () => {
     const load = startTextLoad(newTextKeys(TEXTS), senderOverHttp(server.address, sender.key))
     await load.untilAcknowledged(between(5, TEXTS - 40))
-    const pids = await postgresProcesses()
+    const pids = await postgresPids()
     const before = new Map(load.acknowledged)
     const killedAt = performance.now()
-    // Where the first process goes last, it has begun others by then, which are left over.
+    // If the postmaster is killed last, it may have started new backends, which are left over.
     for (const pid of between(0, 1) === 0 ? pids : pids.toReversed()) kill(pid)
     await load.done
     expect(before.size).toBeLessThan(TEXTS)
@@ -80,12 +80,12 @@ it(`loses nothing and charges nothing twice over a PANIC of the WAL writer (seed
   const load = startTextLoad(newTextKeys(TEXTS), senderOverHttp(server.address, sender.key))
   await load.untilAcknowledged(between(5, TEXTS - 40))
   const before = new Map(load.acknowledged)
-  const url = await addressOfPostgres()
+  const url = await postgresUrl()
   const writer = "select pid from pg_stat_activity where backend_type = 'walwriter'"
   const [found] = await queryRows<{ pid: number }>(url, writer)
   if (found === undefined) throw new Error("there is no WAL writer")
   const abortedAt = performance.now()
-  // What a flush that fails ends in: PostgreSQL trusts nothing in memory, and recovers from its log.
+  // Simulates a failed flush: PostgreSQL discards its memory and recovers from its log.
   process.kill(found.pid, "SIGABRT")
   await load.done
   expect(before.size).toBeLessThan(TEXTS)
@@ -98,52 +98,52 @@ it(`loses nothing and charges nothing twice over a PANIC of the WAL writer (seed
   await expectSoundLedger(server, { ...sender, acknowledged })
 })
 
-it("has gone on in the same process all the time, and stops in order", async () => {
+it("served from the same process all the time, and stops cleanly", async () => {
   expect(server.startCount()).toBe(1)
   expect(await server.stop()).toBe(0)
 })
 
-/** What keeps a PostgreSQL from being started again; resolves with what takes it away. */
+/** Makes PostgreSQL fail to restart; each resolves with a function that removes the obstacle. */
 const OBSTACLES: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
-  "of another version": async () => {
-    const file = join(place.dataDir, "postgres", "PG_VERSION")
+  "has another version": async () => {
+    const file = join(folder.dataDir, "postgres", "PG_VERSION")
     const version = await readFile(file, "utf8")
     await writeFile(file, "7\n")
     return () => writeFile(file, version)
   },
-  "whose folder is gone": async () => {
-    const folder = join(place.dataDir, "postgres")
-    await rename(folder, `${folder}.away`)
-    // An empty one that is made in its place would answer, and store nothing of what is asked.
+  "lost its folder": async () => {
+    const cluster = join(folder.dataDir, "postgres")
+    await rename(cluster, `${cluster}.away`)
+    // The program must not create an empty cluster, which would serve without the stored data.
     return async () => {
-      await expect(access(folder)).rejects.toThrow("ENOENT")
-      await rename(`${folder}.away`, folder)
+      await expect(access(cluster)).rejects.toThrow("ENOENT")
+      await rename(`${cluster}.away`, cluster)
     }
   },
 }
 
 it.each(Object.keys(OBSTACLES))(
-  "ends with 1 beside a PostgreSQL %s, and goes on at the next start",
+  "ends with exit code 1 if PostgreSQL %s, and serves again at the next start",
   async (name) => {
-    const alone = await place.start()
+    const crashing = await folder.start()
     let isOver = false
     const names = newTextKeys(TEXTS)
     const load = startTextLoad(
       names,
-      senderOverHttp(() => alone.url, sender.key),
+      senderOverHttp(() => crashing.url, sender.key),
       () => isOver,
     )
     await load.untilAcknowledged(10)
-    const pids = await postgresProcesses()
+    const pids = await postgresPids()
     const clear = await OBSTACLES[name]?.()
     for (const pid of pids) kill(pid)
     const killedAt = performance.now()
-    expect(await alone.ended).toBe(1)
+    expect(await crashing.ended).toBe(1)
     expect(performance.now() - killedAt).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
     isOver = true
     await load.done
     await clear?.()
-    const next = await place.start()
+    const next = await folder.start()
     const again = startTextLoad(
       names,
       senderOverHttp(() => next.url, sender.key),
@@ -151,8 +151,8 @@ it.each(Object.keys(OBSTACLES))(
     await again.done
     for (const [text, id] of again.acknowledged) acknowledged.set(text, id)
     for (const [text, id] of load.acknowledged) expect(acknowledged.get(text)).toBe(id)
-    await place.operate("wait")
-    await expectSoundLedger(place, { ...sender, acknowledged })
+    await folder.operate("wait")
+    await expectSoundLedger(folder, { ...sender, acknowledged })
     expect(await next.endBySignal("SIGTERM")).toBe(0)
   },
   180_000,

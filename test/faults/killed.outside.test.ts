@@ -1,4 +1,4 @@
-/** The API, or EventStoreDB, is killed under load, again and again; callers repeat what they do not know. */
+/** The API or EventStoreDB is killed repeatedly under load; callers retry unknown outcomes. */
 import { afterAll, describe, expect, it } from "vitest"
 import { queryRows } from "../support/embedded-postgres.ts"
 import { ownDataFolder } from "../support/server-process.ts"
@@ -27,29 +27,29 @@ const { seed, between } = newSeededNumbers()
 interface Killed {
   readonly settings: Readonly<Record<string, string>>
   readonly kill: (server: SupervisedServer) => Promise<void>
-  /** Whether the server is started again by each kill. */
-  readonly isServer: boolean
+  /** Whether each kill restarts the server. */
+  readonly restartsServer: boolean
 }
 
-const API: Killed = { settings: {}, kill: (server) => server.kill(), isServer: true }
+const API: Killed = { settings: {}, kill: (server) => server.kill(), restartsServer: true }
 const EVENTSTOREDB: Killed = {
   settings: { LEDGER_EVENTSTORE_URL: eventStore.url },
   kill: () => eventStore.killAndRestart(),
-  isServer: false,
+  restartsServer: false,
 }
 
 describe.for([
   ["the API", API],
   ["EventStoreDB", EVENTSTOREDB],
-] as const)("kill -9 of %s", async ([, { settings, kill, isServer }]) => {
+] as const)("kill -9 of %s", async ([, { settings, kill, restartsServer }]) => {
   const databaseUrl = await ownDatabase()
-  const place = await ownDataFolder({
+  const folder = await ownDataFolder({
     DATABASE_URL: databaseUrl,
     LEDGER_CLOCK: "test",
     RATE_LIMITS: "off",
     ...settings,
   })
-  const server = await startSupervised(place)
+  const server = await startSupervised(folder)
   const sender = await makeSender(server)
   const acknowledged = new Map<string, string>()
 
@@ -63,7 +63,7 @@ describe.for([
       const killedAt = performance.now()
       await kill(server)
       await load.done
-      expect(server.startCount()).toBe(isServer ? 1 + round : 1)
+      expect(server.startCount()).toBe(restartsServer ? 1 + round : 1)
       expect(before.size).toBeLessThan(TEXTS)
       expect(load.recoveredAfterMs(killedAt)).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
       expect(load.acknowledged.size).toBe(TEXTS)
@@ -73,12 +73,12 @@ describe.for([
     },
   )
 
-  it("has ended what was left open after an hour, charged what was acknowledged, and stops", async () => {
+  it("settles everything within an hour, charges exactly the acknowledged texts, and stops", async () => {
     await server.operate("clock advance", { duration: "2h" })
     await server.operate("wait")
     await expectSoundLedger(server, { ...sender, acknowledged }, true)
     const stored = await queryRows(databaseUrl, "select from eventstore.events limit 1")
-    expect(stored).toHaveLength(isServer ? 1 : 0)
+    expect(stored).toHaveLength(restartsServer ? 1 : 0)
     expect(await server.stop()).toBe(0)
   })
 })

@@ -1,4 +1,4 @@
-/** What the log says of a server of events that does not answer, and what it says all the same. */
+/** Log lines of an outage of the event store, and of other failures meanwhile. */
 import { expect, it, onTestFinished } from "vitest"
 import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import type { SuppressionWaits } from "../../src/bootstrap/open/log-suppression.ts"
@@ -10,96 +10,96 @@ const WAITS = { probeTimeoutMs: 100, probeIntervalMs: 20 }
 const BEGINS = /^EventStoreDB has not answered since 20\S+Z$/
 const ENDS = /^EventStoreDB answers again after \d+ s; failures meanwhile: (\d+) /
 
-/** A log over a server that fails as it is told, and a database that answers. */
-async function openScene(waits: SuppressionWaits = WAITS) {
+/** A log that watches a server with faults on demand, and a database that answers. */
+async function openLogFixture(waits: SuppressionWaits = WAITS) {
   const database = await worldDatabase()
   onTestFinished(() => database.drop())
   const { notify, until } = newSignal()
   const lines: { readonly message: string; readonly error: unknown }[] = []
-  const calm = openSuppressedLog(database.url, {
+  const suppressed = openSuppressedLog(database.url, {
     info: () => undefined,
     warn: (message, error) => {
       lines.push({ message, error })
       notify()
     },
   })
-  onTestFinished(() => calm.watch.stop())
-  const server = { fault: null as Error | null, silent: false, asked: 0 }
+  onTestFinished(() => suppressed.watch.stop())
+  const server = { fault: null as Error | null, silent: false, probes: 0 }
   const head = async () => {
-    server.asked += 1
+    server.probes += 1
     if (server.silent) return new Promise<never>(() => undefined)
     if (server.fault !== null) throw server.fault
     return null
   }
-  const watch = calm.watchStore(head, waits)
+  const watch = suppressed.watchStore(head, waits)
   onTestFinished(() => watch.stop())
-  const said = () => lines.map(({ message }) => message)
-  const untilSaid = async (count: number) => {
+  const messages = () => lines.map(({ message }) => message)
+  const untilLogged = async (count: number) => {
     await until(() => lines.length >= count)
     expect(lines).toHaveLength(count)
   }
-  return { warn: calm.log.warn, lines, said, untilSaid, server, watch }
+  return { warn: suppressed.log.warn, lines, messages, untilLogged, server, watch }
 }
 
-const refused = () => new Unavailable("the event store is unavailable: connect ECONNREFUSED")
+const unavailable = () => new Unavailable("the event store is unavailable: connect ECONNREFUSED")
 
-it("has two lines for any number of callers, of one that is gone as of one that is silent", async () => {
-  const { warn, said, untilSaid, server, lines } = await openScene()
-  server.fault = refused()
+it("has two lines for an outage with any number of callers, whether the server is down or hangs", async () => {
+  const { warn, messages, untilLogged, server, lines } = await openLogFixture()
+  server.fault = unavailable()
   for (let i = 0; i < 50; i += 1) warn(`call ${i}`, new UnknownOutcome("it broke"))
-  await untilSaid(1)
+  await untilLogged(1)
   expect(lines[0]).toEqual({ message: expect.stringMatching(BEGINS), error: server.fault })
-  for (let i = 0; i < 50; i += 1) warn(`call ${i}`, refused())
+  for (let i = 0; i < 50; i += 1) warn(`call ${i}`, unavailable())
   server.fault = null
-  await untilSaid(2)
-  expect(ENDS.exec(said()[1] ?? "")?.[1]).toBe("100")
+  await untilLogged(2)
+  expect(ENDS.exec(messages()[1] ?? "")?.[1]).toBe("100")
   server.silent = true
-  warn("one", refused())
-  warn("another", refused())
-  await untilSaid(3)
+  warn("one", unavailable())
+  warn("another", unavailable())
+  await untilLogged(3)
   server.silent = false
-  await untilSaid(4)
-  expect(said()[2]).toMatch(BEGINS)
-  expect(said()[3]).toMatch(ENDS)
+  await untilLogged(4)
+  expect(messages()[2]).toMatch(BEGINS)
+  expect(messages()[3]).toMatch(ENDS)
 })
 
-it("has two lines for a silence that was over before anybody noticed it, and one for a single failure", async () => {
-  const { warn, said, untilSaid, watch } = await openScene({ ...WAITS, lateMs: 300 })
+it("has two lines for an outage that ended before it was noticed, and one for a single failure", async () => {
+  const { warn, messages, untilLogged, watch } = await openLogFixture({ ...WAITS, lateMs: 300 })
   for (let i = 0; i < 70; i += 1) warn(`call ${i}`, new UnknownOutcome("no answer in time"))
-  await untilSaid(2)
-  expect(said()).toEqual([
+  await untilLogged(2)
+  expect(messages()).toEqual([
     "call 0",
     expect.stringMatching(
       /^EventStoreDB did not answer for a moment; other failures within 0 s: 69 /,
     ),
   ])
-  warn("another", refused())
-  await untilSaid(3)
-  warn("one more", refused())
+  warn("another", unavailable())
+  await untilLogged(3)
+  warn("one more", unavailable())
   await expect.poll(() => watch.probe()).toBe(true)
-  // Whoever stops hears of it too.
+  // A stop logs the summary too.
   watch.stop()
-  await untilSaid(4)
-  expect(said().slice(2)).toEqual([
+  await untilLogged(4)
+  expect(messages().slice(2)).toEqual([
     "another",
     expect.stringMatching(/other failures within .*: 1 /),
   ])
 })
 
-it("says what comes of anything else, silence or not", async () => {
-  const { warn, said, untilSaid, server } = await openScene()
+it("logs failures with other causes, also during an outage", async () => {
+  const { warn, messages, untilLogged, server } = await openLogFixture()
   warn("busy", new Unavailable("too many appends are under way"))
-  await untilSaid(1)
-  server.fault = refused()
-  warn("lost", refused())
-  await untilSaid(2)
+  await untilLogged(1)
+  server.fault = unavailable()
+  warn("lost", unavailable())
+  await untilLogged(2)
   const lost = Object.assign(new Error("gone"), { code: "ECONNRESET" })
   warn("a fault", new TypeError("no"))
   warn("the database", lost)
   warn("the database within", new Unavailable("no lock", { cause: lost }))
   warn("nothing", null)
-  await untilSaid(6)
-  expect(said()).toEqual([
+  await untilLogged(6)
+  expect(messages()).toEqual([
     "busy",
     expect.stringMatching(BEGINS),
     "a fault",
@@ -109,19 +109,19 @@ it("says what comes of anything else, silence or not", async () => {
   ])
 })
 
-it("asks a server of events no longer than it is silent, and not at all before", async () => {
-  const { warn, said, untilSaid, server, watch } = await openScene()
-  expect(server.asked).toBe(0)
+it("probes the event store only during an outage", async () => {
+  const { warn, messages, untilLogged, server, watch } = await openLogFixture()
+  expect(server.probes).toBe(0)
   server.fault = new AccessDenied("no")
-  warn("who has no right hears so", refused())
-  await untilSaid(1)
-  expect(server.asked).toBe(1)
-  server.fault = refused()
-  warn("lost", refused())
-  await untilSaid(2)
+  warn("access denied", unavailable())
+  await untilLogged(1)
+  expect(server.probes).toBe(1)
+  server.fault = unavailable()
+  warn("lost", unavailable())
+  await untilLogged(2)
   watch.stop()
   server.fault = null
   expect(await watch.probe()).toBe(false)
-  warn("lost", refused())
-  expect(said()).toEqual(["who has no right hears so", expect.stringMatching(BEGINS)])
+  warn("lost", unavailable())
+  expect(messages()).toEqual(["access denied", expect.stringMatching(BEGINS)])
 })

@@ -1,4 +1,4 @@
-/** Many companies that send texts through one address, some of them up to a limit. */
+/** Many companies that send texts through one address, half of them up to a limit. */
 import { randomUUID } from "node:crypto"
 import { expect } from "vitest"
 import type { Company, OperationRunner } from "../support/company.ts"
@@ -9,19 +9,19 @@ import { newSignal } from "../support/signal.ts"
 
 const OUTCOME_WITHIN_MS = 90_000
 const CREATE_CONCURRENCY = 4
-/** The connection told nothing. */
+/** The connection broke without an answer. */
 const NO_ANSWER: ApiAnswer = { status: 0, body: null, headers: {} }
 
 /** A company under load. */
 export interface LoadedCompany extends Company {
-  /** So many texts fit its limit; null: it has none. */
+  /** Number of texts that fit within its limit; null without a limit. */
   readonly textsWithinLimit: number | null
-  /** Name → id, of the texts that were answered 200. */
+  /** Message ids of the accepted texts, by idempotency key. */
   readonly acknowledged: Map<string, string>
   refused: number
 }
 
-/** Makes so many; every second one has a limit that is worth `fitting` texts. */
+/** Makes companies; every second one has a limit that fits `fitting` texts. */
 export async function makeCompanies(
   operator: OperationRunner,
   count: number,
@@ -46,28 +46,28 @@ export async function makeCompanies(
   return made
 }
 
-/** A text that was answered for good. */
+/** A text with a final answer. */
 export interface ServedText {
   readonly company: string
   /** The process that answered, as the proxy names it. */
   readonly by: string
   readonly startedAt: number
-  /** From its first try on, in ms. */
+  /** Milliseconds since the first try. */
   readonly tookMs: number
-  /** How often it was repeated because nobody knew what became of it. */
+  /** Number of retries after unknown outcomes. */
   readonly repeatCount: number
 }
 
-/** What was sent so far, and how it ends. */
+/** The texts sent so far, and controls of the load. */
 export interface ManyTexts {
   readonly served: readonly ServedText[]
-  /** Resolves once so many more were served. */
+  /** Resolves once this many more texts were served. */
   readonly sendMore: (count: number) => Promise<void>
-  /** Sends no more; resolves when all that were begun are known. @throws where one never was */
+  /** Sends no more, and resolves when all sent texts have an outcome. @throws if one never gets an outcome */
   readonly end: () => Promise<void>
 }
 
-/** Sends texts of all companies in turn, by so many callers, until it is ended. */
+/** Sends texts for all companies in turn, with concurrent callers, until `end` is called. */
 export function sendRoundRobin(
   url: string,
   companies: readonly LoadedCompany[],
@@ -98,7 +98,7 @@ export function sendRoundRobin(
   }
 }
 
-/** Sends a text, and the same again as long as nobody knows what became of it. */
+/** Sends a text, and retries it while its outcome is unknown. */
 async function sendOne(url: string, company: LoadedCompany, to: string): Promise<ServedText> {
   const name = randomUUID()
   const startedAt = performance.now()
@@ -113,14 +113,14 @@ async function sendOne(url: string, company: LoadedCompany, to: string): Promise
       const by = String(headers["x-served-by"]).split(", ").at(-1) ?? ""
       return { company: company.companyId, by, startedAt, tookMs, repeatCount }
     }
-    const isPassing = [0, 409, 502, 503, 504].includes(status)
-    if (!isPassing || tookMs > OUTCOME_WITHIN_MS) {
+    const isTemporary = [0, 409, 502, 503, 504].includes(status)
+    if (!isTemporary || tookMs > OUTCOME_WITHIN_MS) {
       throw new Error(`${name} was answered ${status}: ${JSON.stringify(body)}`)
     }
   }
 }
 
-/** No limit was passed, nothing was charged twice, nothing acknowledged is lost; the audit holds. */
+/** Expects that no limit was exceeded, no text was charged twice or lost, and the audit is clean. */
 export async function expectExactTexts(
   operator: OperationRunner,
   companies: readonly LoadedCompany[],
@@ -130,7 +130,7 @@ export async function expectExactTexts(
     const { textsWithinLimit, acknowledged, refused } = company
     if (textsWithinLimit === null) expect(refused).toBe(0)
     else {
-      // What a killed process had charged is its own repeat's: none is told no by it, and nothing of a limit is lost.
+      // A retry reuses the charge of a killed process, so no part of a limit is lost.
       if (refused > 0) expect(acknowledged.size).toBe(textsWithinLimit)
       expect(acknowledged.size).toBeLessThanOrEqual(textsWithinLimit)
       const { limits } = await operator.operate("limit list", { company: company.companyId })
@@ -142,7 +142,7 @@ export async function expectExactTexts(
   await expectCleanAudit(operator)
 }
 
-/** The value below which a share of the numbers lies. */
+/** The value below which this share of the numbers lies. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN

@@ -1,4 +1,4 @@
-/** Four times as many callers as a process always takes in hand, each calling again at once. */
+/** Four times as many callers as a process always admits, each calling again immediately. */
 import { readFileSync } from "node:fs"
 import type { Agent } from "node:http"
 import { Agent as HttpAgent, request } from "node:http"
@@ -13,16 +13,16 @@ import { startSupervised } from "./supervised-server.ts"
 
 const CALLERS = 4_000
 const LOAD_MS = roundCount(3_000, 60_000)
-/** However slow the machine is, it is gone on until so many were refused. */
+/** The load continues until this many calls were rejected, however slow the machine is. */
 const MIN_REFUSALS = 1_000
 const NORMAL_WITHIN_MS = 5_000
-/** What a call takes where nothing is the matter, on a machine that has much else to do. */
+/** The longest normal call on a busy machine. */
 const NORMAL_MS = 1_000
-/** It takes 200 MB where it idles; the rest is for what it has in hand, and for garbage. */
+/** An idle process takes 200 MB; the rest is for calls in progress and garbage. */
 const MAX_MEMORY_BYTES = 1024 * 1024 * 1024
 
-const place = await ownDataFolder({ DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" })
-const server = await startSupervised(place)
+const folder = await ownDataFolder({ DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" })
+const server = await startSupervised(folder)
 const sender = await makeSender(server)
 
 interface Answer {
@@ -34,14 +34,14 @@ interface Answer {
 async function send(agent: Agent, to: number): Promise<Answer> {
   const url = `${String(server.address())}/api/v1/phone/messages`
   const headers = { authorization: `Bearer ${sender.key}`, "content-type": "application/json" }
-  const asked = request(url, { method: "POST", agent, headers })
+  const sending = request(url, { method: "POST", agent, headers })
   const answered = new Promise<Answer>((resolve, reject) => {
-    // The kernel takes no more connections than it has room for, either.
-    asked.once("error", (error: NodeJS.ErrnoException) => {
+    // The kernel resets connections that exceed its queue.
+    sending.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "ECONNRESET") reject(error)
       else resolve({ status: 0, error: "no answer", retryAfter: undefined })
     })
-    asked.once("response", (answer) => {
+    sending.once("response", (answer) => {
       text(answer).then((body) => {
         const { error } = JSON.parse(body) as { error?: string }
         const retryAfter = answer.headers["retry-after"]
@@ -49,7 +49,7 @@ async function send(agent: Agent, to: number): Promise<Answer> {
       }, reject)
     })
   })
-  asked.end(JSON.stringify(textBodyTo(`+1415555${String(1_000 + (to % 9_000))}`)))
+  sending.end(JSON.stringify(textBodyTo(`+1415555${String(1_000 + (to % 9_000))}`)))
   return answered
 }
 
@@ -58,14 +58,14 @@ function memoryOf(pid: number): number {
   return Number(kilobytes) * 1024
 }
 
-it("refuses what it cannot bear with 503, stays small, and is as before within 5 s", async () => {
+it("rejects excess calls with 503, stays within its memory limit, and recovers within 5 s", async () => {
   const agent = new HttpAgent({ keepAlive: true })
   const until = performance.now() + LOAD_MS
   const counts = new Map<string, number>()
   let [mostBytes, refusals] = [0, 0]
   const callers = Array.from({ length: CALLERS }, async (_, i) => {
-    const goesOn = () => performance.now() < until || refusals < MIN_REFUSALS
-    for (let calls = 0; goesOn(); calls += 1) {
+    const continues = () => performance.now() < until || refusals < MIN_REFUSALS
+    for (let calls = 0; continues(); calls += 1) {
       const { status, error = "", retryAfter } = await send(agent, i + calls * CALLERS)
       const key = `${status} ${error} ${retryAfter === undefined ? "" : "retry-after"}`.trim()
       counts.set(key, (counts.get(key) ?? 0) + 1)
@@ -92,7 +92,7 @@ it("refuses what it cannot bear with 503, stays small, and is as before within 5
     )
     .toBe(true)
   const answers = [...counts.keys()].filter((key) => key !== "0 no answer")
-  // Who was let in and then waited too long after all is told that it is in doubt.
+  // An admitted call that waits too long is answered with an unknown outcome.
   const known = ["200", "503 overloaded retry-after", "503 unavailable retry-after"]
   expect(answers.filter((key) => !known.includes(key))).toEqual([])
   expect(answers).toContain("503 overloaded retry-after")
@@ -104,6 +104,6 @@ it("refuses what it cannot bear with 503, stays small, and is as before within 5
   const inDoubt = [...counts].filter(([key]) => /no answer|unavailable/.test(key))
   expect(charged).toBeGreaterThanOrEqual(acknowledged)
   expect(charged).toBeLessThanOrEqual(inDoubt.reduce((sum, [, count]) => sum + count, acknowledged))
-  // There is much to look at by now: only the long runs take the time.
+  // The audit of this many events is slow, so only long runs do it.
   if (roundCount(1, 2) === 2) await expectCleanAudit(server)
 }, 240_000)

@@ -1,4 +1,4 @@
-/** What a test may set off in a whole process, and that nobody else may. */
+/** Injected faults are for tests only; admission; clocks of machines that are wrong. */
 import type pg from "pg"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
@@ -25,7 +25,7 @@ import {
 import { partialFake } from "../support/partial-fake.ts"
 
 describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
-  it("are refused outside of tests, each on a line of its own", () => {
+  it("are rejected outside of tests, each on its own line", () => {
     const env = { LEDGER_FAILPOINTS: "append.after=1", LEDGER_CLOCK_FAULT: "leap=1", PORT: "x" }
     expect(() => readConfig({ ...env, NODE_ENV: "production" })).toThrow(
       "PORT must be a port number from 0 to 65535.\n" +
@@ -59,26 +59,26 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
     "append.after:=1",
     ",",
     "append.after=1;",
-  ])("names what is wrong with the failpoint %j", (text) => {
+  ])("reject the failpoint %j with the fix", (text) => {
     const wrong = `LEDGER_FAILPOINTS must be like append.before=3, with one of ${FAILPOINTS.join(", ")}.`
     expect(() => readConfig({ NODE_ENV: "test", LEDGER_FAILPOINTS: text })).toThrow(wrong)
   })
 
   it.each(["leap", "leap=1s", "600000", "leap=1,measured"])(
-    "names what is wrong with the clock fault %j",
+    "reject the clock fault %j with the fix",
     (text) => {
       const wrong = "LEDGER_CLOCK_FAULT must be like leap=600000 or leap=-600000,unmeasured."
       expect(() => readConfig({ NODE_ENV: "test", LEDGER_CLOCK_FAULT: text })).toThrow(wrong)
     },
   )
 
-  it("names what is wrong with a stray fault", () => {
+  it("reject an unknown stray fault with the fix", () => {
     const env = { NODE_ENV: "test", LEDGER_STRAY_FAULT: "panic" }
     const wrong = "LEDGER_STRAY_FAULT must be exception or rejection."
     expect(() => readConfig(env)).toThrow(wrong)
   })
 
-  it("change nothing where they are unset or empty", () => {
+  it("change nothing if they are unset or empty", () => {
     const { faults } = readConfig({ LEDGER_FAILPOINTS: "", LEDGER_CLOCK_FAULT: "" })
     expect(faults).toEqual({ failpoints: null, clock: null, stray: null })
     const store = openMemoryEventStore()
@@ -87,7 +87,7 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
 })
 
 describe("a failpoint", () => {
-  it("ends the process at the arrival that was named, and at no other", () => {
+  it("ends the process at the configured arrival only", () => {
     let ends = 0
     const reach = openFailpoints(parseFailpoints("append.after=3"), () => (ends += 1))
     const seen = Array.from({ length: 5 }, () => {
@@ -98,7 +98,7 @@ describe("a failpoint", () => {
     expect(seen).toEqual([0, 0, 1, 1, 1])
   })
 
-  it("with a type counts only arrivals with an event of it, and each of them once", () => {
+  it("with an event type counts each arrival with such an event once", () => {
     let ends = 0
     const reach = openFailpoints(parseFailpoints("append.after:Charged=2"), () => (ends += 1))
     const seen = [["Charged"], ["Kept"], [], ["Kept", "Charged", "Charged"], ["Charged"]].map(
@@ -112,105 +112,105 @@ describe("a failpoint", () => {
   })
 })
 
-const ALWAYS = 1_000
-const MOST = 10_000
+const ALWAYS_ADMITTED = 1_000
+const MAX_ADMITTED = 10_000
 
-/** A door, and how many came in by it and have not left. */
-function door() {
+/** An admission, and its admitted calls. */
+function admissionFixture() {
   let now = 5_000
-  const places: AdmittedCall[] = []
+  const admitted: AdmittedCall[] = []
   const admission = openAdmission({ elapsedMs: () => now })
   return {
-    /** So many come; answers how many were taken in. */
-    come: (count: number): number => {
-      const before = places.length
+    /** Tries to admit calls. @returns the number of admitted ones */
+    arrive: (count: number): number => {
+      const before = admitted.length
       for (let i = 0; i < count; i += 1) {
-        const place = admission.admit()
-        if (place !== null) places.push(place)
+        const call = admission.admit()
+        if (call !== null) admitted.push(call)
       }
-      return places.length - before
+      return admitted.length - before
     },
     finish: (count: number): void => {
-      for (const place of places.splice(0, count)) place.release()
+      for (const call of admitted.splice(0, count)) call.release()
     },
     pass: (ms: number) => (now += ms),
-    inHand: () => places.length,
+    inProgress: () => admitted.length,
     one: () => admission.admit() as AdmittedCall,
   }
 }
 
-describe("the door", () => {
-  it("takes in what any process serves, however slow it is", () => {
-    const { come, pass } = door()
+describe("admission", () => {
+  it("always admits the number of calls that any process can serve", () => {
+    const { arrive, pass } = admissionFixture()
     for (let second = 0; second < 10; second += 1) {
-      expect(come(ALWAYS / 10)).toBe(ALWAYS / 10)
+      expect(arrive(ALWAYS_ADMITTED / 10)).toBe(ALWAYS_ADMITTED / 10)
       pass(1_000)
     }
   })
 
-  it("takes a rush in that has only just begun, and never more than it has room for", () => {
-    const { come, finish, inHand } = door()
-    expect(come(MOST + 5)).toBe(MOST)
+  it("admits a new burst up to the maximum", () => {
+    const { arrive, finish, inProgress } = admissionFixture()
+    expect(arrive(MAX_ADMITTED + 5)).toBe(MAX_ADMITTED)
     finish(1)
-    expect(come(2)).toBe(1)
-    expect(inHand()).toBe(MOST)
+    expect(arrive(2)).toBe(1)
+    expect(inProgress()).toBe(MAX_ADMITTED)
   })
 
-  it("turns away who would wait for more than four seconds by what is finished in one", () => {
-    const { come, finish, pass, inHand } = door()
-    come(2_000)
-    come(1)
+  it("rejects calls that would wait more than four seconds at the current rate", () => {
+    const { arrive, finish, pass, inProgress } = admissionFixture()
+    arrive(2_000)
+    arrive(1)
     pass(1_000)
     finish(500)
-    // 1,501 are in hand: four seconds of 500 each are 2,000.
-    expect(come(1_000)).toBe(500)
-    expect(inHand()).toBe(2_001)
+    // 1,501 calls are in progress, and 500 finish per second: four seconds allow 2,000.
+    expect(arrive(1_000)).toBe(500)
+    expect(inProgress()).toBe(2_001)
     pass(999)
     finish(100)
-    expect(come(1_000)).toBe(100)
-    // By now only 200 were finished in a second.
+    expect(arrive(1_000)).toBe(100)
+    // Only 200 calls finished in the last second.
     pass(1)
     finish(100)
-    expect(come(1)).toBe(0)
+    expect(arrive(1)).toBe(0)
   })
 
-  it("takes everybody in again as soon as few are in hand", () => {
-    const { come, finish, pass, inHand } = door()
-    come(5_000)
+  it("admits all calls again as soon as few are in progress", () => {
+    const { arrive, finish, pass, inProgress } = admissionFixture()
+    arrive(5_000)
     pass(1_000)
-    expect(come(1)).toBe(0)
+    expect(arrive(1)).toBe(0)
     finish(4_001)
-    expect(come(1)).toBe(1)
-    // A new rush: how fast the last one was finished says nothing about it.
-    expect(come(2_000)).toBe(2_000)
-    expect(inHand()).toBe(3_000)
+    expect(arrive(1)).toBe(1)
+    // This is a new burst, and the rate of the last one does not apply to it.
+    expect(arrive(2_000)).toBe(2_000)
+    expect(inProgress()).toBe(3_000)
   })
 
-  it("keeps a call in hand that is worked on, also when its caller has gone", async () => {
-    const { come, one } = door()
-    come(MOST - 1)
-    const place = one()
+  it("counts a call until its work ends, even if its caller has gone", async () => {
+    const { arrive, one } = admissionFixture()
+    arrive(MAX_ADMITTED - 1)
+    const call = one()
     const working = Promise.withResolvers<string>()
-    const work = place.run(() => working.promise)
-    place.release()
-    place.release()
-    expect(come(1)).toBe(0)
+    const work = call.run(() => working.promise)
+    call.release()
+    call.release()
+    expect(arrive(1)).toBe(0)
     working.resolve("done")
     expect(await work).toBe("done")
-    expect(come(2)).toBe(1)
+    expect(arrive(2)).toBe(1)
   })
 })
 
 const TEN_MINUTES_MS = 600_000
 const NEW_MONTH = Date.UTC(2026, 11, 1)
 
-/** Processes on one store and one database, each on a machine whose clock is wrong by so much. */
+/** Processes on one store and one database, each on a machine whose clock is wrong by this many ms. */
 async function processesOn(wrongMs: readonly number[], startAt: number) {
   let databaseMs = startAt
   const store = openMemoryEventStore()
   const opened = wrongMs.map(async (wrong) => {
     const machine = { wrongMs: wrong }
-    // Its monotonic clock began with the machine; what it takes the time for is wrong as well.
+    // The machine's monotonic clock is wrong by the same amount.
     const elapsedMs = () => databaseMs - startAt + 1_000_000 + machine.wrongMs
     const pacer = { elapsedMs, pause: () => new Promise<void>(setImmediate) }
     const query = async () => ({ rows: [{ now: databaseMs }] })
@@ -228,8 +228,8 @@ async function processesOn(wrongMs: readonly number[], startAt: number) {
   return {
     store,
     processes,
-    /** The database's clock goes on, every machine's with it, and each measures as it does in time. */
-    goOnTo: async (at: number) => {
+    /** Advances the clocks of the database and all machines, and measures each. */
+    advanceTo: async (at: number) => {
       databaseMs = at
       for (const { clock } of processes) await clock.measure()
     },
@@ -247,9 +247,9 @@ const LIMIT = {
   leaveKeysOut: false,
 } as const
 
-describe.each([TEN_MINUTES_MS, -TEN_MINUTES_MS])("a machine that is %i ms wrong", (wrongMs) => {
-  it("moves no window: the month is over when it is by the database", async () => {
-    const { store, processes, goOnTo } = await processesOn([0, wrongMs], NEW_MONTH - 300_000)
+describe.each([TEN_MINUTES_MS, -TEN_MINUTES_MS])("a clock that is %i ms wrong", (wrongMs) => {
+  it("uses the database's time for limits: a month ends when it ends in the database", async () => {
+    const { store, processes, advanceTo } = await processesOn([0, wrongMs], NEW_MONTH - 300_000)
     const [right, wrong] = processes.map(({ runner }) => runner)
     if (right === undefined || wrong === undefined) throw new Error("two were opened")
     await executeOnLedger(right, addFundsCommand(1_000))
@@ -257,17 +257,17 @@ describe.each([TEN_MINUTES_MS, -TEN_MINUTES_MS])("a machine that is %i ms wrong"
     expect(await executeOnLedger(right, pendingChargeCommand("chg_1", 10))).toMatchObject({
       accepted: true,
     })
-    const no = { accepted: false, refusal: { code: "spend_limit_reached" } }
-    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_2", 1))).toMatchObject(no)
-    await goOnTo(NEW_MONTH - 1)
-    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_3", 1))).toMatchObject(no)
-    await goOnTo(NEW_MONTH)
+    const rejection = { accepted: false, refusal: { code: "spend_limit_reached" } }
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_2", 1))).toMatchObject(rejection)
+    await advanceTo(NEW_MONTH - 1)
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_3", 1))).toMatchObject(rejection)
+    await advanceTo(NEW_MONTH)
     expect(await executeOnLedger(wrong, pendingChargeCommand("chg_4", 6))).toMatchObject({
       accepted: true,
     })
-    await goOnTo(NEW_MONTH + 300_000)
-    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_5", 5))).toMatchObject(no)
-    expect(await executeOnLedger(right, pendingChargeCommand("chg_6", 5))).toMatchObject(no)
+    await advanceTo(NEW_MONTH + 300_000)
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_5", 5))).toMatchObject(rejection)
+    expect(await executeOnLedger(right, pendingChargeCommand("chg_6", 5))).toMatchObject(rejection)
     expect(await executeOnLedger(wrong, pendingChargeCommand("chg_7", 4))).toMatchObject({
       accepted: true,
     })
@@ -282,8 +282,8 @@ describe.each([TEN_MINUTES_MS, -TEN_MINUTES_MS])("a machine that is %i ms wrong"
     ])
   })
 
-  it("that becomes so while it runs writes nothing until it is measured again", async () => {
-    const { store, processes, goOnTo } = await processesOn([0], NEW_MONTH - 300_000)
+  it("writes nothing after a clock jump until the clock is measured again", async () => {
+    const { store, processes, advanceTo } = await processesOn([0], NEW_MONTH - 300_000)
     const [{ runner, clock, machine } = expect.unreachable("one was opened")] = processes
     await executeOnLedger(runner, addFundsCommand(1_000))
     machine.wrongMs = wrongMs
@@ -296,8 +296,8 @@ describe.each([TEN_MINUTES_MS, -TEN_MINUTES_MS])("a machine that is %i ms wrong"
     )
     expect(await storedEventsIn(store)).toEqual(before)
     await clock.measure()
-    // The first measurement after a jump is believed once a second one says the same.
-    await goOnTo(NEW_MONTH - 299_999)
+    // The first measurement after a jump is used once a second one confirms it.
+    await advanceTo(NEW_MONTH - 299_999)
     expect(await executeOnLedger(runner, pendingChargeCommand("chg_1", 1))).toMatchObject({
       accepted: true,
       facts: [{ at: NEW_MONTH - 299_999 }],

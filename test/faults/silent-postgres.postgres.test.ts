@@ -1,6 +1,6 @@
 /**
- * PostgreSQL says nothing any more, and nobody says that it is gone: frozen, or failed over to another
- * machine without a reset. Whoever calls hears so in time, and afterwards all goes on by itself.
+ * PostgreSQL hangs without closing connections: it is frozen, or failed over to another machine without
+ * a reset. Callers get an error in time, and service resumes by itself.
  */
 import { setImmediate as soon } from "node:timers/promises"
 import pg from "pg"
@@ -21,7 +21,7 @@ import { RECOVERY_LIMIT_MS, newTextKeys, senderThroughCaller, startTextLoad } fr
 import type { Company } from "../support/company.ts"
 import { makeSender, expectSoundLedger } from "./charge-audit.ts"
 
-/** What this machine needs at most for an answer now decides how long nobody doubts of one. */
+/** Timeouts scaled to this machine's speed, so that slow answers do not count as an outage. */
 const WAITS: DatabaseTimeouts = {
   statementTimeoutMs: scaledMs(1_500),
   writeBehindTimeoutMs: scaledMs(2_000),
@@ -31,15 +31,16 @@ const WAITS: DatabaseTimeouts = {
 }
 const TEXTS = 80
 const DEADLINE_MS = scaledMs(3_000)
-/** Who is turned away waits no longer than the deadline, and what it takes this machine to say so. */
+/** Rejected callers wait no longer than the deadline and this machine's time to answer. */
 const ANSWERED_WITHIN_MS = DEADLINE_MS + 10_000
 
-/** What a caller is told of a call that could not be served. */
-const HONEST =
+/** Messages for calls that could not be served. */
+const UNAVAILABLE_MESSAGE =
   /nothing was charged|It is not known yet whether this was charged|it is not known yet whether|still running/
 
-/** What a caller is told whose call may have been served. */
-const DOUBT = /It is not known yet whether this was charged|it is not known yet whether/
+/** Messages for calls with an unknown outcome. */
+const UNKNOWN_OUTCOME_MESSAGE =
+  /It is not known yet whether this was charged|it is not known yet whether/
 
 const closing: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -48,22 +49,22 @@ afterEach(async () => {
 
 interface Scene {
   readonly databaseUrl: string
-  readonly way: CuttableConnection
+  readonly connection: CuttableConnection
   readonly world: World
   readonly sender: Company
   readonly send: TextSender
-  /** What was answered, and how long it took. */
+  /** Answers with their latency. */
   readonly answers: { readonly answer: ApiAnswer; readonly tookMs: number }[]
 }
 
-/** An installation whose way to its database may fall silent. */
+/** An installation whose connection to its database can hang. */
 async function openScene(): Promise<Scene> {
   const database = await worldDatabase()
   closing.push(() => database.drop())
-  const way = await openCuttableConnection(database.url)
-  closing.push(() => way.close())
+  const connection = await openCuttableConnection(database.url)
+  closing.push(() => connection.close())
   const world = await openWorld("store", {
-    url: way.url,
+    url: connection.url,
     clock: "system",
     waits: WAITS,
     rateLimits: "off",
@@ -78,20 +79,23 @@ async function openScene(): Promise<Scene> {
     if (answer !== null) answers.push({ answer, tookMs: performance.now() - begunAt })
     return answer
   }
-  return { databaseUrl: database.url, way, world, sender, send, answers }
+  return { databaseUrl: database.url, connection, world, sender, send, answers }
 }
 
-/** What must hold for everybody who called meanwhile, and of what is stored. */
-async function expectWell({ world, sender, answers }: Scene, load: TextLoad): Promise<void> {
+/** Expects proper answers to all calls during the outage, two log lines and a sound ledger. */
+async function expectRecovered({ world, sender, answers }: Scene, load: TextLoad): Promise<void> {
   for (const { answer, tookMs } of answers.filter((one) => one.answer.status !== 200)) {
-    expect(answer.body.message).toMatch(HONEST)
+    expect(answer.body.message).toMatch(UNAVAILABLE_MESSAGE)
     expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS)
   }
-  // Each call whose append was on its way is told of its doubt, and the operator too.
-  const isDoubt = (said: string) => /^the outcome of request req_\w+ is unknown/.test(said)
-  const inDoubt = answers.filter(({ answer }) => DOUBT.test(answer.body.message ?? ""))
-  expect(world.warnings.filter(isDoubt).length).toBeLessThanOrEqual(inDoubt.length)
-  expect(world.warnings.filter((said) => !isDoubt(said))).toEqual([
+  // Each call whose append was in progress is answered with an unknown outcome, and logged.
+  const isUnknownOutcome = (warning: string) =>
+    /^the outcome of request req_\w+ is unknown/.test(warning)
+  const unknownOutcomes = answers.filter(({ answer }) =>
+    UNKNOWN_OUTCOME_MESSAGE.test(answer.body.message ?? ""),
+  )
+  expect(world.warnings.filter(isUnknownOutcome).length).toBeLessThanOrEqual(unknownOutcomes.length)
+  expect(world.warnings.filter((warning) => !isUnknownOutcome(warning))).toEqual([
     expect.stringMatching(/^PostgreSQL has not answered since 20\S+Z: /),
     expect.stringMatching(/^PostgreSQL answers again after \d+ s; failures meanwhile: \d+ /),
   ])
@@ -99,44 +103,44 @@ async function expectWell({ world, sender, answers }: Scene, load: TextLoad): Pr
   await expectSoundLedger(world, { ...sender, acknowledged: load.acknowledged })
 }
 
-describe("a PostgreSQL that falls silent", () => {
-  it("and was frozen serves all who waited, and nothing is charged twice", async () => {
+describe("a PostgreSQL that hangs", () => {
+  it("and was frozen serves all waiting callers afterwards, and nothing is charged twice", async () => {
     const scene = await openScene()
     const load = startTextLoad(newTextKeys(TEXTS), scene.send)
     await load.untilAcknowledged(20)
-    scene.way.silence()
+    scene.connection.silence()
     await scene.world.untilWarned(1)
     const thawedAt = performance.now()
-    scene.way.thaw()
+    scene.connection.thaw()
     await load.done
     expect(load.recoveredAfterMs(thawedAt)).toBeLessThan(RECOVERY_LIMIT_MS)
-    await expectWell(scene, load)
+    await expectRecovered(scene, load)
   })
 
-  it("and is another one afterwards keeps nobody waiting for the first", async () => {
+  it("and fails over keeps no caller waiting for the former server", async () => {
     const scene = await openScene()
     const load = startTextLoad(newTextKeys(TEXTS), scene.send)
     await load.untilAcknowledged(20)
-    scene.way.silence()
+    scene.connection.silence()
     await expect.poll(() => load.otherStatuses.get(503) ?? 0).toBeGreaterThan(5)
     await scene.world.untilWarned(1)
     const before = new Map(load.acknowledged)
     const overAt = performance.now()
-    scene.way.failOver()
+    scene.connection.failOver()
     await load.done
     expect(load.recoveredAfterMs(overAt)).toBeLessThan(RECOVERY_LIMIT_MS)
     for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
-    await expectWell(scene, load)
+    await expectRecovered(scene, load)
   })
 
-  it("and is another one at once keeps nobody waiting either, though nobody found it silent", async () => {
+  it("and fails over before the outage is noticed keeps no caller waiting either", async () => {
     const scene = await openScene()
     const load = startTextLoad(newTextKeys(TEXTS), scene.send)
     await load.untilAcknowledged(20)
     const before = new Map(load.acknowledged)
     const overAt = performance.now()
-    scene.way.silence()
-    scene.way.failOver()
+    scene.connection.silence()
+    scene.connection.failOver()
     await load.done
     expect(load.recoveredAfterMs(overAt)).toBeLessThan(RECOVERY_LIMIT_MS)
     for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
@@ -144,29 +148,33 @@ describe("a PostgreSQL that falls silent", () => {
     await expectSoundLedger(scene.world, { ...scene.sender, acknowledged: load.acknowledged })
   })
 
-  it("with an answer on its way says that nobody knows, and has the charge found, once", async () => {
-    const { databaseUrl, way, world, sender, send, answers } = await openScene()
-    const line = new pg.Client({ connectionString: databaseUrl })
-    closing.push(() => line.end())
-    await line.connect()
-    const isInLine = async () => {
+  it("before it answers an append causes an unknown outcome, and a retry finds the one charge", async () => {
+    const { databaseUrl, connection, world, sender, send, answers } = await openScene()
+    const client = new pg.Client({ connectionString: databaseUrl })
+    closing.push(() => client.end())
+    await client.connect()
+    const waitingForLock = async () => {
       const waiting = "select from pg_locks where locktype = 'advisory' and not granted"
-      return (await line.query(waiting)).rowCount
+      return (await client.query(waiting)).rowCount
     }
     const charged = async () => {
       const charges = "select from eventstore.events where stream = $1 and type = 'Charged'"
-      return (await line.query(charges, [`ledger-${sender.companyId}`])).rowCount
+      return (await client.query(charges, [`ledger-${sender.companyId}`])).rowCount
     }
-    await line.query("select pg_advisory_lock(hashtextextended('eventstore.append_many', 0))")
+    await client.query("select pg_advisory_lock(hashtextextended('eventstore.append_many', 0))")
     const answering = send("missed", "+14155550101")
-    await expect.poll(isInLine).toBeGreaterThan(0)
-    way.silence()
-    await line.query("select pg_advisory_unlock_all()")
+    await expect.poll(waitingForLock).toBeGreaterThan(0)
+    connection.silence()
+    await client.query("select pg_advisory_unlock_all()")
     await expect.poll(charged).toBe(1)
     const message = expect.stringMatching(/^It is not known yet whether this was charged/)
-    const unsure = { error: "unavailable", message, chargeId: expect.stringMatching(/^chg_/) }
-    expect(await answering).toMatchObject({ status: 503, body: unsure })
-    way.failOver()
+    const unknownOutcome = {
+      error: "unavailable",
+      message,
+      chargeId: expect.stringMatching(/^chg_/),
+    }
+    expect(await answering).toMatchObject({ status: 503, body: unknownOutcome })
+    connection.failOver()
     const again = () => send("missed", "+14155550101")
     await expect.poll(async () => (await again())?.status).toBe(200)
     const known = answers.at(-1)?.answer.body
@@ -178,8 +186,8 @@ describe("a PostgreSQL that falls silent", () => {
   })
 })
 
-/** An operator's command as the admin socket has it run. */
-async function give(world: World, operation: string, input: object = {}) {
+/** Runs an operator's command as the admin socket does. */
+async function runOperation(world: World, operation: string, input: object = {}) {
   const begunAt = performance.now()
   const request = { operation, input, actor: "test", reason: null }
   const { signal } = new AbortController()
@@ -189,42 +197,42 @@ async function give(world: World, operation: string, input: object = {}) {
   return { answer, tookMs: performance.now() - begunAt }
 }
 
-it("hears since when PostgreSQL does not answer, within ten seconds", async () => {
+it("tells an operator within ten seconds since when PostgreSQL has not answered", async () => {
   const database = await worldDatabase()
   closing.push(() => database.drop())
-  const way = await openCuttableConnection(database.url)
-  closing.push(() => way.close())
-  const world = await openWorld("start", { url: way.url })
+  const connection = await openCuttableConnection(database.url)
+  closing.push(() => connection.close())
+  const world = await openWorld("start", { url: connection.url })
   closing.push(() => world.close())
   const { companyId } = await makeCompany(world)
   await world.operate("wait")
-  way.silence()
+  connection.silence()
   const named = { company: companyId }
-  const given = await Promise.all([
-    give(world, "job list"),
-    give(world, "job retry", { jobId: 1 }),
-    give(world, "company show", named),
-    give(world, "wait"),
+  const results = await Promise.all([
+    runOperation(world, "job list"),
+    runOperation(world, "job retry", { jobId: 1 }),
+    runOperation(world, "company show", named),
+    runOperation(world, "wait"),
   ])
   expect(world.ports.unresponsiveSince()).not.toBeNull()
   const since = /PostgreSQL has not answered since 20\S+Z/
-  const [list] = given
-  const show = await give(world, "company show", named)
+  const [list] = results
+  const show = await runOperation(world, "company show", named)
   for (const one of [list, show]) {
     expect(one?.answer).toMatchObject({ error: { message: expect.stringMatching(since) } })
   }
-  given.push(show)
-  for (const { answer, tookMs } of given) {
+  results.push(show)
+  for (const { answer, tookMs } of results) {
     expect(answer).toMatchObject({ error: { error: "unavailable" } })
     expect(tookMs).toBeLessThan(scaledMs(11_000))
   }
-  way.thaw()
+  connection.thaw()
   await expect.poll(world.ports.unresponsiveSince).toBeNull()
-  expect((await give(world, "job list")).answer).toHaveProperty("result")
+  expect((await runOperation(world, "job list")).answer).toHaveProperty("result")
 })
 
-/** A database that falls silent and answers again at given times, by a clock that flies. */
-function openFlight(silentFromMs: number, silentToMs: number) {
+/** A database that does not answer between two times, on a virtual clock. */
+function openOutage(silentFromMs: number, silentToMs: number) {
   let nowMs = 0
   const pacer = {
     elapsedMs: () => nowMs,
@@ -239,24 +247,24 @@ function openFlight(silentFromMs: number, silentToMs: number) {
   onTestFinished(() => {
     isOver = true
   })
-  // What is given up goes on until it is done, or the test is: the clock may stand still by then.
-  const lasting = async (ms: number) => {
+  // An abandoned command continues until it is done or the test ends, because the clock may not advance any more.
+  const commandLasting = async (ms: number) => {
     while (nowMs < ms && !isOver) await soon()
     return "done"
   }
-  return { ports: { pacer, unresponsiveSince }, lasting, now: () => nowMs }
+  return { ports: { pacer, unresponsiveSince }, commandLasting, now: () => nowMs }
 }
 
-it("waits as long as it takes while the database answers, and through a short silence", async () => {
-  const { ports, lasting } = openFlight(10_000, 16_000)
-  expect(await unlessUnresponsive(ports, false, lasting(3_600_000))).toBe("done")
+it("waits for a command while the database answers, and through a short outage", async () => {
+  const { ports, commandLasting } = openOutage(10_000, 16_000)
+  expect(await unlessUnresponsive(ports, false, commandLasting(3_600_000))).toBe("done")
 })
 
-it("is kept from an hour's work by no silence on the way, but by one at the beginning", async () => {
-  const later = openFlight(10_000, 100_000)
-  expect(await unlessUnresponsive(later.ports, true, later.lasting(110_000))).toBe("done")
-  const before = openFlight(0, 100_000)
-  const tried = unlessUnresponsive(before.ports, true, before.lasting(110_000))
+it("lets a patient command continue through an outage, but not start during one", async () => {
+  const later = openOutage(10_000, 100_000)
+  expect(await unlessUnresponsive(later.ports, true, later.commandLasting(110_000))).toBe("done")
+  const before = openOutage(0, 100_000)
+  const tried = unlessUnresponsive(before.ports, true, before.commandLasting(110_000))
   await expect(tried).rejects.toThrow("has not answered since 1970-01-01T00:00:00.000Z")
   expect(before.now()).toBeLessThan(8_000)
 })

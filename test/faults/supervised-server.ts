@@ -1,36 +1,36 @@
-/** A server that somebody looks after: where it ends without being asked, it is started again. */
+/** A server under supervision: if it ends unexpectedly, it is restarted. */
 import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
 import type { OperationRunner } from "../support/company.ts"
 
-/** A server under supervision. */
+/** A server that is restarted after an unexpected end. */
 export interface SupervisedServer extends OperationRunner {
   /** Null while it is down. */
   readonly address: () => string | null
   readonly pid: () => number
-  /** Kills it and resolves when it listens again. */
+  /** Kills the process and resolves when the next one listens. */
   readonly kill: () => Promise<void>
-  /** How often it was started. */
+  /** Number of starts. */
   readonly startCount: () => number
-  /** Asks it to stop; answers its exit code. */
+  /** Stops the server. @returns its exit code */
   readonly stop: () => Promise<number | null>
 }
 
-/** Starts a server of a place and looks after it. */
-export async function startSupervised(place: ServerDataFolder): Promise<SupervisedServer> {
+/** Starts a server on a data folder and supervises it. */
+export async function startSupervised(folder: ServerDataFolder): Promise<SupervisedServer> {
   let server: ServerProcess | null = null
   let starts = 0
   let isStopping = false
   let up: Promise<void> = Promise.resolve()
 
   const start = async (): Promise<void> => {
-    const started = await place.start()
+    const started = await folder.start()
     starts += 1
     server = started
     void started.ended.then(() => {
       server = null
       if (isStopping) return
       up = start()
-      // Whoever waits for it is told; nobody may be waiting.
+      // `kill` awaits this promise; without a kill, no caller handles its rejection.
       up.catch(() => undefined)
     })
   }
@@ -51,6 +51,6 @@ export async function startSupervised(place: ServerDataFolder): Promise<Supervis
       isStopping = true
       return running().endBySignal("SIGTERM")
     },
-    operate: place.operate,
+    operate: folder.operate,
   }
 }

@@ -1,4 +1,4 @@
-/** Callers that send texts and repeat, with the same `Idempotency-Key`, whatever got no answer. */
+/** Callers that send texts, and retry those without an answer with the same `Idempotency-Key`. */
 import { randomInt, randomUUID } from "node:crypto"
 import process from "node:process"
 import { setTimeout as pause } from "node:timers/promises"
@@ -6,29 +6,29 @@ import { apiCallerAt } from "../support/api-caller.ts"
 import type { ApiAnswer, World } from "../support/world.ts"
 import { newSignal } from "../support/signal.ts"
 
-/** Whether there is time for many rounds. */
+/** Whether this is a long run with many rounds. */
 const isDeep = process.env["LEDGER_DEEP"] === "1"
 
-/** So many, or so many where there is time. */
+/** The number of rounds in a usual run or in a long one. */
 export function roundCount(usual: number, deep: number): number {
   return isDeep ? deep : usual
 }
 
-/** Numbers that follow from a seed; a run that failed is run again with `LEDGER_SEED`. */
+/** Pseudo-random numbers; set `LEDGER_SEED` to repeat a failed run. */
 interface SeededNumbers {
   readonly seed: number
   /** A whole number from `least` to `most`, both included. */
   readonly between: (least: number, most: number) => number
 }
 
-/** Begins anew, from `LEDGER_SEED` where that is set. */
+/** Starts a new sequence, from `LEDGER_SEED` if it is set. */
 export function newSeededNumbers(): SeededNumbers {
   const seed = Number(process.env["LEDGER_SEED"] ?? randomInt(2 ** 31))
   let state = seed
   return {
     seed,
     between: (least, most) => {
-      // A linear congruential generator: nobody guards anything with it.
+      // A linear congruential generator is enough, because no secret depends on it.
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
       return least + Math.floor((state / 2 ** 32) * (most - least + 1))
     },
@@ -36,21 +36,21 @@ export function newSeededNumbers(): SeededNumbers {
 }
 
 const PATH = "/api/v1/phone/messages"
-/** Says itself how to stop, so that a first text is as long as any other. */
+/** Contains the opt-out words, so that a first text is as long as any other. */
 const BODY = "Hello. Reply STOP to end."
-/** What each of the texts costs. */
+/** Price of each text. */
 export const PRICE_MICROS = 9_000
 const CALLERS = 12
-/** So long after something broke, everything must be served again. */
+/** The longest time from a fault until calls are served again. */
 export const RECOVERY_LIMIT_MS = 30_000
 const BACK_OFF_MS = 20
 const MAX_BACK_OFF_MS = 500
 const SILENT_AFTER_MS = 20_000
 
-/** Sends a text under a name; null where nobody knows what became of it. */
+/** Sends a text with an idempotency key; null if the outcome is unknown. */
 export type TextSender = (name: string, to: string) => Promise<ApiAnswer | null>
 
-/** Sends over HTTP to whatever address is the server's at that moment; null: none is. */
+/** Sends over HTTP to the server's current address; `addressNow` is null while it is down. */
 export function senderOverHttp(addressNow: () => string | null, key: string): TextSender {
   return async (name, to) => {
     const address = addressNow()
@@ -59,7 +59,7 @@ export function senderOverHttp(addressNow: () => string | null, key: string): Te
       const call = apiCallerAt(address, { timeoutMs: SILENT_AFTER_MS })
       return await senderThroughCaller(call, key)(name, to)
     } catch (error) {
-      // Refused, reset, or cut off in the middle of the answer.
+      // The connection was refused, reset, or broke within the answer.
       if (error instanceof TypeError || error instanceof SyntaxError) return null
       if (error instanceof DOMException && error.name === "TimeoutError") return null
       throw error
@@ -67,37 +67,37 @@ export function senderOverHttp(addressNow: () => string | null, key: string): Te
   }
 }
 
-/** Sends by a caller. */
+/** Sends through the caller of a world or a server. */
 export function senderThroughCaller(call: World["call"], key: string): TextSender {
   return (name, to) =>
     call(key, "POST", PATH, { body: textBodyTo(to), headers: { "idempotency-key": name } })
 }
 
-/** The body of each text, for callers that come another way. */
+/** The body of each text, for callers with their own client. */
 export function textBodyTo(to: string): { readonly to: string; readonly body: string } {
   return { to, body: BODY }
 }
 
-/** Texts being sent. */
+/** Texts that are being sent. */
 export interface TextLoad {
-  /** Name → id, of the texts that were answered 200. */
+  /** Message ids of the accepted texts, by idempotency key. */
   readonly acknowledged: ReadonlyMap<string, string>
-  /** Answers that were no yes, by status; 0 stands for none. */
+  /** Number of other answers by status; 0 counts missing answers. */
   readonly otherStatuses: ReadonlyMap<number, number>
-  /** Resolves once so many are acknowledged. */
+  /** Resolves once this many texts are acknowledged. */
   readonly untilAcknowledged: (count: number) => Promise<void>
-  /** How long after a moment (`performance.now()`) the first request that began later was answered 200. */
+  /** Milliseconds from a `performance.now()` until the first later request was answered 200. */
   readonly recoveredAfterMs: (since: number) => number
-  /** Resolves when all are acknowledged. @throws where one was answered with a fault, or never */
+  /** Resolves when all texts are acknowledged. @throws if one gets another answer, or none */
   readonly done: Promise<void>
 }
 
-/** New names for texts. */
+/** New idempotency keys for texts. */
 export function newTextKeys(count: number): readonly string[] {
   return Array.from({ length: count }, () => randomUUID())
 }
 
-/** Begins to send a text for each name. `mayEnd`: it ends, unanswered, where that says so. */
+/** Starts to send a text for each key; while `mayEnd` is true, callers stop without an answer. */
 export function startTextLoad(
   names: readonly string[],
   send: TextSender,
@@ -105,7 +105,7 @@ export function startTextLoad(
 ): TextLoad {
   const acknowledged = new Map<string, string>()
   const otherStatuses = new Map<number, number>()
-  const yeses: { readonly begunAt: number; readonly at: number }[] = []
+  const accepted: { readonly begunAt: number; readonly at: number }[] = []
   const { notify, until } = newSignal()
   const left = [...names.entries()]
 
@@ -117,7 +117,7 @@ export function startTextLoad(
       const answer = await send(name, to)
       if (answer?.status === 200) {
         acknowledged.set(name, answer.body.id as string)
-        yeses.push({ begunAt, at: performance.now() })
+        accepted.push({ begunAt, at: performance.now() })
         notify()
         return
       }
@@ -132,9 +132,9 @@ export function startTextLoad(
   }
   const callers = Array.from({ length: CALLERS }, async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      const [place, name] = next
+      const [index, name] = next
       if (mayEnd()) return
-      await sendUntilKnown(name, `+1415555${String(1_000 + (place % 40))}`)
+      await sendUntilKnown(name, `+1415555${String(1_000 + (index % 40))}`)
     }
   })
   const done = Promise.all(callers).then(() => undefined)
@@ -143,7 +143,7 @@ export function startTextLoad(
     otherStatuses,
     untilAcknowledged: (count) => Promise.race([until(() => acknowledged.size >= count), done]),
     recoveredAfterMs: (since) =>
-      Math.min(...yeses.filter(({ begunAt }) => begunAt > since).map(({ at }) => at)) - since,
+      Math.min(...accepted.filter(({ begunAt }) => begunAt > since).map(({ at }) => at)) - since,
     done,
   }
 }

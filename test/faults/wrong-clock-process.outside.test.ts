@@ -1,4 +1,4 @@
-/** Real processes on one database, of which some get a clock that is ten minutes wrong. */
+/** Real processes on one database; the clocks of some become wrong by ten minutes. Also a server's sockets. */
 import { once } from "node:events"
 import { connect } from "node:net"
 import process from "node:process"
@@ -11,7 +11,7 @@ import { ownDatabase } from "../support/world-database.ts"
 import { newTextKeys, senderOverHttp } from "./text-load.ts"
 import { expectCleanAudit, makeSender } from "./charge-audit.ts"
 
-/** A clock is measured every ten seconds at least, and soon where there is a doubt. */
+/** A clock is measured every ten seconds, and sooner if it is unsure. */
 const SURE_WITHIN_MS = 15_000
 
 const FAULTS = ["leap=600000", "leap=-600000", "leap=600000,unmeasured", "leap=-600000,unmeasured"]
@@ -23,19 +23,19 @@ const sender = await makeSender(right)
 const sendRight = senderOverHttp(() => rightServer.url, sender.key)
 const wrong: ServerDataFolder[] = []
 afterAll(async () => {
-  for (const place of wrong) await place.removeFiles()
+  for (const folder of wrong) await folder.removeFiles()
 })
 
 async function startWrong(fault: string): Promise<ServerProcess> {
-  const place = await makeDataFolder({
+  const folder = await makeDataFolder({
     DATABASE_URL: databaseUrl,
     RATE_LIMITS: "off",
     NODE_ENV: "test",
     LEDGER_CLOCK_FAULT: fault,
     DATABASE_CONNECTIONS: "16",
   })
-  wrong.push(place)
-  return place.start()
+  wrong.push(folder)
+  return folder.start()
 }
 
 async function databaseNow(): Promise<number> {
@@ -43,7 +43,7 @@ async function databaseNow(): Promise<number> {
   return Number(row?.now)
 }
 
-/** When the company's facts were, by the writer's clock. */
+/** The times of the company's facts, by the writer's clock. */
 async function factTimes(): Promise<readonly number[]> {
   const stream = `ledger-${sender.companyId}`
   const { events } = await right.operate("audit show", { stream })
@@ -51,7 +51,7 @@ async function factTimes(): Promise<readonly number[]> {
 }
 
 it.each(FAULTS)(
-  "says that it is unsure of the time, and is right again: %s",
+  "reports that the time is unknown, and recovers: %s",
   async (fault) => {
     const server = await startWrong(fault)
     const send = senderOverHttp(() => server.url, sender.key)
@@ -66,14 +66,14 @@ it.each(FAULTS)(
     }
     const isMeasured = !fault.includes("unmeasured")
     if (isMeasured) {
-      // It is unsure for half a second, which a slow call may miss; nobody may miss that it was.
-      const said = async () => {
+      // The clock is unsure for only half a second, which a slow call can miss, but the log always has it.
+      const logAfterCall = async () => {
         await send(first, "+14155550101")
         return server.log()
       }
-      await expect.poll(said).toContain("the ledger's clock jumped")
+      await expect.poll(logAfterCall).toContain("the ledger's clock jumped")
     } else {
-      // The signal is on its way: until it is there, the answer is the first one, kept.
+      // Until the signal arrives, the first answer is replayed.
       await expect.poll(() => send(first, "+14155550101")).toMatchObject(unavailable)
       expect(await send(unsure, "+14155550101")).toMatchObject(unavailable)
     }
@@ -96,15 +96,15 @@ it.each(FAULTS)(
   180_000,
 )
 
-it("leaves nothing that the audit finds", async () => {
+it("leaves a clean audit", async () => {
   await right.operate("wait")
   await expectCleanAudit(right)
 })
 
-const place = await ownDataFolder({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
+const folder = await ownDataFolder({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
 
-/** Opens a connection and sends what is there of a request. */
-async function tell(url: string, ...lines: readonly string[]) {
+/** Opens a connection and sends these lines. */
+async function sendLines(url: string, ...lines: readonly string[]) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname.replace(/^\[(.*)\]$/, "$1"))
   await once(socket, "connect")
@@ -113,34 +113,34 @@ async function tell(url: string, ...lines: readonly string[]) {
 }
 
 describe("a server", () => {
-  it("listens on one address of localhost, and answers bytes that are no request", async () => {
-    const server = await place.start()
+  it("listens on one address of localhost, and answers 400 to bytes that are not a request", async () => {
+    const server = await folder.start()
     const { hostname, port } = new URL(server.url)
     expect(["127.0.0.1", "[::1]"]).toContain(hostname)
     const other = connect(Number(port), hostname === "127.0.0.1" ? "::1" : "127.0.0.1")
-    // Refused, or there is no such address here.
+    // The connection is refused, or this machine has no such address.
     const [error] = (await once(other, "error")) as [NodeJS.ErrnoException]
     expect(["ECONNREFUSED", "EADDRNOTAVAIL"]).toContain(error.code)
-    const answer = await text(await tell(server.url, "no request at all", "", ""))
+    const answer = await text(await sendLines(server.url, "no request at all", "", ""))
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*"error":"validation"/)
     expect(await server.endBySignal("SIGTERM")).toBe(0)
   })
 
-  it("stops although a caller never ends what it began to send", async () => {
-    const server = await place.start()
-    const { key } = await makeSender(place)
+  it("stops even if callers never finish their requests", async () => {
+    const server = await folder.start()
+    const { key } = await makeSender(folder)
     const head = ["POST /api/v1/phone/messages HTTP/1.1", "host: ledger.test"]
-    const nobody = [...head, "content-type: application/json"]
-    const known = [...nobody, `authorization: Bearer ${key}`]
-    const bodies = [nobody, known].flatMap((sent) => [
+    const anonymous = [...head, "content-type: application/json"]
+    const authenticated = [...anonymous, `authorization: Bearer ${key}`]
+    const bodies = [anonymous, authenticated].flatMap((sent) => [
       [...sent, "content-length: 100", "", '{"to":'],
       [...sent, "transfer-encoding: chunked", "", "6", '{"to":', ""],
     ])
-    const sockets = await Promise.all(bodies.map((lines) => tell(server.url, ...lines)))
-    // The server has the requests in hand: its answer to the next one comes behind them.
+    const sockets = await Promise.all(bodies.map((lines) => sendLines(server.url, ...lines)))
+    // The answer to a later request shows that the server has received these.
     expect((await fetch(`${server.url}/nothing`)).status).toBe(404)
     const ended = Promise.all(sockets.map((socket) => text(socket).catch(() => "")))
-    // It would be 1, and said so, had a stop given up on them as on calls in hand.
+    // The exit code would be 1 if the stop had waited for them as for calls in progress.
     expect(await server.endBySignal("SIGTERM")).toBe(0)
     await ended
     expect(server.log()).toBe("")

@@ -35,7 +35,7 @@ async function read(text: string | Buffer) {
   }
 }
 
-it("reads back what was written, and the checksum of the last line is the whole file's", async () => {
+it("reads back the written blocks, and the last line's checksum covers the whole file", async () => {
   const { text, end } = await written()
   const { blocks, summary } = await read(text)
   expect(blocks).toEqual(BLOCKS)
@@ -47,13 +47,13 @@ it("reads back what was written, and the checksum of the last line is the whole 
   expect(text.startsWith("company-ledger backup 1\n")).toBe(true)
 })
 
-it("reads lines that are longer than a piece of the file", async () => {
+it("reads lines that are longer than a chunk of the file", async () => {
   const long = { kind: "events", count: 1, json: `["${"x".repeat(300_000)}"]` }
   const { text } = await written([long, ...BLOCKS])
   expect((await read(text)).blocks).toEqual([long, ...BLOCKS])
 })
 
-it("refuses a file with any one byte changed, and names the place", async () => {
+it("rejects a file with any one byte changed, and names the line", async () => {
   const { text } = await written()
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += 1) {
@@ -61,15 +61,15 @@ it("refuses a file with any one byte changed, and names the place", async () => 
     changed[at] = (changed[at] as number) ^ 1
     await expect(read(changed), `byte ${at}`).rejects.toThrow(BackupFault)
   }
-  const place = text.indexOf('"k"')
-  const line = text.slice(0, place).split("\n").length
-  const changed = `${text.slice(0, place)}"l"${text.slice(place + 3)}`
+  const offset = text.indexOf('"k"')
+  const line = text.slice(0, offset).split("\n").length
+  const changed = `${text.slice(0, offset)}"l"${text.slice(offset + 3)}`
   await expect(read(changed)).rejects.toThrow(
     new RegExp(`^line ${line} \\(byte \\d+\\) was changed`),
   )
 })
 
-it("refuses a file that was cut short, wherever", async () => {
+it("rejects a file that is truncated anywhere", async () => {
   const { text } = await written()
   const bytes = Buffer.from(text)
   for (let length = 0; length < bytes.length; length += 7) {
@@ -81,7 +81,7 @@ it("refuses a file that was cut short, wherever", async () => {
   await expect(read(text.slice(0, -1))).rejects.toThrow(/truncated in line 6/)
 })
 
-it("refuses a line that was left out, put in twice or put behind the end", async () => {
+it("rejects a missing line, a repeated line and a line after the end", async () => {
   const { text } = await written()
   const lines = text.trimEnd().split("\n")
   const without = lines.toSpliced(3, 1)
@@ -91,7 +91,7 @@ it("refuses a line that was left out, put in twice or put behind the end", async
   await expect(read(`${text}more\n`)).rejects.toThrow(/the file has data after its end, at line 7/)
 })
 
-it("refuses another form and other files with what to do", async () => {
+it("rejects other formats and other files, with the fix", async () => {
   const { text } = await written()
   await expect(read(text.replace("backup 1", "backup 2"))).rejects.toThrow(
     /newer version .* \(format 2\): use that version/,

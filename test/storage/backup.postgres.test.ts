@@ -1,4 +1,4 @@
-/** Backups of whole installations, and what is restored from them. */
+/** Backups of whole installations, and the installations restored from them. */
 import { readFile, rm, writeFile } from "node:fs/promises"
 import { expect, it } from "vitest"
 import {
@@ -22,11 +22,11 @@ async function startServer(): Promise<EventStoreDbServer> {
   return server
 }
 
-const KEPT = listBackupTables(PROGRAM.tables)
+const BACKUP_TABLES = listBackupTables(PROGRAM.tables)
 
-/** All rows of all tables that are kept, but who has work in hand. */
-async function truth(url: string): Promise<Record<string, unknown>> {
-  const tables = KEPT.map(async ({ table, rows: [first] }) => {
+/** All rows of all tables in a backup, without the columns that say which process has a lease. */
+async function backedUpRows(url: string): Promise<Record<string, unknown>> {
+  const tables = BACKUP_TABLES.map(async ({ table, rows: [first] }) => {
     const select = `select to_jsonb(t) - 'leased_until' - 'process_id' as row
       from ledger.${table} t order by ${first?.orderBy}`
     return [table, await queryRows(url, select)] as const
@@ -34,14 +34,14 @@ async function truth(url: string): Promise<Record<string, unknown>> {
   return Object.fromEntries(await Promise.all(tables))
 }
 
-it("decides for every table whether a backup holds it", async () => {
-  // The slices' own tables are made as an installation opens.
+it("contains every table, or excludes it explicitly", async () => {
+  // Opening an installation creates the slices' tables.
   const world = await openWorld("store")
   closing.push(() => world.close())
   const tables =
     "select table_name as name from information_schema.tables where table_schema = 'ledger'"
   const rows = await queryRows<{ name: string }>(world.databaseUrl, tables)
-  const decided = [...KEPT, ...PROGRAM.tables].map(({ table }) => table)
+  const decided = [...BACKUP_TABLES, ...PROGRAM.tables].map(({ table }) => table)
   expect(new Set(rows.map(({ name }) => name))).toEqual(
     new Set([...decided, ...TABLES_NOT_IN_BACKUP]),
   )
@@ -52,25 +52,25 @@ it.each([
   ["PostgreSQL", "EventStoreDB"],
   ["EventStoreDB", "PostgreSQL"],
 ])(
-  "holds an installation in %s, and becomes the same one in %s",
+  "contains an installation in %s, and restores the same one in %s",
   async (from, to) => {
-    const placeOf = async (kind: string): Promise<RestoreLocation> => {
+    const locationIn = async (kind: string): Promise<RestoreLocation> => {
       const url = await database()
       return kind === "PostgreSQL" ? { url } : { url, eventStoreUrl: (await startServer()).url }
     }
-    const home = await placeOf(from)
+    const home = await locationIn(from)
     const { world, companyId, key } = await makeUsedInstallation(home)
     const written = await backUp(world)
     const facts = await storedEventsOf(world.ports.store)
     const shown = await world.operate("company show", { company: companyId })
     await world.close()
-    const kept = await truth(home.url)
+    const rowsBefore = await backedUpRows(home.url)
     for (const name of ["idempotent_requests", "jobs", "simulated_records", "subject_keys"]) {
-      expect(kept[name], name).not.toEqual([])
+      expect(rowsBefore[name], name).not.toEqual([])
     }
 
-    const place = await placeOf(to)
-    const restored = await restore(place)
+    const location = await locationIn(to)
+    const restored = await restore(location)
     expect(restored).toMatchObject({
       ok: true,
       events: facts.length,
@@ -78,8 +78,8 @@ it.each([
       alreadyThere: 0,
       checksum: written.checksum,
     })
-    expect(await truth(place.url)).toEqual(kept)
-    const again = await openWorld("store", place)
+    expect(await backedUpRows(location.url)).toEqual(rowsBefore)
+    const again = await openWorld("store", location)
     closing.push(() => again.close())
     expect(await storedEventsOf(again.ports.store)).toEqual(facts)
     expect(await again.operate("company show", { company: companyId })).toEqual(shown)
@@ -101,28 +101,28 @@ it.each([
   180_000,
 )
 
-it("knows what was handed over, and hands none of it over again", async () => {
+it("contains which jobs were dispatched, and dispatches none of them again", async () => {
   const { world, key } = await makeUsedInstallation({ url: await database() })
   const headers = { "idempotency-key": "hangs" }
-  // The carrier says nothing of it, once: it is asked about a minute later.
+  // The carrier gives no outcome once, so the status check is due a minute later.
   await world.call(key, "POST", MESSAGES_PATH, {
     body: { to: "+14155550102", body: "hello" },
     headers,
   })
   await world.operate("wait")
-  const { jobs: work } = await world.operate("job list")
-  expect(work).toContainEqual(expect.objectContaining({ kind: "ask-text", attempts: 0 }))
+  const { jobs } = await world.operate("job list")
+  expect(jobs).toContainEqual(expect.objectContaining({ kind: "ask-text", attempts: 0 }))
   await backUp(world)
   await world.close()
   const url = await database()
   await restore({ url })
   const again = await openWorld("start", { url })
   closing.push(() => again.close())
-  expect((await again.operate("job list")).jobs).toEqual(work)
+  expect((await again.operate("job list")).jobs).toEqual(jobs)
   expect(await auditFaultsOf(again)).toEqual([])
 })
 
-it("is whole while others write: every key of every fact, no answer without its charge", async () => {
+it("is consistent while others write: it has all keys of its facts, and a charge for every answer", async () => {
   const home = await database()
   const { world, companyId, key } = await makeUsedInstallation({ url: home })
   let sent = 0
@@ -148,7 +148,7 @@ it("is whole while others write: every key of every fact, no answer without its 
   closing.push(() => again.close())
   const shown = await again.operate("audit show", { stream: "companies", unseal: true })
   expect(JSON.stringify(shown)).not.toContain("(erased)")
-  // Whoever asks again gets his answer, or is charged now: never an answer without a charge.
+  // A retry gets its stored answer or is charged now, but never gets an answer without a charge.
   for (let text = 1; text <= sent; text += 1) {
     const options = {
       body: { to: `+1415555${String(1_000 + text)}`, body: "hello" },
@@ -165,12 +165,12 @@ it("is whole while others write: every key of every fact, no answer without its 
   expect(await auditFaultsOf(again)).toEqual([])
 })
 
-it("goes on where a restore was cut short, and until then nothing starts", async () => {
+it("continues an interrupted restore, and nothing starts before that", async () => {
   const { world } = await makeUsedInstallation({ url: await database() })
   const written = await backUp(world)
   await world.close()
   const server = await startServer()
-  const place = { url: await database(), eventStoreUrl: server.url }
+  const location = { url: await database(), eventStoreUrl: server.url }
   const stopping = new AbortController()
   const reason = new Error("interrupted")
   let appends = 0
@@ -179,17 +179,19 @@ it("goes on where a restore was cut short, and until then nothing starts", async
     if (appends === 4) stopping.abort(reason)
     return "none"
   }
-  await expect(restore(place, stopping.signal)).rejects.toBe(reason)
-  await expect(openWorld("store", place)).rejects.toThrow(/was interrupted\. Run .*restore FILE. again/)
-  const again = await restore(place)
+  await expect(restore(location, stopping.signal)).rejects.toBe(reason)
+  await expect(openWorld("store", location)).rejects.toThrow(
+    /was interrupted\. Run .*restore FILE. again/,
+  )
+  const again = await restore(location)
   expect(again).toMatchObject({ ok: true, events: written.events })
   expect(again.alreadyThere).toBeGreaterThan(0)
-  const opened = await openWorld("store", place)
+  const opened = await openWorld("store", location)
   closing.push(() => opened.close())
   expect(await auditFaultsOf(opened)).toEqual([])
 })
 
-it("refuses another backup where one was begun", async () => {
+it("rejects another backup after a restore began", async () => {
   const { world } = await makeUsedInstallation({ url: await database() })
   await backUp(world)
   await world.close()
@@ -201,7 +203,7 @@ it("refuses another backup where one was begun", async () => {
   })
 })
 
-it("refuses what is not empty, and a file that was changed, and writes nothing", async () => {
+it("rejects an installation that is not empty and a changed file, and writes nothing", async () => {
   const { world } = await makeUsedInstallation({ url: await database() })
   await backUp(world)
   await world.close()
@@ -228,7 +230,7 @@ it("refuses what is not empty, and a file that was changed, and writes nothing",
   await usable.close()
 })
 
-it("refuses a backup of a newer version, and one whose master key is elsewhere", async () => {
+it("rejects a backup of a newer version, and one with an external master key that is wrong", async () => {
   const { world } = await makeUsedInstallation({ url: await database() })
   await executeSql(
     world.databaseUrl,

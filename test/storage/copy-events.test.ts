@@ -12,7 +12,7 @@ import { LeftOutStreams, provenEvents } from "../../src/storage/write-backup.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { storedEventsOf } from "./store-contents.ts"
 
-/** A pacer that pauses for no time and counts it all the same. */
+/** A pacer whose pauses end immediately and still advance its time. */
 function countingPacer() {
   let elapsed = 0
   return {
@@ -21,7 +21,7 @@ function countingPacer() {
   }
 }
 
-/** A store with chained facts: so many on each of some streams, by turns. */
+/** A store with chained facts: `each` facts per stream, interleaved. */
 async function filled(streams: number, each: number): Promise<EventStore> {
   const store = openMemoryEventStore()
   const hashes = new Map<string, string>()
@@ -35,8 +35,8 @@ async function filled(streams: number, each: number): Promise<EventStore> {
         version: revision + 2,
       } as const
       const fact = { type: "PriceSet", at: 1, ...price } as const
-      const place = { stream, revision, previousHash }
-      const { proposed, hash } = wrapFact(priceCodec, fact, place, causedBy("cmd_test"))
+      const location = { stream, revision, previousHash }
+      const { proposed, hash } = wrapFact(priceCodec, fact, location, causedBy("cmd_test"))
       hashes.set(stream, hash)
       await store.append(stream, [proposed], revision - 1)
     }
@@ -63,7 +63,7 @@ function copying(
 }
 
 describe("copying events", () => {
-  it("stores all of them as they are and in their order, many at once", async () => {
+  it("stores all of them unchanged, in order and in batches", async () => {
     const source = await filled(7, 40)
     const calls: number[] = []
     const target = openMemoryEventStore({
@@ -87,7 +87,7 @@ describe("copying events", () => {
     expect(calls).toEqual([500, 500, 200])
   })
 
-  it("goes on where it stopped, and stops between two appends", async () => {
+  it("stops between two appends, and continues there", async () => {
     const source = await filled(5, 30)
     const target = openMemoryEventStore()
     const stopping = new AbortController()
@@ -108,7 +108,7 @@ describe("copying events", () => {
   })
 
   it.each<AppendFault>(["stored-unknown", "unavailable", "unstored-unknown"])(
-    "sends the same again after %s, and nothing is there twice",
+    "repeats an append after the fault %s, and stores nothing twice",
     async (fault) => {
       const source = await filled(1, 1_200)
       let appends = 0
@@ -121,7 +121,7 @@ describe("copying events", () => {
     },
   )
 
-  it("sees that the order was lost where a store took a later append and not an earlier one", async () => {
+  it("detects a wrong order if the target stored a later append without an earlier one", async () => {
     const source = await filled(3, 1)
     let appends = 0
     const target = openMemoryEventStore({
@@ -130,13 +130,13 @@ describe("copying events", () => {
     await expect(copyEvents(copying(source, target))).rejects.toThrow(/another order: empty it/)
   })
 
-  it("gives a store up that stays away, with its own error", async () => {
+  it("fails with the target's error if it stays unavailable", async () => {
     const source = await filled(1, 3)
     const target = openMemoryEventStore({ chooseFault: () => "unavailable" })
     await expect(copyEvents(copying(source, target))).rejects.toThrow(Unavailable)
   })
 
-  it("refuses a target that holds anything else, before and behind, and writes nothing", async () => {
+  it("rejects a target with other events before or after the copied ones, and writes nothing", async () => {
     const source = await filled(2, 3)
     const other = await filled(2, 3)
     const before = await storedEventsOf(other)
@@ -154,11 +154,11 @@ describe("copying events", () => {
     )
   })
 
-  it("tells where the events end in the target that each hint has handled", async () => {
+  it("returns the target position up to which each job projection has handled the events", async () => {
     const source = await filled(3, 10)
     const target = openMemoryEventStore()
-    const isUnhandled = (hint: string, _: StoredEvent, index: number) =>
-      index >= (hint === "late" ? 12 : 17)
+    const isUnhandled = (projection: string, _: StoredEvent, index: number) =>
+      index >= (projection === "late" ? 12 : 17)
     const { handled } = await copyEvents(copying(source, target, { isUnhandled }))
     expect([handled.get("work")?.commit, handled.get("late")?.commit]).toEqual([16n, 11n])
     expect(await copyEvents(copying(source, target, { isUnhandled }))).toMatchObject({ handled })
@@ -172,8 +172,8 @@ const record = (calls: number[]) => (attempt: { readonly events: readonly unknow
   return "none" as const
 }
 
-describe("leaving out", () => {
-  const moved = async (events: readonly PortableEvent[]) => {
+describe("unproven events", () => {
+  const copyProven = async (events: readonly PortableEvent[]) => {
     const leaving = new LeftOutStreams()
     const pages = (async function* () {
       yield events
@@ -183,15 +183,16 @@ describe("leaving out", () => {
     return { proven, leftOut: leaving.all }
   }
 
-  it("moves what was written, and names the place of what was changed or is missing", async () => {
+  it("are left out, with the position of the changed or missing event", async () => {
     const facts = await storedEventsOf(await filled(2, 4))
-    expect(await moved(facts)).toEqual({ proven: facts, leftOut: [] })
+    expect(await copyProven(facts)).toEqual({ proven: facts, leftOut: [] })
     const changed = facts.map((fact, index) =>
       index === 5 ? { ...fact, data: fact.data.replace('"version":4', '"version":5') } : fact,
     )
-    const behind = ({ stream, revision }: PortableEvent) => stream === "prices-1" && revision >= 2
-    expect(await moved(changed)).toEqual({
-      proven: facts.filter((fact) => !behind(fact)),
+    const isLeftOut = ({ stream, revision }: PortableEvent) =>
+      stream === "prices-1" && revision >= 2
+    expect(await copyProven(changed)).toEqual({
+      proven: facts.filter((fact) => !isLeftOut(fact)),
       leftOut: [
         {
           stream: "prices-1",
@@ -202,14 +203,14 @@ describe("leaving out", () => {
       ],
     })
     const reason = "expected revision 1, found revision 2"
-    expect((await moved(facts.toSpliced(3, 1))).leftOut).toEqual([
+    expect((await copyProven(facts.toSpliced(3, 1))).leftOut).toEqual([
       { stream: "prices-1", revision: 1, reason, events: 2 },
     ])
   })
 })
 
 describe("comparing stores", () => {
-  it("counts what is the same, and names the first place that is not", async () => {
+  it("counts equal events, and names the first difference", async () => {
     const source = await filled(2, 3)
     const target = openMemoryEventStore()
     await copyEvents(copying(source, target))
@@ -224,8 +225,8 @@ describe("comparing stores", () => {
       /prices-0 revision 0 is in the target, but not in the source/,
     )
     await expect(compare(source, more)).rejects.toThrow(/has another id in the target/)
-    const mark = { stream: "prices-0", revision: 2 ** 63, id: "", type: "$streamDeleted" }
-    const event = { ...mark, data: "", metadata: "", position: START }
+    const tombstone = { stream: "prices-0", revision: 2 ** 63, id: "", type: "$streamDeleted" }
+    const event = { ...tombstone, data: "", metadata: "", position: START }
     const deleted = async function* () {
       yield [event]
     }

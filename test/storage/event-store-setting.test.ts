@@ -12,11 +12,11 @@ describe("LEDGER_EVENTSTORE_URL", () => {
     "esdb://admin:s3cret@node-1:2113,node-2:2113?tlsCAFile=/etc/ca.crt",
     "esdb+discover://cluster.example.com:2113",
     "esdb://node:2113/?tls=true&tlsVerifyCert=true",
-  ])("takes %s", (url) => {
+  ])("accepts %s", (url) => {
     expect(readConfig({ LEDGER_EVENTSTORE_URL: url }).eventStoreUrl).toBe(url)
   })
 
-  it("is none where it is not set, or empty", () => {
+  it("is null if it is unset or empty", () => {
     expect(readConfig({}).eventStoreUrl).toBeNull()
     expect(readConfig({ LEDGER_EVENTSTORE_URL: "" }).eventStoreUrl).toBeNull()
   })
@@ -29,12 +29,12 @@ describe("LEDGER_EVENTSTORE_URL", () => {
     ["esdb://", /LEDGER_EVENTSTORE_URL must be/],
     ["esdb://host:2113?tlsVerifyCert=false", /tlsVerifyCert=false, .* tlsCAFile=/],
     ["esdb://host:2113?tls=true&tls-verify-cert=0", /tlsCAFile=/],
-  ])("refuses %s with the fix, beside all other faults", (url, words) => {
+  ])("rejects %s with the fix, together with all other faults", (url, words) => {
     expect(() => readConfig({ LEDGER_EVENTSTORE_URL: url })).toThrow(words)
     expect(() => readConfig({ LEDGER_EVENTSTORE_URL: url, PORT: "x" })).toThrow(/PORT must be/)
   })
 
-  it("is refused where it names several hosts of which the client would ask the first alone", async () => {
+  it("is rejected if the client would use only the first of several hosts", async () => {
     const opening = openEventStore(
       "postgres://nowhere/db",
       "esdb+discover://me:s3cret@a:1,b:2?tls=false",
@@ -53,7 +53,7 @@ describe("LEDGER_EVENTSTORE_URL", () => {
     expect(maskEventStoreAddress("esdb://node:2113?tls=false")).toBe("esdb://node:2113?tls=false")
   })
 
-  it("is refused with a sentence where the client cannot use it, the password left out", async () => {
+  it("is rejected with a sentence without the password if the client cannot use it", async () => {
     const opening = openEventStore("postgres://nowhere/db", "esdb://me:s3cret@node:2113?nonsense=1")
     await expect(opening).rejects.toThrow(/^LEDGER_EVENTSTORE_URL cannot be used: .*nonsense\.$/)
     await expect(opening).rejects.not.toThrow(/s3cret/)

@@ -1,4 +1,4 @@
-/** A whole installation whose events are in a server of EventStoreDB, its read models in PostgreSQL. */
+/** An installation with its events in an EventStoreDB server and its read models in PostgreSQL. */
 import { randomUUID } from "node:crypto"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
@@ -42,7 +42,7 @@ async function open(options: WorldOptions): Promise<World> {
   return world
 }
 
-it("decides, shows, waits, audits and goes on after a restart", async () => {
+it("decides, shows, waits and audits, also after a restart", async () => {
   const first = await openWorld("store", { url, eventStoreUrl: server.url })
   const { companyId, key } = await makeCompany(first)
   const company = { company: companyId }
@@ -70,7 +70,7 @@ it("decides, shows, waits, audits and goes on after a restart", async () => {
   expect(await queryRows(url, "select 1 from eventstore.events")).toEqual([])
 })
 
-it("holds back streams that somebody wrote to, deleted or truncated, and no other", async () => {
+it("holds back only streams that another program wrote to, deleted or truncated", async () => {
   const first = await openWorld("store", { url, eventStoreUrl: server.url })
   const [foreign, deleted, truncated, healthy] = [
     await makeCompany(first),
@@ -109,7 +109,7 @@ it("holds back streams that somebody wrote to, deleted or truncated, and no othe
   expect(await second.operate("projections verify")).toMatchObject({ ok: true })
 })
 
-it("refuses another server, an empty one, and its own database's store, each with the fix", async () => {
+it("rejects another server, an empty one, and its own database's store, each with the fix", async () => {
   const world = await openWorld("store", { url, eventStoreUrl: server.url })
   await makeCompany(world)
   await world.close()
@@ -132,7 +132,7 @@ it("refuses another server, an empty one, and its own database's store, each wit
   await open({ url, eventStoreUrl: server.url })
 })
 
-it("refuses a store with events beside a new database, whose keys are elsewhere", async () => {
+it("rejects a store with events if the database is new, because its keys are missing", async () => {
   const world = await openWorld("store", { url, eventStoreUrl: server.url })
   await makeCompany(world)
   await world.close()
@@ -143,9 +143,9 @@ it("refuses a store with events beside a new database, whose keys are elsewhere"
   )
 })
 
-it("goes on where a first start was cut short behind the price book", async () => {
-  const cut = await openWorld("store", { url, eventStoreUrl: server.url })
-  await cut.close()
+it("continues a first start that was interrupted after it stored the price book", async () => {
+  const interrupted = await openWorld("store", { url, eventStoreUrl: server.url })
+  await interrupted.close()
   const fresh = await testDatabase()
   closing.push(() => fresh.drop())
   const world = await open({ url: fresh.url, eventStoreUrl: server.url })
@@ -153,7 +153,7 @@ it("goes on where a first start was cut short behind the price book", async () =
   expect(await auditFaultsOf(world)).toEqual([])
 })
 
-it("refuses a server beside a database that holds its own events, and says how to move them", async () => {
+it("rejects a server if the database has events, and says how to migrate them", async () => {
   const world = await openWorld("start", { url })
   await makeCompany(world)
   await world.close()
@@ -165,12 +165,12 @@ it("refuses a server beside a database that holds its own events, and says how t
   expect(await storedEventsOf(store)).toEqual([])
 })
 
-it("leaves alone what other programs keep in the same server, and says so", async () => {
+it("ignores the streams of other programs on the same server, and reports them", async () => {
   const orders = someEvents(3)
   const stranger = openEventStoreDb({ url: server.url })
   closing.push(() => stranger.close())
   await stranger.append("orders-1", orders, NO_STREAM)
-  // These look as if they were ours, and are not: no company has such an id.
+  // The names look like ours, but no company has such an id.
   await stranger.append("ledger-eu", someEvents(2), NO_STREAM)
   await stranger.append("prices-old", someEvents(1), NO_STREAM)
   const world = await open({ url, eventStoreUrl: server.url })
@@ -200,14 +200,14 @@ it("leaves alone what other programs keep in the same server, and says so", asyn
   expect(backup).not.toMatch(/orders-1|ledger-eu|prices-old/)
   await world.operate("audit export", { company: companyId })
   expect(world.warnings).toEqual([])
-  // A stream of ours with events of others stays a finding.
+  // Foreign events in one of our streams are still a discrepancy.
   const last = ours.findLast(({ stream }) => stream === `ledger-${companyId}`)
   await stranger.append(`ledger-${companyId}`, someEvents(1), last?.revision ?? 0)
   const found = await world.operate("audit verify")
   expect(found.firstBroken).toMatchObject({ stream: `ledger-${companyId}` })
 })
 
-it("charges nothing on a ledger that the server was told to cut short", async () => {
+it("charges nothing on a ledger that the server's settings truncate", async () => {
   const first = await openWorld("store", { url, eventStoreUrl: server.url })
   const { companyId } = await makeCompany(first)
   const company = { company: companyId }
@@ -224,7 +224,7 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
   server.log.set(`ledger-${companyId}`, { $maxCount: 2 })
   await queryRows(url, "delete from ledger.checkpoints")
   const second = await open({ url, eventStoreUrl: server.url })
-  // Of the limit $0.25 are left, and what the server still shows would leave $0.50.
+  // $0.25 of the limit are left, but the events that the server still shows would leave $0.50.
   await expect(second.operate("charge", charge("d", "0.45"))).rejects.toMatchObject({
     name: "CorruptStream",
   })
@@ -240,17 +240,17 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
   })
 })
 
-it("notices an older copy that is put in the server's place, and so does doctor", async () => {
+it("detects that an older copy replaced the server, and so does doctor", async () => {
   const world = await open({ url, eventStoreUrl: server.url, deadlineMs: scaledMs(1_000) })
   const { companyId, key } = await makeCompany(world)
-  const place = server.log.records.at(-1)?.commit ?? 0n
+  const position = server.log.records.at(-1)?.commit ?? 0n
   await world.operate("funds add", { company: companyId, dollars: "5" })
   await world.operate("wait")
-  server.log.truncate(place)
+  server.log.truncate(position)
   server.relay.cut()
   const ready = async () => (await world.app.inject("/readyz")).body
   await expect.poll(ready).toMatch(/fail event store Unavailable/)
-  // What is in memory is newer than the copy; once it is a second old nobody relies on it.
+  // The state in memory is newer than the copy, and is not used once it is a second old.
   const call = async () => {
     const { status, body } = await world.call(key, "GET", "/api/v1/credits")
     return [status, body.error]
@@ -268,7 +268,7 @@ it("notices an older copy that is put in the server's place, and so does doctor"
   )
 })
 
-it("starts at the address of a node that follows, and goes on when another one leads", async () => {
+it("starts at a follower's address, and continues when another node becomes the leader", async () => {
   const nodes = [server, await startServer(), await startServer()] as const
   const cluster = new EventStoreDbCluster(nodes)
   const follower = cluster.followers[0] as EventStoreDbServer

@@ -1,4 +1,4 @@
-/** Backups that are interrupted, that an older program wrote, and streams of a start. */
+/** Interrupted backups and starts, older copies of a store, and truncated streams at a start. */
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { getActiveResourcesInfo } from "node:process"
@@ -18,7 +18,7 @@ import { testDatabase } from "../support/test-database.ts"
 import { makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { explainStartupFault } from "../../src/bootstrap/open/startup-faults.ts"
 
-const BEFORE = "the one before"
+const BEFORE = "the former backup"
 
 let home: ServerDataFolder
 let folder: string
@@ -32,13 +32,13 @@ beforeEach(async () => {
 })
 afterEach(() => home.removeFiles())
 
-/** The file as it is written, beside its place. */
+/** Prefix of the temporary file that becomes the backup. */
 const TEMPORARY = ".cut.backup."
-const appears = () => untilFileAppears(folder, TEMPORARY)
-/** PostgreSQL says first who it is, and later that it takes connections. */
-const comesUp = () => untilFileAppears(join(home.dataDir, "postgres"), "postmaster.pid")
+const untilTemporaryAppears = () => untilFileAppears(folder, TEMPORARY)
+/** PostgreSQL writes its pid file before it accepts connections. */
+const untilPostgresStarts = () => untilFileAppears(join(home.dataDir, "postgres"), "postmaster.pid")
 
-/** Only the file of before is there, and no PostgreSQL runs, or soon none will. */
+/** Only the former backup exists, and PostgreSQL ends soon if it still runs. */
 async function expectNothingLeft(): Promise<void> {
   expect((await readdir(folder)).toSorted()).toEqual(["cut.backup", "data"])
   expect(await readFile(file, "utf8")).toBe(BEFORE)
@@ -52,43 +52,50 @@ async function expectNothingLeft(): Promise<void> {
     .toBe(false)
 }
 
-describe("a backup that is interrupted", () => {
-  it("as its file appears, while PostgreSQL comes up, and while the file is written", async () => {
+describe("an interrupted backup", () => {
+  it("leaves nothing, whether its file appears, PostgreSQL starts or the file is written", async () => {
     await home.runCommand("company", "create", "acme")
-    const moments = [appears, comesUp, () => untilFileAppears(folder, TEMPORARY, "change")]
+    const moments = [
+      untilTemporaryAppears,
+      untilPostgresStarts,
+      () => untilFileAppears(folder, TEMPORARY, "change"),
+    ]
     for (const moment of moments) {
       const cut = await interruptCommand(home, ["backup", file], moment())
       expect(cut).toEqual({ code: 130, stderr: "Interrupted before the command was done.\n" })
       await expectNothingLeft()
     }
-    const whole = await home.runCommand("backup", file)
-    expect(whole).toMatchObject({ ok: true, file })
+    const completed = await home.runCommand("backup", file)
+    expect(completed).toMatchObject({ ok: true, file })
   })
 
-  it("by two signals: the second one ends it at once", async () => {
+  it("ends immediately on a second signal", async () => {
     await home.runCommand("company", "create", "acme")
-    const cut = await interruptCommand(home, ["backup", file], comesUp(), ["SIGINT", "SIGTERM"])
-    // Of two at the same moment the system chooses which comes second.
+    const cut = await interruptCommand(home, ["backup", file], untilPostgresStarts(), [
+      "SIGINT",
+      "SIGTERM",
+    ])
+    // The order of two concurrent signals depends on the operating system.
     expect(cut).toEqual({ code: expect.toBeOneOf([130, 143]), stderr: "" })
     await expectNothingLeft()
   })
 })
 
-it("a first start that is interrupted while PostgreSQL is made leaves nothing of it", async () => {
+it("leaves nothing of a first start that is interrupted while PostgreSQL is created", async () => {
   const making = untilFileAppears(home.dataDir, "postgres.new-")
   const cut = await interruptCommand(home, ["company", "create", "acme"], making)
   expect(cut).toMatchObject({ code: 130, stderr: expect.stringMatching(/^Interrupted/) })
   await expectNothingLeft()
 })
 
-it("a restore that is interrupted while it checks its file blames no file", async () => {
+it("does not blame the file if a restore is interrupted while it checks it", async () => {
   const log = { info: () => undefined, warn: () => undefined }
   const talk = { progress: () => undefined, signal: AbortSignal.abort() }
   const config = readConfig({ LEDGER_DATA_DIR: home.dataDir })
   await expect(restoreBackup(config, file, log, talk)).rejects.toBe(talk.signal.reason)
 })
 
-it("refuses an older copy that others have appended to since, and so does doctor", async () => {
+it("rejects an older copy with newer events of other programs, and so does doctor", async () => {
   const server = await EventStoreDbServer.start()
   onTestFinished(() => server.stop())
   const { url, drop } = await testDatabase()
@@ -103,12 +110,12 @@ it("refuses an older copy that others have appended to since, and so does doctor
   }
   expect([await send(), await send()]).toEqual([200, 200])
   await world.operate("wait")
-  const place = server.log.records.at(-1)?.commit ?? 0n
+  const position = server.log.records.at(-1)?.commit ?? 0n
   expect([await send(), await send(), await send()]).toEqual([200, 200, 429])
   await world.operate("wait")
   await world.close()
   const end = server.log.records.at(-1)?.commit ?? 0n
-  server.log.truncate(place)
+  server.log.truncate(position)
   const stranger = openEventStoreDb({ url: server.url })
   onTestFinished(() => stranger.close())
   await stranger.append("orders-1", someEvents(200), NO_STREAM)
@@ -141,7 +148,7 @@ afterEach(async () => {
   await drop()
 })
 
-/** What `doctor` says of the streams, and of the event store. */
+/** Runs `doctor` and finds its findings by check. */
 async function doctor() {
   const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
   const findings = await runDoctor(readConfig(env), null)
@@ -150,7 +157,7 @@ async function doctor() {
 
 const timers = (): number => getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
 
-it("refuses a cut price book at once, and leaves nothing running that would keep the process", async () => {
+it("rejects a truncated price book immediately, and leaves no timers behind", async () => {
   expect((await doctor())("streams")).toMatchObject({ state: "ok" })
   const before = timers()
   server.log.set("prices", { $maxCount: 1 })
@@ -164,7 +171,7 @@ it("refuses a cut price book at once, and leaves nothing running that would keep
   expect(timers()).toBeLessThanOrEqual(before)
 })
 
-it("has doctor name each cut stream that no company owns", async () => {
+it("makes doctor name each truncated stream of the installation", async () => {
   server.log.set("prices", { $maxCount: 1 })
   server.log.set("companies", { $tb: 1 })
   const found = await doctor()

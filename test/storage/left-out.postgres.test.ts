@@ -1,4 +1,4 @@
-/** What a backup holds besides the events, and what it leaves out. */
+/** Parts of a backup: unproven events are left out; activity logs and blobs are included. */
 import { randomUUID, randomBytes } from "node:crypto"
 import { expect, it } from "vitest"
 import { provenStore } from "../../src/frame/writer/proven-store.ts"
@@ -22,7 +22,7 @@ import { queryRows } from "../support/embedded-postgres.ts"
 
 const { closing, database, backUp, restore } = openBackups()
 
-it("leaves out what is not proven, as does a restore of a backup that holds it, and both say so", async () => {
+it("leaves out unproven events, in a backup and in a restore, and reports them", async () => {
   const home = { url: await database() }
   const { world, companyId, key } = await makeUsedInstallation(home)
   const { store, streams, pacer, corruptList } = world.ports
@@ -33,23 +33,23 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
   const reason = 'an event of type "Other" that this program did not write stands there'
   const left = { stream, revision: last + 1, reason }
 
-  // As backups were written before, and without the beginning of a stream.
+  // A backup in the former way, with the unproven event, and without the first event of another stream.
   const second = (await collectEvents(store.readAll())).find(
     (one) => one.stream.startsWith("recipient-") && one.revision === 1,
   )
-  const cut = second?.stream ?? "none"
-  const readCut: typeof store.readAll = async function* (range) {
+  const truncated = second?.stream ?? "none"
+  const readTruncated: typeof store.readAll = async function* (range) {
     for await (const page of store.readAll(range)) {
-      yield page.filter((one) => one.stream !== cut || one.revision > 0)
+      yield page.filter((one) => one.stream !== truncated || one.revision > 0)
     }
   }
-  await backUp(world, { store: { ...store, readAll: readCut } })
+  await backUp(world, { store: { ...store, readAll: readTruncated } })
   const former = { url: await database() }
   const { ok, leftOut } = await restore(former)
   expect(ok).toBe(false)
   expect(leftOut).toContainEqual({ ...left, events: 1 })
-  // It is looked for in what was restored: the ends of all chains need not be in memory.
-  const missing = { stream: cut, revision: 1, reason: "revision 0 before it is not shown" }
+  // The restore looks for the missing event in the restored ones, because it does not keep all chain ends in memory.
+  const missing = { stream: truncated, revision: 1, reason: "revision 0 before it is not shown" }
   expect(leftOut).toContainEqual({ ...missing, events: expect.any(Number) })
 
   const all = (await storedEventsOf(store)).length
@@ -57,9 +57,9 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
   const written = await backUp(world, { store: proven })
   expect(written.events).toBe(all - 1)
   await world.close()
-  const place = { url: await database() }
-  expect(await restore(place)).toMatchObject({ ok: false, leftOut: [{ ...left, events: 0 }] })
-  const again = await openWorld("store", place)
+  const location = { url: await database() }
+  expect(await restore(location)).toMatchObject({ ok: false, leftOut: [{ ...left, events: 0 }] })
+  const again = await openWorld("store", location)
   closing.push(() => again.close())
   expect((await again.operate("projections status")).corruptStreams).toEqual([left])
   const body = { to: "+14155550101", body: "hello" }
@@ -81,16 +81,16 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
 })
 
 const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
-/** Of the same instant: only their places tell which was added last. */
+/** Entries with the same time: only their order tells which was added last. */
 const entry = (n: number) => ({ at: NOW, content: { n, line: "\u{1f4e6}\n" } })
 
-const journalOf = ({ ports }: World) =>
+const activityLogOf = ({ ports }: World) =>
   ports.activityLog.of({ slice: "boxes", kind: "command", maxEntries: 3 })
 
-it("holds journals, and they go on where it was restored", async () => {
+it("includes activity logs, which continue after a restore", async () => {
   const world = await openWorld("start", { url: await database() })
   const { companyId } = await makeCompany(world)
-  for (const n of [1, 2, 3]) await journalOf(world).add(companyId, "box_1", entry(n))
+  for (const n of [1, 2, 3]) await activityLogOf(world).add(companyId, "box_1", entry(n))
   await backUp(world)
   await world.close()
 
@@ -98,13 +98,13 @@ it("holds journals, and they go on where it was restored", async () => {
   expect(await restore({ url })).toMatchObject({ ok: true })
   const again = await openWorld("start", { url })
   closing.push(() => again.close())
-  const journal = journalOf(again)
-  expect(await journal.newest(companyId, "box_1", 9)).toEqual([entry(3), entry(2), entry(1)])
-  await journal.add(companyId, "box_1", entry(4))
-  expect(await journal.newest(companyId, "box_1", 9)).toEqual([entry(4), entry(3), entry(2)])
+  const activityLog = activityLogOf(again)
+  expect(await activityLog.newest(companyId, "box_1", 9)).toEqual([entry(3), entry(2), entry(1)])
+  await activityLog.add(companyId, "box_1", entry(4))
+  expect(await activityLog.newest(companyId, "box_1", 9)).toEqual([entry(4), entry(3), entry(2)])
 }, 60_000)
 
-it("holds whole blobs, and they are read where it was restored", async () => {
+it("includes completely written blobs, which are readable after a restore", async () => {
   const world = await openWorld("start", { url: await database() })
   const { companyId } = await makeCompany(world)
   const { blobs } = world.ports
@@ -141,9 +141,9 @@ it("holds whole blobs, and they are read where it was restored", async () => {
   expect(await again.ports.blobs.find(companyId, "rec_half")).toBeNull()
 }, 60_000)
 
-it("holds some chunks of a blob at once, and PostgreSQL does not put them all aside to sort them", async () => {
+it("reads a few chunks of a blob at a time, without a sort on disk", async () => {
   const url = await database()
-  // Whoever put them all aside, to sort them, would go beyond it.
+  // A sort of all chunks on disk would exceed this limit.
   const limit = `alter database ${new URL(url).pathname.slice(1)} set temp_file_limit = '1MB'`
   await queryRows(url, limit)
   const pool = openPool(url, 2, () => undefined)
@@ -157,12 +157,12 @@ it("holds some chunks of a blob at once, and PostgreSQL does not put them all as
     select version_id, i, convert_to(repeat('x', 65536), 'UTF8') from made, generate_series(0, 24) i`
   await pool.query(fill)
   const blocks: Pick<TableRowBatch, "name" | "count">[] = []
-  let longest = 0
+  let longestBatch = 0
   for await (const { name, count, json } of openBackupTableReader(pool, []).read("after")) {
     blocks.push({ name, count })
-    longest = Math.max(longest, json.length)
+    longestBatch = Math.max(longestBatch, json.length)
   }
   const chunks = blocks.filter(({ name }) => name === "blob_chunks")
   expect(chunks.reduce((sum, { count }) => sum + count, 0)).toBe(1_000)
-  expect(longest).toBeLessThan(3 * CHUNK_BYTES)
+  expect(longestBatch).toBeLessThan(3 * CHUNK_BYTES)
 }, 60_000)

@@ -30,25 +30,28 @@ const COPIED = {
   leftOut: [],
 }
 
-/** A host whose moves come to this, and what was asked of it. */
-function movingTo(result: MaintenanceResult) {
-  const asked: [string, OperationInput][] = []
+/** A host whose maintenance commands return this result, and the commands it received. */
+function hostReturning(result: MaintenanceResult) {
+  const commands: [string, OperationInput][] = []
   const runMaintenance = async (name: string, input: OperationInput) => {
-    asked.push([name, input])
+    commands.push([name, input])
     return result
   }
-  return { asked, host: fakeHost([], { runMaintenance }) }
+  return { commands, host: fakeHost([], { runMaintenance }) }
 }
 
 describe("store migrate and restore", () => {
-  it("are given on with their words, and answer one document", async () => {
-    const { host, asked } = movingTo({ ...COPIED, audit: AUDIT } as MaintenanceResult)
-    const ran = await runTestCommand(splitWords("store migrate --to esdb://host:2113 --json"), host)
-    expect(ran).toMatchObject({ code: 0, stderr: "" })
-    expect(JSON.parse(ran.stdout)).toEqual({ ...COPIED, audit: AUDIT })
+  it("pass their arguments on, and print one JSON document", async () => {
+    const { host, commands } = hostReturning({ ...COPIED, audit: AUDIT } as MaintenanceResult)
+    const result = await runTestCommand(
+      splitWords("store migrate --to esdb://host:2113 --json"),
+      host,
+    )
+    expect(result).toMatchObject({ code: 0, stderr: "" })
+    expect(JSON.parse(result.stdout)).toEqual({ ...COPIED, audit: AUDIT })
     await runTestCommand(splitWords("store migrate --to database"), host)
     await runTestCommand(splitWords("restore a.backup"), host)
-    expect(asked).toEqual([
+    expect(commands).toEqual([
       ["store migrate", { to: "esdb://host:2113" }],
       ["store migrate", { to: "database" }],
       ["restore", { file: "a.backup" }],
@@ -56,8 +59,8 @@ describe("store migrate and restore", () => {
     expect(host.deeds).toEqual([])
   })
 
-  it("say for people what comes next", async () => {
-    const copied = movingTo({ ...COPIED, audit: AUDIT } as MaintenanceResult)
+  it("print the next step for people", async () => {
+    const copied = hostReturning({ ...COPIED, audit: AUDIT } as MaintenanceResult)
     const there = await runTestCommand(
       splitWords("store migrate --to esdb://host:2113"),
       copied.host,
@@ -66,22 +69,22 @@ describe("store migrate and restore", () => {
     expect(there.stdout).toMatch(
       /From now on start with LEDGER_EVENTSTORE_URL=esdb:\/\/host:2113\.\n$/,
     )
-    const back = movingTo({ ...COPIED, to: "database", audit: AUDIT } as MaintenanceResult)
+    const back = hostReturning({ ...COPIED, to: "database", audit: AUDIT } as MaintenanceResult)
     const home = await runTestCommand(splitWords("store migrate --to database"), back.host)
     expect(home.stdout).toMatch(/From now on start with LEDGER_EVENTSTORE_URL unset\.\n$/)
   })
 
-  it("exit 1 where the audit finds something, or it is refused, and 130 where interrupted", async () => {
-    const { host } = movingTo({ ok: false })
+  it("exit with 1 after a failed audit or a rejection, and with 130 if interrupted", async () => {
+    const { host } = hostReturning({ ok: false })
     expect(await runTestCommand(splitWords("restore a.backup --json"), host)).toMatchObject({
       code: 1,
     })
-    const refusing = fakeHost([], {
+    const rejectingHost = fakeHost([], {
       runMaintenance: async () => {
         throw new OperatorRefused("not_empty", "Not here.")
       },
     })
-    expect(await runTestCommand(splitWords("restore a.backup --json"), refusing)).toEqual({
+    expect(await runTestCommand(splitWords("restore a.backup --json"), rejectingHost)).toEqual({
       code: 1,
       stdout: '{"error":"not_empty","message":"Not here."}\n',
       stderr: "",
@@ -102,11 +105,11 @@ describe("store migrate and restore", () => {
     })
   })
 
-  it("leave a living server alone", async () => {
+  it("do not run next to a running server", async () => {
     const host = fakeHost([], { runningServer: async () => ({ socketPath: "/nowhere" }) })
-    const ran = await runTestCommand(splitWords("store migrate --to esdb://host:2113"), host)
-    expect(ran).toMatchObject({ code: 1, stdout: "" })
-    expect(ran.stderr).toMatch(/^A server uses this installation. Stop it first/)
+    const result = await runTestCommand(splitWords("store migrate --to esdb://host:2113"), host)
+    expect(result).toMatchObject({ code: 1, stdout: "" })
+    expect(result.stderr).toMatch(/^A server uses this installation. Stop it first/)
     expect(host.deeds).toEqual([])
   })
 
@@ -117,7 +120,7 @@ describe("store migrate and restore", () => {
     "backup",
     "backup - --json",
     "restore",
-  ])("is wrong usage: %s", async (line) => {
+  ])("exit with 2 on wrong usage: %s", async (line) => {
     expect(await runTestCommand(splitWords(line), fakeHost([]))).toMatchObject({ code: 2 })
   })
 })
@@ -129,19 +132,19 @@ describe("backup", () => {
     return { ok: true, events: 1, rows: 2, bytes: 4, checksum: "c", leftOut: [], audit: AUDIT }
   })
 
-  it("writes a file that is its owner's alone to read, also over one that was not", async () => {
+  it("writes a file that only its owner can read, even if it replaces a readable one", async () => {
     const path = join(await testFolder(), "ledger.backup")
     await writeFile(path, "old", { mode: 0o644 })
-    const ran = await runTestCommand(["backup", path], fakeHost([operation]))
-    expect(ran).toMatchObject({ code: 0 })
-    expect(ran.stdout).toMatch(/events: 1\nrows: 2\nbytes: 4\n/)
+    const result = await runTestCommand(["backup", path], fakeHost([operation]))
+    expect(result).toMatchObject({ code: 0 })
+    expect(result.stdout).toMatch(/events: 1\nrows: 2\nbytes: 4\n/)
     expect(await readFile(path, "utf8")).toBe("a\nb\n")
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   })
 
-  it("writes to standard output for another program to take, and says the rest beside", async () => {
-    const ran = await runTestCommand(["backup", "-"], fakeHost([operation]))
-    expect(ran).toMatchObject({ code: 0, stdout: "a\nb\n" })
-    expect(ran.stderr).toMatch(/Everything is valid/)
+  it("writes the backup to standard output and the report to standard error", async () => {
+    const result = await runTestCommand(["backup", "-"], fakeHost([operation]))
+    expect(result).toMatchObject({ code: 0, stdout: "a\nb\n" })
+    expect(result.stderr).toMatch(/Everything is valid/)
   })
 })

@@ -1,4 +1,4 @@
-/** The commands as an operator gives them: real processes, an embedded PostgreSQL, Ctrl-C. */
+/** The commands as an operator runs them: real processes, an embedded PostgreSQL, Ctrl-C. */
 import { stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
@@ -11,22 +11,22 @@ afterAll(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-async function place(settings: Record<string, string> = {}): Promise<ServerDataFolder> {
-  const made = await makeDataFolder(settings)
-  closing.push(() => made.removeFiles())
-  return made
+async function newDataFolder(settings: Record<string, string> = {}): Promise<ServerDataFolder> {
+  const folder = await makeDataFolder(settings)
+  closing.push(() => folder.removeFiles())
+  return folder
 }
 
-describe("an installation that moves", () => {
-  /** Where it was, with its server and the backup of it; then where it is restored. */
+describe("an installation that is migrated", () => {
+  /** `home` has the server and writes the backup; it is restored in `other`. */
   let home: ServerDataFolder
   let other: ServerDataFolder
   let file: string
   let events: number
   let shown: unknown
 
-  it("is backed up beside its server", async () => {
-    home = await place()
+  it("is backed up while its server runs", async () => {
+    home = await newDataFolder()
     const server = await home.start()
     const { operate } = home
     await operate("company create", { name: "acme", funds: "50" })
@@ -38,17 +38,17 @@ describe("an installation that moves", () => {
     expect(written).toMatchObject({ ok: true, file, audit: { ok: true } })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect((await stat(file)).size).toBe(written.bytes)
-    const beside = await home.tryCommand("restore", file, "--json")
-    expect(beside.code).toBe(1)
-    expect(JSON.parse(beside.stdout)).toMatchObject({ error: "conflict" })
+    const whileRunning = await home.tryCommand("restore", file, "--json")
+    expect(whileRunning.code).toBe(1)
+    expect(JSON.parse(whileRunning.stdout)).toMatchObject({ error: "conflict" })
     expect(await server.endBySignal("SIGTERM")).toBe(0)
-    const alone = await home.tryCommand("backup", join(dirname(file), "none", "b"))
-    expect(alone).toMatchObject({ code: 1 })
-    expect(alone.stderr).toMatch(/its folder does not exist/)
+    const withoutFolder = await home.tryCommand("backup", join(dirname(file), "none", "b"))
+    expect(withoutFolder).toMatchObject({ code: 1 })
+    expect(withoutFolder.stderr).toMatch(/its folder does not exist/)
   })
 
-  it("is restored into an empty folder, and into no other", async () => {
-    other = await place()
+  it("is restored into an empty folder only", async () => {
+    other = await newDataFolder()
     const restored = await other.runCommand("restore", file)
     expect(restored).toMatchObject({ ok: true, events, audit: { ok: true } })
     expect(await other.runCommand("company", "show", "acme")).toEqual(shown)
@@ -57,19 +57,19 @@ describe("an installation that moves", () => {
     expect(JSON.parse(twice.stdout)).toMatchObject({ error: "not_empty" })
   })
 
-  it("is copied to EventStoreDB, also where that was interrupted, and goes on there", async () => {
+  it("is copied to EventStoreDB even after an interruption, and runs there", async () => {
     const store = await EventStoreDbServer.start()
     closing.push(() => store.stop())
     const begun = Promise.withResolvers<undefined>()
     store.faultOf = () => {
       begun.resolve(undefined)
-      // Its answer never comes: the command is interrupted while it waits.
+      // The answer never arrives, so the command is interrupted while it waits.
       return "silent-stored"
     }
     const words = ["store", "migrate", "--to", store.url]
-    const cut = await interruptCommand(other, words, begun.promise)
-    expect(cut).toMatchObject({ code: 130 })
-    expect(cut.stderr).toMatch(/Run the same command again to continue/)
+    const interrupted = await interruptCommand(other, words, begun.promise)
+    expect(interrupted).toMatchObject({ code: 130 })
+    expect(interrupted.stderr).toMatch(/Run the same command again to continue/)
     store.faultOf = () => "none"
     const copied = await other.runCommand(...words)
     expect(copied).toMatchObject({ ok: true, to: store.url, events })
@@ -77,7 +77,10 @@ describe("an installation that moves", () => {
     const without = await other.tryCommand("company", "list")
     expect(without).toMatchObject({ code: 1 })
     expect(without.stderr).toMatch(/Set LEDGER_EVENTSTORE_URL to that server\./)
-    const moved = await place({ LEDGER_DATA_DIR: other.dataDir, LEDGER_EVENTSTORE_URL: store.url })
+    const moved = await newDataFolder({
+      LEDGER_DATA_DIR: other.dataDir,
+      LEDGER_EVENTSTORE_URL: store.url,
+    })
     const running = await moved.start()
     const { operate } = other
     expect(await operate("company show", { company: "acme" })).toEqual(shown)
@@ -87,8 +90,8 @@ describe("an installation that moves", () => {
   })
 })
 
-it("says in its help that the file holds secrets, and who may read it", async () => {
-  const home = await place()
+it("says in its help that the file has secrets and who can read it", async () => {
+  const home = await newDataFolder()
   const help = await home.tryCommand("backup", "--help")
   expect(help).toMatchObject({ code: 0 })
   expect(help.stdout).toMatch(/has secrets[^]*0600/)

@@ -1,4 +1,4 @@
-/** `store repair-settings`: what settings of a stream hide is shown again, also where no server can start. */
+/** `store repair-settings` shows events again that a stream's settings hide, even if no server can start. */
 import type { StopHandle } from "../../src/frame/operator/cli/command-line-host.ts"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
@@ -22,49 +22,49 @@ beforeEach(async () => {
 })
 afterEach(() => server.stop())
 
-/** The command, in a shell with these settings, as the command line has it done. */
+/** Runs the command as the command line does, with these settings. */
 async function repair(
   input: Readonly<Record<string, unknown>>,
   env: object = { LEDGER_EVENTSTORE_URL: server.url },
 ) {
-  const work = openLocalCommands({
+  const commands = openLocalCommands({
     env: { ...env },
     terminal: recordingTerminal(),
     stopping: partialFake<StopHandle>({
       signal: new AbortController().signal,
-      requestedBy: () => "nobody",
+      requestedBy: () => "test",
     }),
     runningServer: async () => null,
   })
   const talk = { progress: () => undefined, signal: new AbortController().signal }
-  return work.runMaintenance("store repair-settings", input, talk)
+  return commands.runMaintenance("store repair-settings", input, talk)
 }
 
 const text = (found: unknown): string => repairSettingsCommand.render(found, PAGE)
 
-it("shows what hides events, removes it and nothing else, and finds the first event again", async () => {
+it("shows the settings that hide events, removes only those, and finds the first event again", async () => {
   server.log.set("prices", { $maxCount: 1, $acl: { $w: "ops" } })
-  const looked = await repair({ stream: "prices", show: true })
-  expect(looked).toEqual({
+  const hidden = await repair({ stream: "prices", show: true })
+  expect(hidden).toEqual({
     ok: false,
     stream: "prices",
     hiding: { $maxCount: "1" },
     isRemoved: false,
     firstRevision: 2,
   })
-  expect(text(looked)).toContain("without --show")
+  expect(text(hidden)).toContain("without --show")
   const repaired = await repair({ stream: "prices" })
   expect(repaired).toMatchObject({ ok: true, isRemoved: true, firstRevision: 0 })
   expect(text(repaired)).toMatch(/\$maxCount 1/)
-  // The command reads no installation, so it does not know which streams that one holds back.
+  // The command reads no installation, so it does not know which streams are held back.
   expect(text(repaired)).toContain(
     '"projections status" still lists it, run "store release prices"',
   )
-  expect(text(looked)).not.toContain("store release")
+  expect(text(hidden)).not.toContain("store release")
   const settings = server.log.stream("$$prices")?.at(-1)
   expect(JSON.parse(Buffer.from(settings?.data ?? []).toString())).toEqual({ $acl: { $w: "ops" } })
   expect(settings?.type).toBe("$metadata")
-  // What hides nothing is left alone.
+  // A stream whose settings hide nothing is not changed.
   const count = server.log.stream("$$prices")?.length
   expect(await repair({ stream: "prices" })).toMatchObject({
     ok: true,
@@ -74,7 +74,7 @@ it("shows what hides events, removes it and nothing else, and finds the first ev
   expect(server.log.stream("$$prices")).toHaveLength(count ?? 0)
 })
 
-it("brings a deleted stream back, and prints the mark of its deletion unrounded", async () => {
+it("restores a deleted stream, and prints the setting of its deletion exactly", async () => {
   server.log.deleteSoftly("prices")
   expect(await repair({ stream: "prices", show: true })).toMatchObject({
     ok: false,
@@ -84,7 +84,7 @@ it("brings a deleted stream back, and prints the mark of its deletion unrounded"
   expect(await repair({ stream: "prices" })).toMatchObject({ ok: true, hiding: { $tb: HIDDEN } })
 })
 
-it("says that only a backup has what was scavenged", async () => {
+it("says that scavenged events must be restored from a backup", async () => {
   server.log.set("prices", { $maxCount: 1 })
   server.log.scavenge(Date.now())
   const found = await repair({ stream: "prices" })
@@ -92,7 +92,7 @@ it("says that only a backup has what was scavenged", async () => {
   expect(text(found)).toContain("restore them from a backup")
 })
 
-it("refuses what it cannot repair, with what to do", async () => {
+it("rejects streams that it cannot repair, with the fix", async () => {
   await expect(repair({ stream: "prices" }, {})).rejects.toThrow(
     /LEDGER_EVENTSTORE_URL is not set, and an event store inside the database has no settings/,
   )
@@ -105,7 +105,7 @@ it("refuses what it cannot repair, with what to do", async () => {
   )
 })
 
-it("is done next to a running server", async () => {
+it("runs next to a running server", async () => {
   const host = fakeHost([], {
     runningServer: async () => ({ socketPath: "/nowhere" }),
     runMaintenance: async (_, input) => repair(input),

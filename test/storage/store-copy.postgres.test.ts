@@ -1,4 +1,4 @@
-/** Moving an installation's events into another event store. */
+/** Migration of an installation's events to another event store. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -42,8 +42,8 @@ function copy(to: string, from?: string, signal?: AbortSignal): Promise<Migratio
   return migrateStore(config, to, SILENT, talk)
 }
 
-/** An installation in the database in which something happened; its company. */
-async function lived(): Promise<string> {
+/** Makes an installation with events in the database. @returns its company */
+async function makeInstallation(): Promise<string> {
   const world = await openWorld("start", { url })
   const { companyId, key } = await makeCompany(world)
   for (const last of [1, 2, 3]) {
@@ -59,16 +59,16 @@ async function lived(): Promise<string> {
 
 const TEXTS = "/api/v1/phone/messages"
 
-/** An installation in the database; a key, and what its last write was told of its place. */
-async function livedAndTold() {
+/** Makes an installation in the database. @returns a key and the `Ledger-Position` of its last write */
+async function makeInstallationWithPosition() {
   const world = await openWorld("start", { url })
   const { key } = await makeCompany(world)
-  const told = await sendOne(world, key)
+  const position = await sendOne(world, key)
   await world.close()
-  return { key, told }
+  return { key, position }
 }
 
-/** Sends a text, the same one each time. */
+/** Sends the same text each time. @returns the answer's `Ledger-Position` */
 async function sendOne({ call }: World, key: string, idempotencyKey = "once"): Promise<string> {
   const headers = { "idempotency-key": idempotencyKey }
   const text = { body: { to: "+14155550123", body: "hello" }, headers }
@@ -77,22 +77,22 @@ async function sendOne({ call }: World, key: string, idempotencyKey = "once"): P
   return String(found["ledger-position"])
 }
 
-/** Reads with a place of before, also as a kept answer tells it; answers what a new write is told. */
-async function tellAgain(world: World, key: string, told: string): Promise<string> {
-  for (const position of [told, await sendOne(world, key)]) {
-    const headers = { "ledger-position": position }
+/** Reads with a former position, and with that of a replayed answer. @returns the position of a new write */
+async function readAndWriteAt(world: World, key: string, position: string): Promise<string> {
+  for (const requested of [position, await sendOne(world, key)]) {
+    const headers = { "ledger-position": requested }
     const { status, body, headers: found } = await world.call(key, "GET", TEXTS, { headers })
     expect([status, found["ledger-stale"]]).toEqual([200, undefined])
     expect(body.messages.length).toBeGreaterThan(0)
   }
-  return sendOne(world, key, `new ${told}`)
+  return sendOne(world, key, `new ${position}`)
 }
 
-/** Everything that follows from facts, and would follow twice if they were taken for new ones. */
-async function consequences(): Promise<unknown> {
-  const work = "select kind, name, due_at, attempts from ledger.jobs order by 1, 2"
+/** Jobs and simulated records, which would exist twice if copied facts were handled as new ones. */
+async function consequencesOfFacts(): Promise<unknown> {
+  const jobs = "select kind, name, due_at, attempts from ledger.jobs order by 1, 2"
   const texts = "select * from ledger.simulated_records order by record_id"
-  return [await queryRows(url, work), await queryRows(url, texts)]
+  return [await queryRows(url, jobs), await queryRows(url, texts)]
 }
 
 async function factsInServer() {
@@ -109,10 +109,10 @@ async function factsInDatabase() {
   )
 }
 
-it("moves everything as it is, makes the read models anew, and ends in a whole audit", async () => {
-  const companyId = await lived()
+it("copies all events unchanged, rebuilds the read models, and passes the audit", async () => {
+  const companyId = await makeInstallation()
   const before = await factsInDatabase()
-  const followed = await consequences()
+  const consequencesBefore = await consequencesOfFacts()
   const copied = await copy(server.url)
   expect(copied).toMatchObject({ ok: true, to: server.url, alreadyThere: 0 })
   expect(copied.events).toBe(before.length)
@@ -121,7 +121,7 @@ it("moves everything as it is, makes the read models anew, and ends in a whole a
   expect(facts.map(({ stream, revision, id, data }) => ({ stream, revision, id, data }))).toEqual(
     before,
   )
-  expect(await consequences()).toEqual(followed)
+  expect(await consequencesOfFacts()).toEqual(consequencesBefore)
 
   await expect(openWorld("start", { url })).rejects.toThrow(
     /Set LEDGER_EVENTSTORE_URL to that server\./,
@@ -137,25 +137,25 @@ it("moves everything as it is, makes the read models anew, and ends in a whole a
   expect(await factsInDatabase()).toEqual(before)
 })
 
-it("knows again what callers were told of places, and waits for none of the former store", async () => {
-  const { key, told } = await livedAndTold()
-  expect(told).toMatch(/^[0-9a-z]+$/)
+it("accepts positions of the former store, and does not wait for them", async () => {
+  const { key, position } = await makeInstallationWithPosition()
+  expect(position).toMatch(/^[0-9a-z]+$/)
   await copy(server.url)
   const there = await openWorld("store", { url, eventStoreUrl: server.url })
-  const moved = await tellAgain(there, key, told)
+  const moved = await readAndWriteAt(there, key, position)
   expect(moved).toMatch(/^1-[0-9a-z.]+$/)
   await there.close()
   await copy("database", server.url)
   const back = await openWorld("start", { url })
   closing.push(() => back.close())
-  await tellAgain(back, key, told)
-  expect(await tellAgain(back, key, moved)).toMatch(/^2-[0-9a-z]+$/)
+  await readAndWriteAt(back, key, position)
+  expect(await readAndWriteAt(back, key, moved)).toMatch(/^2-[0-9a-z]+$/)
   const beyond = { "ledger-position": "2-zzzzzz" }
   expect((await back.call(key, "GET", TEXTS, { headers: beyond })).status).toBe(400)
 })
 
-it("goes on where it was cut short, and changes nothing before its end", async () => {
-  await lived()
+it("continues after an interruption, and switches the store only at the end", async () => {
+  await makeInstallation()
   const stopping = new AbortController()
   const reason = new Error("interrupted")
   let appends = 0
@@ -176,8 +176,8 @@ it("goes on where it was cut short, and changes nothing before its end", async (
   expect(copied).toMatchObject({ ok: true, events: total, alreadyThere: half })
 })
 
-it("moves back behind what the database still has", async () => {
-  const companyId = await lived()
+it("migrates back to the database by adding the newer events", async () => {
+  const companyId = await makeInstallation()
   const { events } = await copy(server.url)
   const world = await openWorld("store", { url, eventStoreUrl: server.url })
   await world.operate("funds add", { company: companyId, dollars: "7" })
@@ -196,8 +196,8 @@ it("moves back behind what the database still has", async () => {
   })
 })
 
-it("leaves out what is not proven of a corrupt stream, says so, and holds it back afterwards", async () => {
-  const companyId = await lived()
+it("leaves out the unproven events of a corrupt stream, reports them, and holds the stream back", async () => {
+  const companyId = await makeInstallation()
   const stream = `ledger-${companyId}`
   const all = (await factsInDatabase()).length
   const statement = `update eventstore.events set data = replace(data, '"50000000"', '"90000000"')
@@ -220,8 +220,8 @@ it("leaves out what is not proven of a corrupt stream, says so, and holds it bac
   expect(await sendOne(world, other.key)).toBeTruthy()
 })
 
-it("refuses a store that holds something else, and one that cannot be reached", async () => {
-  await lived()
+it("rejects a store with other events, and one that is unreachable", async () => {
+  await makeInstallation()
   const other = await testDatabase()
   closing.push(() => other.drop())
   const stranger = await openWorld("store", { url: other.url, eventStoreUrl: server.url })
@@ -240,9 +240,9 @@ it("refuses a store that holds something else, and one that cannot be reached", 
   })
 })
 
-it("refuses to work beside a process that may write, and where there is nothing to move", async () => {
+it("rejects a migration while another process may write, and one with nothing to copy", async () => {
   await expect(copy(server.url)).rejects.toThrow(/holds nothing yet/)
-  await lived()
+  await makeInstallation()
   const world = await openWorld("start", { url })
   await expect(copy(server.url)).rejects.toThrow(/Other processes .* stop every one/)
   await world.close()
@@ -250,12 +250,12 @@ it("refuses to work beside a process that may write, and where there is nothing 
   expect(await factsInServer()).toEqual([])
 })
 
-it("lets no process begin meanwhile", async () => {
-  await lived()
-  const alone = await lockInstallation(url)
+it("lets no process start during a migration", async () => {
+  await makeInstallation()
+  const lock = await lockInstallation(url)
   expect(await lockInstallation(url)).toBeNull()
   await expect(openWorld("start", { url })).rejects.toThrow(/Wait until it has ended/)
-  await alone?.release()
+  await lock?.release()
   const world = await openWorld("start", { url })
   expect(await lockInstallation(url)).toBeNull()
   await world.close()

@@ -1,4 +1,4 @@
-/** An installation in which much happened, and its backups: written, and restored into other databases. */
+/** An installation with data of every kind, and its backups, restored into other databases. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -11,32 +11,32 @@ import { testDatabase } from "../support/test-database.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld, setLimit } from "../support/world.ts"
 
-/** The path of texts. */
+/** The API's path of text messages. */
 export const MESSAGES_PATH = "/api/v1/phone/messages"
 
-/** An installation in which something of every kind happened. */
-export async function makeUsedInstallation(place: {
+/** Makes an installation with data of every kind. */
+export async function makeUsedInstallation(location: {
   readonly url: string
   readonly eventStoreUrl?: string
 }) {
-  const world = await openWorld("time", place)
+  const world = await openWorld("time", location)
   const company = await makeCompany(world)
   const { companyId, key } = company
   const body = { to: "+14155550101", body: "hello" }
   await world.call(key, "POST", MESSAGES_PATH, { body, headers: { "idempotency-key": "one" } })
-  // A sending domain has a key that is no fact.
+  // A sending domain has a key that is not stored as a fact.
   await addVerifiedDomain(world.ports, companyId, "acme.example")
   await world.operate("simulator set", { name: "carrier", outcome: "silent", times: 1 })
   await setLimit(world, company, { class: "ai", period: "week", dollars: "5", reminders: ["0.10"] })
   const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
   await world.operate("charge", charge)
   await world.operate("wait")
-  // The signing key is made behind a start, and not after the backup.
+  // Housekeeping creates the signing key before the backup, not after it.
   await world.ports.runHousekeeping()
   return { world, ...company }
 }
 
-/** Where a backup is restored. */
+/** Database, event store and master key for a restore. */
 export interface RestoreLocation {
   readonly url: string
   readonly eventStoreUrl?: string
@@ -45,7 +45,7 @@ export interface RestoreLocation {
 
 const progress = () => undefined
 
-/** Backups of the calling test file: each test has a folder of its own, and what it opens ends with it. */
+/** Backups of the calling test file; each test has its own folder, and everything it opens is closed after it. */
 export function openBackups() {
   const closing: (() => unknown)[] = []
   let folder: string
@@ -66,7 +66,7 @@ export function openBackups() {
       closing.push(drop)
       return url
     },
-    /** Writes a backup with the events that a store shows; answers its text, too. */
+    /** Writes a backup with the events of a store. @returns the summary and the file's text */
     backUp: async (
       { ports }: Pick<World, "ports">,
       {
@@ -94,12 +94,12 @@ export function openBackups() {
       await writeFile(file(), text)
       return { ...written, text }
     },
-    /** Restores the backup; its code comes into the folder `code`. */
-    restore: (place: RestoreLocation, signal = new AbortController().signal) => {
+    /** Restores the backup; repositories are written to the folder `code`. */
+    restore: (location: RestoreLocation, signal = new AbortController().signal) => {
       const config = readConfig({
-        DATABASE_URL: place.url,
-        LEDGER_EVENTSTORE_URL: place.eventStoreUrl,
-        LEDGER_MASTER_KEY: place.masterKey,
+        DATABASE_URL: location.url,
+        LEDGER_EVENTSTORE_URL: location.eventStoreUrl,
+        LEDGER_MASTER_KEY: location.masterKey,
         LEDGER_DATA_DIR: join(folder, "data"),
         LEDGER_CLOCK: "test",
         CODE_DIR: join(folder, "code"),
