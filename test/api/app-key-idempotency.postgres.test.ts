@@ -1,4 +1,4 @@
-/** Whose an `Idempotency-Key` is through the app's shared key: each signed-in person's own. */
+/** Requests through the app key: each signed-in person has their own `Idempotency-Key` values. */
 import { expect, it } from "vitest"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 import { callWithAppKey } from "../access/sign-in-headers.ts"
@@ -13,9 +13,9 @@ const { personId: other } = await addPerson(world, company, { role: "admin" })
 
 const body = JSON.stringify({ to: newPhoneNumber(), body: "the same words" })
 
-/** Sends the same text by a name; who is signed in, null for nobody. */
-async function send(personId: PersonId | null, name: string, sent = body) {
-  const named = { "idempotency-key": name }
+/** Sends a text with an idempotency key, signed in as a person or, with null, not signed in. */
+async function send(personId: PersonId | null, idempotencyKey: string, sent = body) {
+  const keyHeader = { "idempotency-key": idempotencyKey }
   const {
     status,
     headers,
@@ -23,32 +23,32 @@ async function send(personId: PersonId | null, name: string, sent = body) {
   } = personId === null
     ? await world.call(shared.key, "POST", MESSAGES_PATH, {
         body: sent,
-        headers: { ...named, "content-type": "application/json" },
+        headers: { ...keyHeader, "content-type": "application/json" },
       })
     : await callWithAppKey(
         world,
         shared,
         { method: "POST", url: MESSAGES_PATH, body: sent, personId },
-        named,
+        keyHeader,
       )
   return { status, isReplay: headers["idempotency-replayed"] === "true", id: answer.id as string }
 }
 
-it("tells persons apart, and who is not signed in from all of them", async () => {
+it("an idempotency key of the app key is separate for each person and for calls without a sign-in", async () => {
   const name = newIdempotencyKey()
-  const everybody = [company.ownerId, other, null]
+  const callers = [company.ownerId, other, null]
   const firsts = []
-  for (const one of everybody) firsts.push(await send(one, name))
+  for (const caller of callers) firsts.push(await send(caller, name))
   expect(firsts.map(({ status, isReplay }) => [status, isReplay])).toEqual([
     [200, false],
     [200, false],
     [200, false],
   ])
   expect(new Set(firsts.map(({ id }) => id)).size).toBe(3)
-  for (const [i, one] of everybody.entries()) {
-    expect(await send(one, name)).toEqual({ status: 200, isReplay: true, id: firsts[i]?.id })
+  for (const [i, caller] of callers.entries()) {
+    expect(await send(caller, name)).toEqual({ status: 200, isReplay: true, id: firsts[i]?.id })
   }
-  // What another was sent with the same name is no other request of one's own.
+  // A conflict compares a request only with the same person's earlier request.
   const changed = JSON.stringify({ to: newPhoneNumber(), body: "other words" })
   expect((await send(other, name, changed)).status).toBe(409)
   expect(await chargeAmountsOf(world, company)).toHaveLength(3)

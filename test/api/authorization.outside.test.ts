@@ -1,6 +1,6 @@
 /**
- * Who is let in where: every route of the specification's table and every kind of caller. A route
- * that is not built yet is stood in for by one that says the same and does nothing.
+ * Authorization of every route in the specification's table for every kind of caller. A stub with the same
+ * declaration replaces a route that is not built yet.
  */
 import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, describe, expect, it } from "vitest"
@@ -26,34 +26,34 @@ import { addPerson, callApp, makeCompany, sharedWorld } from "../support/world.t
 import type { CallerCredentials } from "./callers.ts"
 import { callersOf } from "./callers.ts"
 
-/** A line of the table that is a request, and where it goes. */
+/** A line of the table that is a request. */
 interface Row {
   readonly name: string
   readonly spec: SpecRoute
   readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE"
-  /** Of a line that is not built: where its stand-in is. */
+  /** The stub's URL if the route is not built. */
   readonly url: string
-  /** Null where it is not built. */
+  /** Null if it is not built. */
   readonly route: Route | null
 }
 
 const ROWS: readonly Row[] = ALL_ROUTES.filter(
-  // What is no verb, or answers nobody whoever asks, lets nobody in.
+  // Git, retired routes and rejected verbs let no caller in.
   (spec) => spec.method !== "GIT" && !isRetired(spec) && !isRejectedVerb(spec),
 ).map((spec, i) => {
   const [route = null] = routesOfSpec(spec, PROGRAM.routes)
-  const url = route?.url ?? `/api/v1/stand-ins/${i}`
+  const url = route?.url ?? `/api/v1/stubs/${i}`
   return { name: specRouteNameOf(spec), spec, method: spec.method as Row["method"], url, route }
 })
 const BUILT = ROWS.filter((row) => row.route !== null)
-const STAND_INS = ROWS.filter((row) => row.route === null).map(({ spec, url }) =>
+const STUBS = ROWS.filter((row) => row.route === null).map(({ spec, url }) =>
   stubRouteOf(spec, url),
 )
 
-/** What each operation asks of a person. */
+/** The permission or role that a person needs for each operation. */
 const NEEDS = GRANTABLE_OPERATIONS as Readonly<Record<string, Permission | "owner" | "any person">>
 
-/** What the roles below admin bring (decisions.md §2). */
+/** Permissions of the roles below admin (decisions.md §2). */
 const CODE: readonly Permission[] = ["Download and pull the code", "Push and upload code"]
 const BOXES: readonly Permission[] = ["Create test environments", "Spend on environments"]
 const HELD: Readonly<Record<"developer" | "manager" | "user", readonly Permission[]>> = {
@@ -66,15 +66,15 @@ const HELD: Readonly<Record<"developer" | "manager" | "user", readonly Permissio
 }
 
 const world = await sharedWorld()
-const app = await buildApp(world.ports, [...PROGRAM.entries, ...STAND_INS], PROGRAM.retiredPaths, {
+const app = await buildApp(world.ports, [...PROGRAM.entries, ...STUBS], PROGRAM.retiredPaths, {
   rateLimits: "off",
 })
 const callers = callersOf(world, await makeCompany(world))
 afterAll(() => app.close())
 
 async function ask({ method, url, route }: Row, { key, headers }: CallerCredentials) {
-  const standIn = { path: url, query: "", body: undefined, headers: {} }
-  const { path, query, body, headers: own } = route === null ? standIn : validRequest(route)
+  const stub = { path: url, query: "", body: undefined, headers: {} }
+  const { path, query, body, headers: own } = route === null ? stub : validRequest(route)
   const text = body === undefined ? undefined : JSON.stringify(body)
   const request = { method, url: `${path}${query}`, ...(text === undefined ? {} : { body: text }) }
   const json = text === undefined ? {} : { "content-type": "application/json" }
@@ -87,10 +87,10 @@ async function ask({ method, url, route }: Row, { key, headers }: CallerCredenti
 
 const REFUSED = ["invalid_key", "operation_not_granted", "not_allowed", "role"]
 
-/** Whether a caller is let in, else why not. */
+/** "let in", or the status and code of the refusal. */
 async function outcome(row: Row, who: CallerCredentials): Promise<string> {
   const { status, body } = await ask(row, who)
-  // What is refused behind all checks by its own rules is let in: no company here has code for a box.
+  // `clone_failed` comes after all authorization checks: no company here has code for a box.
   if (body.error === "clone_failed") return "let in"
   expect(status, `${row.name}: ${JSON.stringify(body)}`).toBeLessThan(500)
   const { error, operation } = refusalFromBody(body)
@@ -102,7 +102,7 @@ const BAD_KEY = "401 invalid_key"
 const NOT_ALLOWED = "403 not_allowed"
 const refusalOf = ({ roleRefusal = "not_allowed" }: SpecRoute) => `403 ${roleRefusal}`
 
-/** Every permission that a line asks of a person. */
+/** Every permission that a person needs for a line. */
 function permissionsFor({ operation, permissions = [] }: SpecRoute): readonly Permission[] {
   const own = operation === null ? "any person" : (NEEDS[operation] ?? "any person")
   if (own === "owner" || own === "any person") return permissions
@@ -126,9 +126,9 @@ type Wants = (spec: SpecRoute) => string
 
 const CASES: readonly Case[] = [
   ["no key", async () => ({ key: null }), () => BAD_KEY],
-  ["something that is no key", async () => ({ key: "cpk_nothing" }), () => BAD_KEY],
+  ["a malformed key", async () => ({ key: "cpk_nothing" }), () => BAD_KEY],
   [
-    "a key that nobody made",
+    "a well-formed key that was never created",
     async () => ({ key: makeApiKey(callers.company.companyId).key }),
     () => BAD_KEY,
   ],
@@ -138,17 +138,17 @@ const CASES: readonly Case[] = [
   ["a key of a deleted company", () => callers.ofDeletedCompany(), () => BAD_KEY],
   ["the owner", () => callers.owner(), () => "let in"],
   ...(["admin", "developer", "manager", "user"] as const).map((role): Case => [
-    `somebody whose role is ${role}`,
+    `a person with the role ${role}`,
     () => callers.withRole(role),
     (spec) => (mayRole(role, spec) ? "let in" : refusalOf(spec)),
   ]),
   [
-    "somebody with every permission and no rank",
+    "a person with every permission and too low a role",
     () => callers.withInsufficientRole(),
     (spec) => (spec.roles === undefined ? "let in" : refusalOf(spec)),
   ],
   [
-    "the shared key",
+    "the app key",
     () => callers.withAppKey(),
     (spec) => {
       if (isOwnKeyOnly(spec)) return NOT_ALLOWED
@@ -156,12 +156,12 @@ const CASES: readonly Case[] = [
     },
   ],
   [
-    "the shared key with an owner's sign-in",
+    "the app key with an owner's sign-in",
     () => callers.signedIn("owner"),
     (spec) => (isOwnKeyOnly(spec) ? NOT_ALLOWED : "let in"),
   ],
   [
-    "the shared key with a user's sign-in",
+    "the app key with a user's sign-in",
     () => callers.signedIn("user"),
     (spec) => {
       if (isOwnKeyOnly(spec)) return NOT_ALLOWED
@@ -170,21 +170,21 @@ const CASES: readonly Case[] = [
   ],
 ]
 
-/** Asks every row, and compares what came of all of them with what should. */
+/** Calls every row and compares all outcomes with the expected ones. */
 async function expectOutcomes(
   rows: readonly (readonly [Row, CallerCredentials, string])[],
 ): Promise<void> {
   const found: Record<string, string> = {}
-  const wanted: Record<string, string> = {}
+  const expected: Record<string, string> = {}
   for (const [row, who, wants] of rows) {
     found[row.name] = await outcome(row, who)
-    wanted[row.name] = row.spec.auth === false ? "let in" : wants
+    expected[row.name] = row.spec.auth === false ? "let in" : wants
   }
-  expect(found).toEqual(wanted)
+  expect(found).toEqual(expected)
 }
 
 describe("every route", () => {
-  it("is tried by its own line", () => {
+  it("is tested by exactly one line of the table", () => {
     const lines = BUILT.map(({ spec }) => spec)
     expect(compareRoutes(lines, PROGRAM.routes)).toEqual({ missing: [], unknown: [], twice: [] })
   })
@@ -194,7 +194,7 @@ describe("every route", () => {
     await expectOutcomes(await Promise.all(rows))
   })
 
-  it("refuses an owner's key that lacks its operation, and names it", async () => {
+  it("refuses an owner's key without its operation and names the operation", async () => {
     const operations = new Set(ROWS.flatMap(({ spec }) => spec.operation ?? []))
     expect(operations.size).toBe(50)
     for (const operation of operations) {
@@ -204,7 +204,7 @@ describe("every route", () => {
     }
   })
 
-  it("refuses an owner's key that lacks a second operation, and names it", async () => {
+  it("refuses an owner's key without its second operation and names the operation", async () => {
     const rows = ROWS.filter(({ spec }) => spec.also !== undefined)
     expect(rows.length).toBeGreaterThan(5)
     for (const row of rows) {
@@ -215,7 +215,7 @@ describe("every route", () => {
     }
   })
 
-  it("refuses somebody who lacks one of the permissions it asks for", async () => {
+  it("refuses a person who lacks one of its permissions", async () => {
     for (const row of ROWS) {
       for (const permission of permissionsFor(row.spec)) {
         await expectOutcomes([
@@ -225,7 +225,7 @@ describe("every route", () => {
     }
   })
 
-  it("refuses somebody to whom its operation was denied", async () => {
+  it("refuses a person whose access to its operation was denied", async () => {
     for (const row of ROWS) {
       const { operation } = row.spec
       if (operation === null || NEEDS[operation] === "owner") continue
@@ -237,7 +237,7 @@ describe("every route", () => {
 })
 
 describe("a key of another company", () => {
-  it("sees and changes nothing of this one", async () => {
+  it("cannot read or change this company's data", async () => {
     const mine = await makeCompany(world)
     const other = await makeCompany(world)
     await addPerson(world, mine, {
@@ -258,19 +258,18 @@ describe("a key of another company", () => {
   })
 })
 
-/** Everything that a key is shown by the routes that read, once all read models are caught up. */
+/** All answers of the GET routes to a company's key, after the read models have caught up. */
 async function seenBy(company: Company): Promise<string> {
   await world.operate("wait")
-  // The ledger's own facts tell of the calls that look, once those are recorded, and so does where
-  // an open bill ends.
-  const looking = ["/api/v1/ledger/events", "/api/v1/billing/export"]
-  const rows = BUILT.filter((row) => row.method === "GET" && !looking.includes(row.url))
+  // These routes show the counted calls of this function itself, so their answers differ each time.
+  const excluded = ["/api/v1/ledger/events", "/api/v1/billing/export"]
+  const rows = BUILT.filter((row) => row.method === "GET" && !excluded.includes(row.url))
   const answers = await Promise.all(rows.map((row) => ask(row, company)))
   for (const [i, { status }] of answers.entries()) {
     const { name, url } = rows[i] as Row
-    // What an example names in a path need not be there.
-    const isNamed = url.includes("/:")
-    expect([name, status]).toEqual([name, isNamed && status === 404 ? 404 : 200])
+    // The resource that an example path names need not exist.
+    const hasParameter = url.includes("/:")
+    expect([name, status]).toEqual([name, hasParameter && status === 404 ? 404 : 200])
   }
   return JSON.stringify(answers.map(({ body }) => body))
 }

@@ -1,4 +1,4 @@
-/** Callers of every kind, made as they are asked for, of one company. */
+/** Callers of every kind of one company, created on first use. */
 import type { Operation, Permission, Role } from "../../domain/access/permissions.ts"
 import { ALL_OPERATIONS, PERMISSIONS } from "../../domain/access/permissions.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
@@ -7,41 +7,42 @@ import type { Company, World } from "../support/world.ts"
 import { addPerson, makeCompany, makeKey, setLimit } from "../support/world.ts"
 import type { TestKey } from "../support/company.ts"
 
-/** A request as it is signed. */
+/** The parts of a request that a sign-in signature covers. */
 interface Request {
   readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE"
   readonly url: string
   readonly body?: string
 }
 
-/** Somebody who calls: a key, and what stands in the headers beside it. */
+/** Credentials of a caller: a key and further headers. */
 export interface CallerCredentials {
   readonly key: string | null
   readonly headers?: (request: Request) => Record<string, string>
 }
 
-/** Callers of a company. Each is made once. */
+/** Callers of a company. Each is created once. */
 export interface TestCallers {
   readonly company: Company
-  /** Who may do whatever an owner may. */
+  /** An owner's key. */
   readonly owner: () => Promise<CallerCredentials>
-  /** Somebody of a role, with nothing granted on top. */
+  /** A person with a role and no further permissions. */
   readonly withRole: (role: Role) => Promise<CallerCredentials>
-  /** An owner's key that is granted everything but one operation. */
+  /** An owner's key with every operation except one. */
   readonly withoutOperation: (operation: Operation) => Promise<CallerCredentials>
-  /** Somebody to whom every permission was granted but one. */
+  /** A person with every permission except one. */
   readonly withoutPermission: (permission: Permission) => Promise<CallerCredentials>
-  /** Somebody to whom everything was granted, and then one operation denied. */
+  /** A person with every permission and one denied operation. */
   readonly withDeniedOperation: (operation: Operation) => Promise<CallerCredentials>
-  /** A manager to whom every permission was granted: what is missing is the role. */
+  /** A manager with every permission: only the role is insufficient. */
   readonly withInsufficientRole: () => Promise<CallerCredentials>
   readonly withPausedKey: () => Promise<CallerCredentials>
   readonly withDeletedKey: () => Promise<CallerCredentials>
   readonly withExhaustedLimit: () => Promise<CallerCredentials>
-  /** The app's shared key, alone and with the sign-in of an owner or of a user. */
+  /** The app key without a sign-in. */
   readonly withAppKey: () => Promise<CallerCredentials>
+  /** The app key with the sign-in of an owner or a user. */
   readonly signedIn: (role: "owner" | "user") => Promise<CallerCredentials>
-  /** An owner of a company that was deleted. */
+  /** An owner of a deleted company. */
   readonly ofDeletedCompany: () => Promise<CallerCredentials>
 }
 
@@ -85,7 +86,7 @@ export function callersOf(world: World, company: Company): TestCallers {
         return keyOf(personId)
       }),
     withInsufficientRole: () =>
-      once("of no rank", async () => keyOf(await person("manager", PERMISSIONS))),
+      once("low role", async () => keyOf(await person("manager", PERMISSIONS))),
     withPausedKey: () => changed("key pause"),
     withDeletedKey: () => changed("key delete"),
     withExhaustedLimit: () =>
@@ -100,7 +101,7 @@ export function callersOf(world: World, company: Company): TestCallers {
         role === "owner" ? company.ownerId : await once("signed in", () => person(role))
       return signedInCredentials(world, await app(), personId)
     },
-    ofDeletedCompany: () => once("of deleted", () => deletedCompanyOwner(world)),
+    ofDeletedCompany: () => once("deleted company", () => deletedCompanyOwner(world)),
   }
 }
 

@@ -56,21 +56,28 @@ const bodyFor = (changed: Partial<ChargeRefused>) =>
 
 describe("402 payment_required", () => {
   it.each([
-    ["one micro short asks for the least purchase", 8_999, 5],
+    ["one micro short asks for the smallest purchase", 8_999, 5],
     ["exactly $7 short asks for $7", 9_000 - 7_000_000, 7],
     ["a micro over $7 asks for $8", 9_000 - 7_000_001, 8],
-    ["more than the largest purchase asks for that", -9_000_000_000, 5_000],
+    ["more than the largest purchase asks for the largest purchase", -9_000_000_000, 5_000],
   ])("%s", (_name, fundsMicros, amount) => {
     expect(bodyFor({ fundsMicros })).toMatchObject({ pay: { body: { amount } } })
   })
 
-  it.each([true, false])("says who can pay: the key itself (%s), or first an owner", (canBuy) => {
-    const body = refusalBody(chargeRefusal(refused, { ...payer, canBuy }))
-    const instructions = expect.stringMatching(canBuy ? /^Send this/ : /^An owner must/) as unknown
-    expect(body).toMatchObject({ pay: { url: "http://ledger.test/api/v1/credits", instructions } })
-  })
+  it.each([true, false])(
+    "says whether the key can pay (%s) or an owner must allow it",
+    (canBuy) => {
+      const body = refusalBody(chargeRefusal(refused, { ...payer, canBuy }))
+      const instructions = expect.stringMatching(
+        canBuy ? /^Send this/ : /^An owner must/,
+      ) as unknown
+      expect(body).toMatchObject({
+        pay: { url: "http://ledger.test/api/v1/credits", instructions },
+      })
+    },
+  )
 
-  it("shows nobody's key no way to pay", () => {
+  it("shows a call without a payer no way to pay", () => {
     expect(refusalBody(chargeRefusal(refused, null))).not.toHaveProperty("pay")
   })
 
@@ -84,7 +91,7 @@ describe("402 payment_required", () => {
 })
 
 describe("503 overloaded", () => {
-  it("says when to come again where too many charges are open", () => {
+  it("says when to retry if too many charges are pending", () => {
     const refusal = chargeRefusal({ ...refused, code: "too_many_open_charges" }, payer)
     expect(refusal.status).toBe(503)
     expect(refusal.headers).toEqual({ "retry-after": "5" })
@@ -94,7 +101,7 @@ describe("503 overloaded", () => {
 const CALL = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
 const PRICE = { unitPriceMicros: 100, priceVersion: 1 }
 
-/** Ports whose store takes `slowMs` to be read; and a stream that nobody has used, each time. */
+/** Ports whose event store takes `slowMs` for each read. */
 function bench() {
   const pacer = virtualPacer()
   const memory = openMemoryEventStore()
@@ -122,23 +129,26 @@ const ways: readonly (readonly [
   string,
   (runner: Runner, ledger: typeof TEST_LEDGER) => Promise<unknown>,
 ])[] = [
-  ["a look", (runner, ledger) => runner.read(ledger, accountOf)],
-  ["a look at the tail", (runner, ledger) => runner.readLatest(ledger, accountOf)],
-  ["a glance", (runner, ledger) => runner.readCached(ledger, accountOf)],
+  ["a read", (runner, ledger) => runner.read(ledger, accountOf)],
+  ["a read of the latest state", (runner, ledger) => runner.readLatest(ledger, accountOf)],
+  ["a cached read", (runner, ledger) => runner.readCached(ledger, accountOf)],
   ["a counted call", (runner, ledger) => runner.buffer(ledger, { ...CALL, ...PRICE })],
 ]
 
 describe("a request that has waited", () => {
-  it.each(ways)("has less time for %s, and another request all of its own", async (_what, ask) => {
-    const { store, request } = bench()
-    store.slowMs = 700
-    const one = request()
-    await ask(one, ledgerStreamOf("co_1"))
-    await expect(ask(one, ledgerStreamOf("co_2"))).rejects.toThrow("took too long")
-    await ask(request(), ledgerStreamOf("co_3"))
-  })
+  it.each(ways)(
+    "has less time left for %s; other requests have all of theirs",
+    async (_name, ask) => {
+      const { store, request } = bench()
+      store.slowMs = 700
+      const one = request()
+      await ask(one, ledgerStreamOf("co_1"))
+      await expect(ask(one, ledgerStreamOf("co_2"))).rejects.toThrow("took too long")
+      await ask(request(), ledgerStreamOf("co_3"))
+    },
+  )
 
-  it("has less time for a command, whatever it says of its own", async () => {
+  it("has less time left for a command, even if the command has a longer deadline", async () => {
     const { store, request } = bench()
     store.slowMs = 700
     for (const deadlineMs of [undefined, 60_000]) {
@@ -151,7 +161,7 @@ describe("a request that has waited", () => {
     expect((await executeOnLedger(request(), addFundsCommand(5))).accepted).toBe(true)
   })
 
-  it("writes nothing once its time is over", async () => {
+  it("writes nothing after its deadline", async () => {
     const { store, request } = bench()
     await executeOnLedger(request(), addFundsCommand(5))
     const one = request()
@@ -162,7 +172,7 @@ describe("a request that has waited", () => {
     expect((await request().read(TEST_LEDGER, accountOf)).fundsMicros).toBe(5)
   })
 
-  it("for something else has all of its time left", async () => {
+  it("has all of its time left if it waited for something other than the runner", async () => {
     const { pacer, request } = bench()
     const one = request()
     await one.read(TEST_LEDGER, accountOf)

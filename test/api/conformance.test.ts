@@ -27,7 +27,7 @@ import {
 } from "../support/routes-table.ts"
 import type { SpecRoute } from "../support/routes-table.ts"
 
-/** What is not built yet, group by group. The list only ever gets shorter. */
+/** Lines without a route yet, by group. The list only gets shorter. */
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   code: ["GIT code.pull", "GIT code.push"],
 }
@@ -36,13 +36,13 @@ describe("the table of routes", () => {
   const served = ALL_ROUTES.filter((spec) => !isRetired(spec) && !isRejectedVerb(spec))
   const { missing, unknown, twice } = compareRoutes(served, PROGRAM.routes)
 
-  it("is built but for what is listed as not built, name by name", () => {
+  it("is built except for the lines listed as not built", () => {
     const byGroup = Map.groupBy(missing, ({ group }) => group)
     const names = [...byGroup].map(([group, lines]) => [group, lines.map(specRouteNameOf)] as const)
     expect(Object.fromEntries(names)).toEqual(NOT_BUILT)
   })
 
-  it("has every route that is built, or the table of those beyond the specification", () => {
+  it("has every built route, in the specification's table or the table of additions", () => {
     expect(unknown.map((route) => routeNameOf(route, PROGRAM.routes))).toEqual([])
   })
 
@@ -51,29 +51,29 @@ describe("the table of routes", () => {
   })
 
   it.for(PROGRAM.routes.map((route) => [routeNameOf(route, PROGRAM.routes), route] as const))(
-    "says the same of %s",
+    "agrees with the declaration of %s",
     ([, route]) => {
-      const wanted = specsOfRoute(route, ALL_ROUTES).map((spec) =>
+      const expected = specsOfRoute(route, ALL_ROUTES).map((spec) =>
         contractOfSpec(spec, {
           personKey: isOwnKeyOnly(spec),
           isBeyond: EXTRA_ROUTES.includes(spec),
         }),
       )
-      expect([contractOfRoute(route)]).toEqual(wanted)
+      expect([contractOfRoute(route)]).toEqual(expected)
     },
   )
 
-  it("has no route of its own that is beyond the specification and not built or not said so", () => {
+  it("has only additions that are built and declare that they are beyond the specification", () => {
     const found = EXTRA_ROUTES.map((spec) => [specRouteNameOf(spec), isBuilt(spec)])
     expect(found).toEqual(EXTRA_ROUTES.map((spec) => [specRouteNameOf(spec), true]))
-    const said = PROGRAM.routes.filter(({ beyondSpec }) => beyondSpec !== undefined)
-    const lines = said.flatMap((route) => specsOfRoute(route, ALL_ROUTES))
+    const declared = PROGRAM.routes.filter(({ beyondSpec }) => beyondSpec !== undefined)
+    const lines = declared.flatMap((route) => specsOfRoute(route, ALL_ROUTES))
     expect(lines.map(specRouteNameOf).toSorted()).toEqual(
       EXTRA_ROUTES.map(specRouteNameOf).toSorted(),
     )
   })
 
-  it("has no route for a verb that is refused, and one for another verb there", () => {
+  it("has no route for a rejected verb, and one for another verb of the same path", () => {
     const refused = ALL_ROUTES.filter(isRejectedVerb).map(({ method, path }) => {
       const verbs = PROGRAM.routes.filter(({ url }) => url === path).map((route) => route.method)
       return [path, verbs.length > 0, verbs.some((verb) => verb === method)]
@@ -81,7 +81,7 @@ describe("the table of routes", () => {
     expect(refused).toEqual([["/api/v1/mcp", true, false]])
   })
 
-  it("has its retired routes", () => {
+  it("has the program's retired paths", () => {
     expect(PROGRAM.retiredPaths.toSorted()).toEqual(
       SPEC_ROUTES.filter(isRetired)
         .map(({ path }) => path)
@@ -91,9 +91,9 @@ describe("the table of routes", () => {
 })
 
 describe("the rate limits", () => {
-  it("are those that the table names, with the figures of the specification", () => {
+  it("are the limits that the table names, with the specification's figures", () => {
     const named = new Set(ALL_ROUTES.flatMap(({ limit }) => limit ?? []))
-    // Those of sign-in codes are of pages.
+    // The limits of sign-in codes apply to pages.
     const limits = Object.values(RATE_LIMITS).filter(({ name }) => !name.startsWith("codes"))
     expect([...named].toSorted()).toEqual(limits.map(({ name }) => name).toSorted())
     const figures = limits.map(({ name, max: most, per }) => [name, most, per])
@@ -124,11 +124,11 @@ describe("the errors of the table", () => {
 })
 
 describe("the table of operations", () => {
-  it("says what each operation needs", () => {
+  it("lists what each operation needs", () => {
     expect(OPERATIONS).toEqual(GRANTABLE_OPERATIONS)
   })
 
-  it("names those that cannot be granted", () => {
+  it("lists the operations that cannot be granted", () => {
     expect(OPERATIONS_WITHOUT_ROUTE).toEqual(WITHOUT_ROUTE)
   })
 
@@ -138,7 +138,7 @@ describe("the table of operations", () => {
   })
 })
 
-/** Names of fields; a part says which fields it has itself: inline, or by the name of a record. */
+/** Names of fields. A nested object lists its own fields inline or by the name of a record. */
 type Fields = string | readonly (string | Readonly<Record<string, Fields>>)[]
 
 const read = (file: string): unknown =>
@@ -159,7 +159,7 @@ interface Schema {
   readonly $defs?: Readonly<Record<string, Schema>>
 }
 
-/** The objects that a value may be, through lists, unions and references. */
+/** The object schemas of a value, found through lists, unions and references. */
 function objectsOf(schema: Schema, root: Schema): readonly Schema[] {
   const { $ref, anyOf = [], oneOf = [], allOf = [], items, properties } = schema
   const named = $ref === undefined ? undefined : root.$defs?.[$ref.replace("#/$defs/", "")]
@@ -168,7 +168,7 @@ function objectsOf(schema: Schema, root: Schema): readonly Schema[] {
   return [...own, ...parts.flatMap((one) => objectsOf(one, root))]
 }
 
-/** The named fields that no object of an answer has, as paths. */
+/** Paths of the listed fields that no object of an answer has. */
 function missingIn(fields: Fields, objects: readonly Schema[], root: Schema): readonly string[] {
   const listed = typeof fields === "string" ? records[fields] : fields
   if (listed === undefined || typeof listed === "string")
@@ -190,23 +190,26 @@ const missing = (reply: z.ZodType, fields: Fields): readonly string[] => {
   return missingIn(fields, objectsOf(root, root), root)
 }
 
-/** The routes of the specification; what it does not know is ours alone. */
+/** The routes that are in the specification. */
 const ROUTES = PROGRAM.routes.filter((route) => specsOfRoute(route, SPEC).length > 0)
 
-describe("an answer has each field of the specification", () => {
-  it.for(ROUTES.map((route) => [route.name, route] as const))("%s", ([name, route]) => {
-    const fields = answers[name]
-    // A new route of the specification needs its line in the table.
-    expect(fields).toBeDefined()
-    expect(missing(route.reply, fields ?? [])).toEqual([])
-  })
+describe("an answer of the specification", () => {
+  it.for(ROUTES.map((route) => [route.name, route] as const))(
+    "to %s has every field",
+    ([name, route]) => {
+      const fields = answers[name]
+      // A new route of the specification needs its line in the table.
+      expect(fields).toBeDefined()
+      expect(missing(route.reply, fields ?? [])).toEqual([])
+    },
+  )
 
-  it("and the table names no other route", () => {
+  it("has a table that names no other route", () => {
     const names = ROUTES.map(({ name }) => name)
     expect(Object.keys(answers).toSorted()).toEqual(names.toSorted())
   })
 
-  it("is seen to fail where one is left out", () => {
+  it("fails this check if one is left out", () => {
     const lead = z.object({ id: z.string(), utm: z.object({}) })
     expect(missing(z.object({ leads: z.array(lead) }), [{ leads: ["id", "formName"] }])).toEqual([
       "leads.formName",

@@ -1,4 +1,4 @@
-/** What is said of the fields of a request that are not right, alike on every route. */
+/** The messages about invalid fields of a request, the same on every route. */
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
@@ -11,7 +11,7 @@ import { makeCompany, sharedWorld } from "../support/world.ts"
 const world = await sharedWorld({ rateLimits: "off" })
 const company = await makeCompany(world)
 
-/** The fields that a part of a request must have, apart from what tells shapes apart. */
+/** The required fields of a part of a request, without the literal that selects a route variant. */
 function requiredIn(schema: unknown): readonly string[] {
   if (!(schema instanceof z.ZodObject)) return []
   return Object.entries(schema.shape)
@@ -26,70 +26,70 @@ const partsOf = ({ query, body }: Route) =>
     ["body", requiredIn(body)],
   ] as const
 
-/** Whether a shape is told from others at its path by nothing but a field that is there. */
-function isToldBy(route: Route, field: string): boolean {
-  const isOneOfSeveral = PROGRAM.routes.some(
+/** Whether only the presence of a field distinguishes a route variant from others at its path. */
+function isSelectedBy(route: Route, field: string): boolean {
+  const hasVariants = PROGRAM.routes.some(
     (one) => one !== route && one.method === route.method && one.url === route.url,
   )
-  return isOneOfSeveral && Object.keys(validRequest(route).body ?? {}).join() === field
+  return hasVariants && Object.keys(validRequest(route).body ?? {}).join() === field
 }
 
 const CASES = PROGRAM.routes.flatMap((route) =>
   partsOf(route).flatMap(([part, fields]) =>
     fields
-      .filter((field) => !isToldBy(route, field))
+      .filter((field) => !isSelectedBy(route, field))
       .map((field) => [routeNameOf(route, PROGRAM.routes), part, field, route] as const),
   ),
 )
-const asked = (route: Route, more: object) => {
+const callerOf = (route: Route, more: object) => {
   const key = route.auth === false ? null : company.key
   return (url: string) => world.call(key, route.method, url, more)
 }
 
-describe("a field that must be there", () => {
-  it.for(CASES)("is told of as missing: %s, %s, %s", async ([, part, field, route]) => {
+describe("a required field", () => {
+  it.for(CASES)("is reported if it is missing: %s, %s, %s", async ([, part, field, route]) => {
     const { path, query, body, headers } = validRequest(route)
     const left = new URLSearchParams(query)
     const rest: Record<string, unknown> = { ...body }
     if (part === "query") left.delete(field)
     else Reflect.deleteProperty(rest, field)
     const more = { headers: { ...headers }, ...(body === undefined ? {} : { body: rest }) }
-    const answer = await asked(route, more)(`${path}?${left.toString()}`)
+    const answer = await callerOf(route, more)(`${path}?${left.toString()}`)
     expect([answer.status, answer.body.error]).toEqual([400, "validation"])
     expect(answer.body.fields).toEqual({ [field]: "Is required." })
     expect(answer.body.message).toBe(`The request is not valid: ${field}: Is required.`)
   })
 })
 
-describe("a parameter that is given twice", () => {
+describe("a duplicate query parameter", () => {
   const given = PROGRAM.routes.flatMap((route) => {
     const { query } = route
     const names = query instanceof z.ZodObject ? Object.keys(query.shape) : []
     return names.map((name) => [routeNameOf(route, PROGRAM.routes), name, route] as const)
   })
-  it.for(given)("is told of as that: %s, %s", async ([, name, route]) => {
+  it.for(given)("is reported: %s, %s", async ([, name, route]) => {
     const { path, query, body, headers } = validRequest(route)
     const rest = new URLSearchParams(query)
     rest.delete(name)
     const twice = `${path}?${rest.toString()}&${name}=1&${name}=1`
     const more = { headers: { ...headers }, ...(body === undefined ? {} : { body }) }
-    const answer = await asked(route, more)(twice)
+    const answer = await callerOf(route, more)(twice)
     expect(answer.body.fields).toEqual({ [name]: "Must be given once." })
   })
 })
 
-it("says several faults in one sentence", async () => {
+it("a message lists several faults in one sentence", async () => {
   const { body } = await world.call(company.key, "POST", "/api/v1/phone/messages", { body: {} })
   expect(body.message).toBe("The request is not valid: to: Is required; body: Is required.")
 })
 
-describe("a body that is no object", () => {
-  // Where another protocol is spoken, that says what a body is.
+describe("a body that is not an object", () => {
+  // Routes with an error format of their own define their bodies themselves.
   it.for(
     PROGRAM.routes.filter(
       ({ body, errorFormat }) => body !== undefined && errorFormat === undefined,
     ),
-  )("is told so by $method $url", async ({ method, url }) => {
+  )("is rejected by $method $url", async ({ method, url }) => {
     for (const body of ["[]", "[1]", '"text"', "7", "true"]) {
       const headers = { "content-type": "application/json", "idempotency-key": `${url} ${body}` }
       const answer = await world.call(company.key, method, url, { body, headers })
@@ -106,7 +106,7 @@ describe("a body that is no object", () => {
   })
 })
 
-describe("a value that does not fit", () => {
+describe("an invalid value", () => {
   const cases: readonly (readonly [z.ZodType, unknown, string])[] = [
     [z.string(), 1, "Must be text."],
     [z.string(), undefined, "Is required."],
@@ -129,12 +129,12 @@ describe("a value that does not fit", () => {
     [z.map(z.string(), z.string()), {}, "Must be of another kind."],
   ]
 
-  it.for(cases)("is told in words: %#", ([schema, value, words]) => {
+  it.for(cases)("is described in words: %#", ([schema, value, words]) => {
     const parsed = z.object({ field: schema }).safeParse({ field: value }, { error: formatIssue })
     expect(parsed.error?.issues.map(({ message }) => message)).toEqual([words])
   })
 
-  it("is told in the schema's own words where it has some", () => {
+  it("is described by the schema's own message if there is one", () => {
     const schema = z.object({ field: z.string("Must be a name.") })
     const parsed = schema.safeParse({ field: 1 }, { error: formatIssue })
     expect(parsed.error?.issues[0]?.message).toBe("Must be a name.")

@@ -1,7 +1,7 @@
 /**
- * Five identical requests at the same time, with funds for one of them. What can be there once only is
- * charged once, and all five get its outcome; everything else is five purchases, of which one is paid.
- * With one `Idempotency-Key` they are one request everywhere.
+ * Five identical concurrent requests, with funds for one of them. A thing that can exist only once is charged once
+ * and all five get its outcome; otherwise they are five purchases, one of which is paid. With one
+ * `Idempotency-Key` they are one request on every route.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -31,16 +31,16 @@ import { makeCompany } from "../support/world.ts"
 
 type Headers = Record<string, string>
 
-/** A charged route, and what five identical requests without an `Idempotency-Key` are. */
+/** A charged route, with the effect of five identical requests without an `Idempotency-Key`. */
 interface Row {
   /**
-   * `one`: one thing, which all five get. `each`: five things. `kept`: one thing, and who comes while it
-   * is loading is told to wait, as the specification says.
+   * `one`: one thing, which all five get. `each`: five things. `cached`: one thing; requests that arrive while it
+   * loads are rejected with `lookup_limit`, as the specification says.
    */
-  readonly are: "one" | "each" | "kept"
+  readonly are: "one" | "each" | "cached"
   readonly micros: number
   readonly success: number
-  /** Makes a company, and answers how it sends the request. */
+  /** Creates a company and a function that sends the request. */
   readonly make: () => Promise<readonly [Company, (headers: Headers) => Promise<ApiAnswer>]>
 }
 
@@ -113,7 +113,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     },
   },
   findPlace: {
-    are: "kept",
+    are: "cached",
     micros: 20_000,
     success: 200,
     make: async () => {
@@ -142,12 +142,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
 }
 
-/** Per charged route, the ids of the charges of attempts 1, 2 and 3 of a request with `SAMPLE`'s claim. They never change. */
+/** Charge ids of attempts 1, 2 and 3 of a request with the claim `SAMPLE`, by charged route. They never change. */
 const CHARGE_IDS = JSON.parse(
   readFileSync(join(import.meta.dirname, "..", "data", "upgrade", "charge-ids.json"), "utf8"),
 ) as Readonly<Record<string, readonly string[]>>
 
-/** An `Idempotency-Key` as it is claimed. */
+/** An idempotency claim, as stored. */
 interface Claim {
   readonly key_id: string
   readonly idempotency_key: string
@@ -157,19 +157,19 @@ interface Claim {
 
 const SAMPLE = { key_id: "key_a", idempotency_key: "name", started: "req_b" }
 
-/** What else than a charge's own prefix the ids of charges are made of. */
-const NAMED_BY: Readonly<Record<string, (...parts: readonly string[]) => string>> = {
+/** How charge ids derive on routes where they don't have the prefix `chg`. */
+const OWN_CHARGE_IDS: Readonly<Record<string, (...parts: readonly string[]) => string>> = {
   buyNumber: (...parts) => `${derivedId("num", ...parts)}:first`,
   startBox: (...parts) => `${derivedId("box", ...parts)}:1`,
 }
 
-/** The id of the charge of a claim: an answered request is found by it, whatever version charged it. */
+/** The charge id of a claim. Every version of the program finds an answered request by it. */
 function chargeIdOf(name: string, claim: Claim): string {
   const parts = [claim.key_id, claim.idempotency_key, claim.started, String(claim.attempt)]
-  return NAMED_BY[name]?.(...parts) ?? derivedId("chg", ...parts)
+  return OWN_CHARGE_IDS[name]?.(...parts) ?? derivedId("chg", ...parts)
 }
 
-/** The claim of a company that has one. */
+/** The only claim of a company. */
 async function claimOf({ companyId }: Company): Promise<Claim> {
   const rows = await queryRows<Claim>(
     world.databaseUrl,
@@ -179,8 +179,8 @@ async function claimOf({ companyId }: Company): Promise<Claim> {
   return rows[0] as Claim
 }
 
-/** Leaves a company this much, in micros. */
-async function leave({ companyId }: Company, micros: number): Promise<void> {
+/** Sets a company's balance, in micros. */
+async function setBalance({ companyId }: Company, micros: number): Promise<void> {
   const { balanceMicros } = await world.operate("company show", { company: companyId })
   const dollars = ((micros - balanceMicros) / 1_000_000).toFixed(6)
   await world.operate("funds correct", { company: companyId, dollars }, "a test")
@@ -192,25 +192,25 @@ interface Listed {
   readonly state: string
 }
 
-/** What was charged and has not come back. */
+/** The charges that were not refunded. */
 async function charged({ companyId }: Company): Promise<readonly Listed[]> {
   await world.operate("wait")
   const { charges } = await world.operate("charge list", { company: companyId })
   return (charges as readonly Listed[]).filter(({ state }) => state !== "refunded")
 }
 
-/** Sends a request five times at once, with funds for one; what was answered, and charged for it. */
+/** Sends a request five times concurrently, with funds for one; returns the answers and the new charges. */
 async function five({ make, micros }: Row, headers: Headers) {
   const [company, send] = await make()
   const before = await charged(company)
-  await leave(company, micros)
+  await setBalance(company, micros)
   const answers = await Promise.all(Array.from({ length: 5 }, () => send(headers)))
   const known = new Set(before.map(({ chargeId }) => chargeId))
   const made = (await charged(company)).filter(({ chargeId }) => !known.has(chargeId))
   return { answers, made, company, send }
 }
 
-/** Five boxes at once are also more than a person may have. */
+/** Five boxes also exceed the number of boxes that a person may have. */
 const REFUSED = new Set(["payment_required", "too_many_boxes"])
 
 const amountsOf = (charges: readonly Listed[]) =>
@@ -218,26 +218,26 @@ const amountsOf = (charges: readonly Listed[]) =>
 
 const statusesOf = (answers: readonly ApiAnswer[]) => answers.map(({ status }) => status).toSorted()
 
-describe("five identical requests at once, with funds for one", () => {
-  it("are in the table for every route that is charged", () => {
+describe("five identical concurrent requests with funds for one", () => {
+  it("are tested on every charged route", () => {
     const routes = PROGRAM.entries.flatMap((one) => (isRouteVariants(one) ? one.variants : [one]))
     const names = routes.filter((one) => one.isCharged === true).map(({ name }) => name)
     expect(names.toSorted()).toEqual(Object.keys(ROWS).toSorted())
   })
 
-  it("have the charge ids that they always had", () => {
+  it("have the charge ids of earlier versions", () => {
     const names = Object.keys(ROWS).filter((name) => name !== "findPlace")
     const ids = names.map((name) => [
       name,
       [1, 2, 3].map((attempt) => chargeIdOf(name, { ...SAMPLE, attempt })),
     ])
-    // A later route has no row: the ids of its charges derive as those of a text do.
+    // A newer route has no row in the file: its charge ids derive like those of a text.
     const golden = names.map((name) => [name, CHARGE_IDS[name] ?? CHARGE_IDS["sendText"]])
     expect(ids).toEqual(golden)
     expect(names).toEqual(expect.arrayContaining(Object.keys(CHARGE_IDS)))
   })
 
-  it.each(Object.entries(ROWS))("%s: are charged once", async (_name, row) => {
+  it.each(Object.entries(ROWS))("to %s are charged once", async (_name, row) => {
     const { answers, made } = await five(row, {})
     expect(amountsOf(made)).toEqual([row.micros])
     const done = answers.filter(({ status }) => status === row.success)
@@ -255,13 +255,13 @@ describe("five identical requests at once, with funds for one", () => {
     }
   })
 
-  it.each(Object.entries(ROWS))("%s: are one request under one key", async (name, row) => {
+  it.each(Object.entries(ROWS))("to %s are one request with one key", async (name, row) => {
     const headers = { "idempotency-key": "one of five" }
     const { answers, made, company, send } = await five(row, headers)
     expect(amountsOf(made)).toEqual([row.micros])
-    // A place that was looked up is found again by its own id, not by its charge's.
-    const isFound = name !== "findPlace"
-    const id = isFound ? chargeIdOf(name, await claimOf(company)) : expect.stringMatching(/^chg_/)
+    // A looked-up place is found again by its own id, not by its charge id.
+    const isDerived = name !== "findPlace"
+    const id = isDerived ? chargeIdOf(name, await claimOf(company)) : expect.stringMatching(/^chg_/)
     expect(made[0]?.chargeId).toEqual(id)
     const done = answers.filter(({ status }) => status === row.success)
     const running = answers.filter(({ body }) => body.error === "conflict")

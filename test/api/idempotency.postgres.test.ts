@@ -19,7 +19,7 @@ import { idempotencyClaimOf, newIdempotencyKey } from "./interrupted-requests.ts
 
 const world = await ownWorld("start")
 
-/** Sends a text with an idempotency key and gives the answer to the byte. */
+/** Sends a text with an idempotency key and returns the answer byte by byte. */
 async function sendBytes(key: string, idempotencyKey: string, payload: string) {
   const headers = {
     authorization: `Bearer ${key}`,
@@ -50,21 +50,21 @@ describe("the same key and body", () => {
     expect(messages).toHaveLength(1)
   })
 
-  it("are known again by a hash that nobody can make who does not have the installation's key", async () => {
+  it("are recognized by a hash that requires the installation's key", async () => {
     const company = await makeCompany(world)
     const body = { to: newPhoneNumber(), body: "Hello" }
     const name = newIdempotencyKey()
     await sendBytes(company.key, name, JSON.stringify(body))
     const plain = createHash("sha256").update(`POST\n${MESSAGES_PATH}\n${canonicalJson(body)}`)
-    const former = plain.digest("hex")
-    const kept = await queryRows<{ fingerprint: string }>(
+    const unkeyedHash = plain.digest("hex")
+    const stored = await queryRows<{ fingerprint: string }>(
       world.databaseUrl,
       `select fingerprint from ledger.idempotent_requests where idempotency_key = '${name}'`,
     )
-    expect(kept).toEqual([{ fingerprint: expect.not.stringContaining(former) as string }])
+    expect(stored).toEqual([{ fingerprint: expect.not.stringContaining(unkeyedHash) as string }])
   })
 
-  it("are the same however the body is written", async () => {
+  it("match a body with other whitespace, escapes and order of fields", async () => {
     const company = await makeCompany(world)
     const name = newIdempotencyKey()
     const to = newPhoneNumber()
@@ -91,7 +91,7 @@ describe("the same key and body", () => {
     }
   })
 
-  it("are neither checked nor refused again, whatever changed since", async () => {
+  it("are not checked or refused again if limits, card or account have changed since", async () => {
     const company = await makeCompany(world)
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newPhoneNumber() }
@@ -107,7 +107,7 @@ describe("the same key and body", () => {
     expect((await postText(world, key, text, headers)).status).toBe(401)
   })
 
-  it("of fifty calls at once are one charge, and the rest replays or still running", async () => {
+  it("make one charge in fifty concurrent calls; the others are replayed or still running", async () => {
     const company = await makeCompany(world)
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newPhoneNumber() }
@@ -127,7 +127,7 @@ describe("the same key and body", () => {
 })
 
 describe("the same key and another body", () => {
-  it("are 409 idempotency_conflict, and change nothing", async () => {
+  it("are rejected with 409 idempotency_conflict and change nothing", async () => {
     const company = await makeCompany(world)
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newPhoneNumber() }
@@ -144,7 +144,7 @@ describe("the same key and another body", () => {
     expect(await chargeAmountsOf(world, company)).toHaveLength(1)
   })
 
-  it("are two requests where two API keys send them", async () => {
+  it("are two requests if two API keys send them", async () => {
     const company = await makeCompany(world)
     const other = await makeKey(world, company)
     const headers = { "idempotency-key": newIdempotencyKey() }
@@ -156,8 +156,8 @@ describe("the same key and another body", () => {
   })
 })
 
-describe("a decided refusal frees the key", () => {
-  it("after a 402: with funds the same request passes, once", async () => {
+describe("an idempotency key is free again", () => {
+  it("after a 402: once funds are added, the same request is charged once", async () => {
     const company = await makeCompany(world, { funds: "0" })
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newPhoneNumber() }
@@ -170,7 +170,7 @@ describe("a decided refusal frees the key", () => {
     expect(await chargeAmountsOf(world, company)).toHaveLength(1)
   })
 
-  it("after a 429, up front or at the charge", async () => {
+  it("after a 429, before or at the charge", async () => {
     const company = await makeCompany(world)
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newPhoneNumber() }
@@ -193,7 +193,7 @@ describe("a decided refusal frees the key", () => {
     expect((await postText(world, key, { to }, headers)).status).toBe(200)
   })
 
-  it("after a 400: the key may then go with the body that was meant", async () => {
+  it("after a 400: the key can then be sent with a corrected body", async () => {
     const { key } = await makeCompany(world)
     const name = newIdempotencyKey()
     const broken = await sendBytes(key, name, '{"to":')
@@ -212,13 +212,13 @@ describe("a decided refusal frees the key", () => {
   })
 })
 
-describe("an Idempotency-Key that is none", () => {
+describe("an invalid Idempotency-Key", () => {
   it.for([
     ["empty", ""],
     ["256 characters", "k".repeat(256)],
     ["beyond ASCII", "schlüssel"],
     ["a control character", "a\tb"],
-  ] as const)("is 400: %s", async ([, name]) => {
+  ] as const)("is rejected with 400: %s", async ([, name]) => {
     const company = await makeCompany(world)
     const { status, body } = await postText(world, company.key, {}, { "idempotency-key": name })
     expect([status, body.error]).toEqual([400, "validation"])
@@ -226,7 +226,7 @@ describe("an Idempotency-Key that is none", () => {
     expect(await chargeAmountsOf(world, company)).toEqual([])
   })
 
-  it("is refused after key, account and permissions", async () => {
+  it("is rejected after the checks of key, account and permissions", async () => {
     const company = await makeCompany(world)
     const headers = { "idempotency-key": "" }
     expect((await postText(world, `${company.key}x`, {}, headers)).status).toBe(401)
@@ -239,7 +239,7 @@ describe("an Idempotency-Key that is none", () => {
   it.for([
     ["one character", "k"],
     ["255", "~ ".repeat(127) + "k"],
-  ] as const)("is one all the same with %s", async ([, name]) => {
+  ] as const)("is not one with %s", async ([, name]) => {
     const { key } = await makeCompany(world)
     const text = { to: newPhoneNumber() }
     const headers = { "idempotency-key": name }
@@ -250,7 +250,7 @@ describe("an Idempotency-Key that is none", () => {
 })
 
 describe("a route that charges nothing", () => {
-  it("takes no notice of the header", async () => {
+  it("ignores the Idempotency-Key header", async () => {
     const { key } = await makeCompany(world)
     const headers = { "idempotency-key": newIdempotencyKey() }
     const body = { phone: newPhoneNumber() }
@@ -262,11 +262,11 @@ describe("a route that charges nothing", () => {
   })
 })
 
-describe("two keys", () => {
-  it("are 400 and not one that names neither", async () => {
+describe("two Idempotency-Key headers", () => {
+  it("are rejected with 400", async () => {
     const company = await makeCompany(world)
     const url = await world.app.listen({ host: "127.0.0.1", port: 0 })
-    const asked = request(`${url}${MESSAGES_PATH}`, {
+    const sending = request(`${url}${MESSAGES_PATH}`, {
       method: "POST",
       agent: false,
       headers: {
@@ -275,8 +275,8 @@ describe("two keys", () => {
         "idempotency-key": [newIdempotencyKey(), newIdempotencyKey()],
       },
     })
-    asked.end(JSON.stringify({ to: newPhoneNumber(), body: "Hello" }))
-    const [response] = (await once(asked, "response")) as [IncomingMessage]
+    sending.end(JSON.stringify({ to: newPhoneNumber(), body: "Hello" }))
+    const [response] = (await once(sending, "response")) as [IncomingMessage]
     const body = (await json(response)) as { readonly fields: unknown }
     expect([response.statusCode, body.fields]).toEqual([
       400,

@@ -1,4 +1,4 @@
-/** Requests that a process began and did not end, as one that was killed leaves them. */
+/** Requests that a killed process left unfinished. */
 import { PROGRAM } from "../../src/slices.ts"
 import { createHash } from "node:crypto"
 import { sql } from "kysely"
@@ -9,25 +9,25 @@ import type { Ports } from "../../src/frame/ports.ts"
 import type { Program } from "../../src/frame/slice.ts"
 import type { World } from "../support/world.ts"
 
-/** The steps of a text, and of a purchase, that are stored, in their order. */
+/** The stored steps of a text and of a purchase, in order. */
 export type PaidStep = "Charge" | "QueueText" | "StartPurchase" | "PayPurchase"
 
-/** Where a process is killed: before a step was stored, or right after it. */
+/** The moment at which a process is killed: before a step is stored, or right after. */
 export interface StepCrash {
   readonly step: PaidStep
   readonly when: "before" | "after"
 }
 
-/** What a dead process had sent to the store, which is still on its way. */
+/** An append that a dead process had sent and that has not reached the store. */
 export interface InFlightAppend {
-  /** It is stored now. */
+  /** Stores it. */
   readonly deliver: () => Promise<void>
 }
 
 /**
- * Sends a request to a process that dies at this point: the steps up to it are stored, nothing is
- * answered, and the claim names a process that is not registered. Resolves once it is dead. A step that
- * was not stored may have been sent: then it arrives when the test says so.
+ * Sends a request to a process that dies at this point: earlier steps are stored, nothing is answered, and the
+ * claim names an unregistered process. Resolves once the process is dead. A step that was not stored arrives when
+ * the test delivers it.
  */
 export async function crashAtStep(
   world: World,
@@ -41,13 +41,13 @@ export async function crashAtStep(
   { entries, retiredPaths }: Pick<Program, "entries" | "retiredPaths"> = PROGRAM,
 ): Promise<InFlightAppend> {
   const dead = Promise.withResolvers<void>()
-  let arrive = async (): Promise<void> => undefined
+  let deliver = async (): Promise<void> => undefined
   const never = new Promise<never>(() => undefined)
   const { runner } = world.ports
   const execute = (async (to, command, cause, view) => {
     const isHere = (command as { readonly type?: string }).type === death.step
     if (isHere && death.when === "before") {
-      arrive = async () => void (await runner.execute(to, command, cause, view))
+      deliver = async () => void (await runner.execute(to, command, cause, view))
       dead.resolve()
       return never
     }
@@ -76,20 +76,20 @@ export async function crashAtStep(
   })
   await dead.promise
   await pool.end()
-  return { deliver: () => arrive() }
+  return { deliver: () => deliver() }
 }
 
-/** Ports by which something happens right before a call is let in by its company's ledger. */
-export function portsWithEntryHook(world: World, happen: () => Promise<void>): Ports {
+/** Ports that run a hook right before a company's ledger admits a call. */
+export function portsWithEntryHook(world: World, hook: () => Promise<void>): Ports {
   const { runner } = world.ports
-  const buffer = (async (beside, item) => {
-    await happen()
-    return runner.buffer(beside, item)
+  const buffer = (async (target, item) => {
+    await hook()
+    return runner.buffer(target, item)
   }) as Ports["runner"]["buffer"]
   return { ...world.ports, runner: { ...runner, buffer } }
 }
 
-/** How the claim on an idempotency key stands. */
+/** The state of the claim on an idempotency key. */
 export async function idempotencyClaimOf(
   world: World,
   idempotencyKey: string,
@@ -101,7 +101,7 @@ export async function idempotencyClaimOf(
   return rows[0]
 }
 
-/** A port of the runner that fails in a step, before or after it was stored. */
+/** Ports whose runner fails in a step, before or after storing it. */
 export function portsFailingAt(world: World, death: StepCrash, error: Error): Ports {
   const { runner } = world.ports
   const execute = (async (to, command, cause, view) => {
@@ -114,25 +114,25 @@ export function portsFailingAt(world: World, death: StepCrash, error: Error): Po
   return { ...world.ports, runner: { ...runner, execute } }
 }
 
-/** Ports that answer nothing about recipients but an error, whoever asks. */
+/** Ports that fail with an error for every access to a recipient's stream. */
 export function portsWithoutRecipients(world: World, error: Error): Ports {
   const { runner } = world.ports
-  const guarded = async <R>(stream: string, ask: () => Promise<R>): Promise<R> => {
+  const guarded = async <R>(stream: string, run: () => Promise<R>): Promise<R> => {
     if (stream.startsWith("recipient-")) throw error
-    return ask()
+    return run()
   }
   return {
     ...world.ports,
     runner: {
       ...runner,
-      execute: (...asked) => guarded(asked[0].stream, () => runner.execute(...asked)),
-      read: (...asked) => guarded(asked[0].stream, () => runner.read(...asked)),
-      readLatest: (...asked) => guarded(asked[0].stream, () => runner.readLatest(...asked)),
+      execute: (...args) => guarded(args[0].stream, () => runner.execute(...args)),
+      read: (...args) => guarded(args[0].stream, () => runner.read(...args)),
+      readLatest: (...args) => guarded(args[0].stream, () => runner.readLatest(...args)),
     },
   }
 }
 
-/** An idempotency key that no test was given before. */
+/** An idempotency key that no other test uses. */
 export function newIdempotencyKey(): string {
   given += 1
   return createHash("sha256").update(String(given)).digest("hex")

@@ -7,12 +7,12 @@ import { callApp, makeCompany, makeKey, setLimit, sharedWorld } from "../support
 import type { KeyId } from "../../domain/kernel/ids.ts"
 
 const world = await sharedWorld({ calls: "free" })
-/** Its own time stands still, so that no window of a rate limit ends meanwhile. */
+/** The process's own time stands still, so that no window of a rate limit ends meanwhile. */
 const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
 const app = await buildApp({ ...world.ports, pacer }, PROGRAM.entries, PROGRAM.retiredPaths)
 afterAll(() => app.close())
 
-/** A text that is about to be sent; each check's fault makes it fail that check. */
+/** A text to send. The fault of a check makes it fail that check. */
 interface Attempt {
   readonly company: Company
   keyId: KeyId
@@ -25,7 +25,7 @@ interface Attempt {
   text: Record<string, unknown>
 }
 
-/** The checks in the order of decisions.md §1, with the fault that fails each and its answer. */
+/** The checks in the order of decisions.md §1, each with its answer and a fault that makes it fail. */
 const CHECKS: readonly {
   readonly name: string
   readonly answer: readonly [number, string]
@@ -145,13 +145,13 @@ const CHECKS: readonly {
     name: "funds",
     answer: [402, "payment_required"],
     fail: ({ text }) => {
-      // Four segments cost more than there is.
+      // Four segments cost more than the company's funds.
       text["body"] = "x".repeat(600)
     },
   },
 ]
 
-/** Which pairs cannot fail together: one number cannot be both, nor one limit. */
+/** Pairs of checks that cannot fail together, because both concern the same number, limit or path. */
 const APART: readonly (readonly [string, string])[] = [
   ["unknown path", "retired"],
   ["retired", "verb"],
@@ -159,19 +159,19 @@ const APART: readonly (readonly [string, string])[] = [
   ["number of the recipient", "opted out"],
 ]
 
-/** What is in the text is not seen where the whole body is refused. */
+/** Checks of the whole body; if one fails, the fields of the text are not read. */
 const OF_THE_BODY = ["size of the body", "validation"]
 const OF_THE_TEXT = ["number of the recipient", "number of the company", "opted out", "funds"]
 
 const isPair = (pairs: readonly (readonly [string, string])[], a: string, b: string) =>
   pairs.some((pair) => pair.includes(a) && pair.includes(b))
 
-/** Pairs that fail together, but of which the second would not be seen among others. */
+/** Pairs that can fail together, but in which the first hides the second from a group. */
 const UNSEEN = OF_THE_BODY.flatMap((body) => OF_THE_TEXT.map((text) => [body, text] as const))
 
 /**
- * All checks after one that can fail together with it, in groups that can fail together: the first one's answer to a
- * group proves that it comes before each check of the group.
+ * All later checks that can fail together with a check, in groups that can fail together. If a request that fails
+ * the check and a whole group gets the check's answer, the check precedes each check of the group.
  */
 function groupsAfter(i: number): readonly (readonly string[])[] {
   const first = CHECKS[i]?.name ?? ""
@@ -187,8 +187,8 @@ function groupsAfter(i: number): readonly (readonly string[])[] {
   return groups
 }
 
-/** These need the attempt's key; the later a check, the more of the others its fault needs to pass. */
-const NEED_THE_KEY = [
+/** Checks whose fault needs the attempt's key. Later checks fail first, while the earlier ones still pass. */
+const NEEDS_KEY = [
   "key",
   "key's own limit used up",
   "account locked",
@@ -212,7 +212,7 @@ async function attemptWith(names: readonly string[]): Promise<readonly [number, 
     text: { to: newPhoneNumber(), body: "Hello" },
   }
   const faults = CHECKS.filter(({ name }) => names.includes(name)).toReversed()
-  const deferred = (name: string) => NEED_THE_KEY.includes(name)
+  const deferred = (name: string) => NEEDS_KEY.includes(name)
   for (const fault of faults.filter(({ name }) => !deferred(name))) await fault.fail(attempt)
   const { role, operations } = attempt
   const made = await makeKey(world, company, { role, operations })
@@ -227,18 +227,18 @@ async function attemptWith(names: readonly string[]): Promise<readonly [number, 
 }
 
 it.for(CHECKS.map(({ name }) => name))("%s refuses alone", async (name) => {
-  const wanted = CHECKS.find((check) => check.name === name)?.answer
-  expect(await attemptWith([name])).toEqual(wanted)
+  const expected = CHECKS.find((check) => check.name === name)?.answer
+  expect(await attemptWith([name])).toEqual(expected)
 })
 
 it.for(CHECKS.flatMap(({ name }, i) => groupsAfter(i).map((group) => [name, group] as const)))(
   "%s refuses before %s",
   async ([first, later]) => {
-    const wanted = CHECKS.find((check) => check.name === first)?.answer
-    expect(await attemptWith([first, ...later])).toEqual(wanted)
+    const expected = CHECKS.find((check) => check.name === first)?.answer
+    expect(await attemptWith([first, ...later])).toEqual(expected)
   },
 )
 
-it("refuses nothing where nothing fails", async () => {
+it("a request that passes every check is accepted", async () => {
   expect(await attemptWith([])).toEqual([200, undefined])
 })

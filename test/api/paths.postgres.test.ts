@@ -12,7 +12,7 @@ const company = await makeCompany(world)
 
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 
-/** An answer to any verb, without a key. */
+/** Sends a request with any verb, without a key. */
 async function ask(method: string, url: string, payload?: string) {
   const headers = { "content-type": "application/json" }
   const answer = await world.app.inject({
@@ -41,19 +41,19 @@ describe("404", () => {
     "/api/v1/people/..",
     "/.env",
     `/${"x".repeat(5_000)}`,
-  ])("knows no path %s, with or without a key", async (url) => {
+  ])("answers %s, with or without a key", async (url) => {
     for (const key of [null, company.key]) {
       const { status, body } = await world.call(key, "GET", url)
       expect([status, body.error]).toEqual([404, "not_found"])
     }
   })
 
-  it("does not read the body first", async () => {
+  it("is answered without reading the body", async () => {
     const { status } = await ask("POST", "/api/v1/nothing", "x".repeat(2 * 1024 * 1024))
     expect(status).toBe(404)
   })
 
-  it("comes before the verb and the key", async () => {
+  it("is answered before verb and key are checked", async () => {
     for (const verb of VERBS.filter((one) => one !== "HEAD")) {
       expect((await ask(verb, "/api/v1/nothing")).status).toBe(404)
     }
@@ -61,7 +61,7 @@ describe("404", () => {
 })
 
 describe("HEAD", () => {
-  it("has the head of GET, and no body", async () => {
+  it("has the headers of GET and no body", async () => {
     const headers = { authorization: `Bearer ${company.key}` }
     for (const url of [
       "/api/v1/people",
@@ -76,14 +76,14 @@ describe("HEAD", () => {
     }
   })
 
-  it("asks for a key as GET does", async () => {
+  it("requires a key like GET", async () => {
     const { status, headers } = await ask("HEAD", "/api/v1/people")
     expect([status, headers["www-authenticate"]]).toEqual([401, "Bearer"])
   })
 })
 
-describe("the address of the server alone", () => {
-  it("leads to the document", async () => {
+describe("the root path", () => {
+  it("redirects to the documentation", async () => {
     for (const verb of ["GET", "HEAD"]) {
       const { status, headers } = await ask(verb, "/")
       expect([status, headers["location"]]).toEqual([302, "/docs"])
@@ -94,20 +94,20 @@ describe("the address of the server alone", () => {
 
 describe("405", () => {
   const urls = [...new Set(PROGRAM.routes.map(({ url }) => url))]
-  it.for(urls)("answers every other verb of %s, and says which there are", async (url) => {
+  it.for(urls)("answers every other verb of %s and lists the allowed ones", async (url) => {
     const allowed: string[] = PROGRAM.entries
       .filter((one) => one.url === url)
       .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]))
     for (const verb of VERBS.filter((one) => !allowed.includes(one))) {
       const { status, headers, text } = await ask(verb, url)
       expect([verb, status, headers["allow"]]).toEqual([verb, 405, allowed.join(", ")])
-      // Where there is no GET, it is refused without a body.
+      // HEAD is rejected without a body if there is no GET.
       if (verb === "HEAD") continue
       expect(JSON.parse(text)).toMatchObject({ error: "method_not_allowed" })
     }
   })
 
-  it("does not read the body first", async () => {
+  it("is answered without reading the body", async () => {
     expect((await ask("PUT", MESSAGES_PATH, '{"to":')).status).toBe(405)
     expect((await ask("PATCH", MESSAGES_PATH, "x".repeat(2 * 1024 * 1024))).status).toBe(405)
   })
@@ -115,7 +115,7 @@ describe("405", () => {
 
 describe("410", () => {
   it.for(PROGRAM.retiredPaths)(
-    "answers every verb of %s before the key is looked at",
+    "answers every verb of %s before the key is checked",
     async (url) => {
       for (const verb of VERBS) {
         const { status, headers, text } = await ask(verb, url)
@@ -137,7 +137,7 @@ describe("413", () => {
     return `${frame.slice(0, -2)}${"x".repeat(bytes - frame.length)}"}`
   }
 
-  it("refuses a body over 1 MiB, and looks into one of 1 MiB", async () => {
+  it("answers a body over 1 MiB; a body of 1 MiB is read", async () => {
     for (const [bytes, status, error] of [
       [limit, 400, "validation"],
       [limit + 1, 413, "too_large"],
@@ -151,7 +151,7 @@ describe("413", () => {
     }
   })
 
-  it("comes after the key, and refuses any content", async () => {
+  it("is answered after the key is checked, for any content type", async () => {
     const headers = { "content-type": "text/plain" }
     const body = "x".repeat(limit + 1)
     expect((await world.call(null, "POST", MESSAGES_PATH, { body, headers })).status).toBe(401)
@@ -161,8 +161,8 @@ describe("413", () => {
   })
 })
 
-describe("a body with an encoding", () => {
-  it("is refused, and one that says it has none is taken", async () => {
+describe("a body with a content encoding", () => {
+  it("is rejected unless the encoding is identity", async () => {
     const send = async (encoding: string) => {
       const headers = { "content-type": "application/json", "content-encoding": encoding }
       const body = JSON.stringify({ to: "x", body: "x" })
@@ -175,15 +175,15 @@ describe("a body with an encoding", () => {
 })
 
 describe("every answer", () => {
-  it("has a name of its own for the request, and the headers that guard a browser", async () => {
+  it("has a unique request id and the headers that protect a browser", async () => {
     const answers = [
       await world.call(company.key, "GET", "/api/v1/people"),
       await world.call(null, "GET", "/api/v1/people"),
       await world.call(company.key, "POST", MESSAGES_PATH, { body: {} }),
       await world.call(null, "GET", "/nothing"),
     ]
-    const names = answers.map(({ headers }) => headers["x-request-id"])
-    expect(new Set(names).size).toBe(answers.length)
+    const ids = answers.map(({ headers }) => headers["x-request-id"])
+    expect(new Set(ids).size).toBe(answers.length)
     for (const { headers } of answers) {
       expect(headers["x-content-type-options"]).toBe("nosniff")
       expect(headers["content-security-policy"]).toBe("default-src 'none';frame-ancestors 'none'")
@@ -193,7 +193,7 @@ describe("every answer", () => {
     }
   })
 
-  it("of the API is kept by nobody on the way", async () => {
+  it("of the API is not stored by any cache", async () => {
     for (const [key, url] of [
       [company.key, "/api/v1/people"],
       [null, "/api/v1/people"],
@@ -206,22 +206,22 @@ describe("every answer", () => {
     expect((await world.call(null, "GET", "/livez")).headers["cache-control"]).toBeUndefined()
   })
 
-  it("does not take the caller's word for the request's name", async () => {
+  it("ignores a request id from the caller", async () => {
     const headers = { "x-request-id": "mine", "request-id": "mine" }
     const answer = await world.call(company.key, "GET", "/api/v1/people", { headers })
     expect(answer.headers["x-request-id"]).not.toBe("mine")
   })
 })
 
-describe("bytes that are no request", () => {
-  /** What the server says to raw bytes. */
-  async function say(bytes: string): Promise<string> {
+describe("bytes that are not a valid HTTP request", () => {
+  /** Sends raw bytes and returns the server's answer. */
+  async function sendRaw(bytes: string): Promise<string> {
     const { port } = new URL(world.app.listeningOrigin)
     const socket = connect(Number(port), "127.0.0.1")
     socket.end(bytes)
-    let heard = ""
-    for await (const chunk of socket) heard += String(chunk)
-    return heard
+    let answer = ""
+    for await (const chunk of socket) answer += String(chunk)
+    return answer
   }
 
   beforeAll(async () => {
@@ -243,38 +243,38 @@ describe("bytes that are no request", () => {
       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: miracles\r\n\r\n{}",
       417,
     ],
-    ["headers without end", `GET / HTTP/1.1\r\nHost: x\r\nX: ${"y".repeat(40_000)}\r\n\r\n`, 431],
-  ] as const)("are answered as every error is: %s", async ([, bytes, status]) => {
-    const heard = await say(bytes)
-    const [head, text] = heard.split("\r\n\r\n") as [string, string]
+    ["endless headers", `GET / HTTP/1.1\r\nHost: x\r\nX: ${"y".repeat(40_000)}\r\n\r\n`, 431],
+  ] as const)("get an error in the usual format: %s", async ([, bytes, status]) => {
+    const answer = await sendRaw(bytes)
+    const [head, text] = answer.split("\r\n\r\n") as [string, string]
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     const headers = { "x-request-id": /x-request-id: (\S+)/.exec(head)?.[1] }
     expect(head).toContain("\r\ncache-control: no-store\r\n")
     expectContract("RAW", "", { status: 400, headers, body: JSON.parse(text) })
   })
 
-  it("are not waited for: a body that is cut off ends the call", async () => {
+  it("end the call if the body is incomplete", async () => {
     const head = `POST ${MESSAGES_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${company.key}\r\n`
     const rest = 'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"to":'
-    expect(await say(head + rest)).not.toContain("200 OK")
+    expect(await sendRaw(head + rest)).not.toContain("200 OK")
   })
 })
 
 const EACH = PROGRAM.routes.map((route) => [routeNameOf(route, PROGRAM.routes), route] as const)
 
 describe("an unknown query parameter", () => {
-  it.for(EACH)("is 400: %s", async ([, route]) => {
+  it.for(EACH)("is rejected with 400: %s", async ([, route]) => {
     const { path, query, body, headers } = validRequest(route)
     const url = `${path}${query === "" ? "?" : `${query}&`}sinse=1`
     const key = route.auth === false ? null : company.key
-    const asked = { headers: { ...headers }, ...(body === undefined ? {} : { body }) }
-    const answer = await world.call(key, route.method, url, asked)
+    const options = { headers: { ...headers }, ...(body === undefined ? {} : { body }) }
+    const answer = await world.call(key, route.method, url, options)
     const { error, fields } = refusalFromBody(answer.body)
     expect([answer.status, error]).toEqual([400, "validation"])
     expect(fields?.["sinse"]).toMatch(/^Is not a query parameter of this route[;,] .*\.$/)
   })
 
-  it("changes nothing of what is retired, and of paths that are not there", async () => {
+  it("does not change the answers of retired and unknown paths", async () => {
     for (const url of PROGRAM.retiredPaths) {
       expect((await world.call(company.key, "GET", `${url}?sinse=1`)).status).toBe(410)
     }

@@ -1,4 +1,4 @@
-/** The rate limits of the specification: windows of a minute in the memory of a process. */
+/** The rate limits of the specification: one-minute windows in a process's memory. */
 import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -8,22 +8,22 @@ import { SPEC_ROUTES, isBuilt, stubRouteOf } from "../support/routes-table.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"
 import { callApp, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 
-/** Routes of each limit that are not built yet, at addresses of their own. */
-const STAND_INS = SPEC_ROUTES.filter((spec) => spec.limit !== undefined && !isBuilt(spec)).map(
-  (spec, i) => stubRouteOf({ ...spec, method: "GET" }, `/api/v1/stand-ins/${i}`),
+/** Stubs for the routes of each limit that are not built yet. */
+const STUBS = SPEC_ROUTES.filter((spec) => spec.limit !== undefined && !isBuilt(spec)).map(
+  (spec, i) => stubRouteOf({ ...spec, method: "GET" }, `/api/v1/stubs/${i}`),
 )
 const urlsOf = (limit: string) =>
-  STAND_INS.filter((one) => one.rateLimit?.name === limit).map(({ url }) => url)
+  STUBS.filter((one) => one.rateLimit?.name === limit).map(({ url }) => url)
 const PAID = [...urlsOf("paid"), "/api/v1/publish", "/api/v1/sandboxes"]
 const SEARCH = "/api/v1/phone/search"
 
 const world = await ownWorld("time")
 let company: Company
-/** Where the process's own time stands. */
+/** The process's own time. */
 let elapsedMs = 0
 const app = await buildApp(
   { ...world.ports, pacer: { ...world.ports.pacer, elapsedMs: () => elapsedMs } },
-  [...PROGRAM.entries, ...STAND_INS],
+  [...PROGRAM.entries, ...STUBS],
   PROGRAM.retiredPaths,
 )
 afterAll(() => app.close())
@@ -31,13 +31,13 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 afterEach(() => {
-  // Into the next window.
+  // Start the next window.
   elapsedMs = (Math.floor(elapsedMs / 60_000) + 1) * 60_000
 })
 
 const read = (key: string, url: string | undefined) => callApp(app, key, "GET", url ?? "")
 
-/** So many paid calls at once, each to the next of all paid routes. */
+/** Sends concurrent paid calls, distributed over all paid routes. */
 async function pay(key: string, calls: number): Promise<readonly ApiAnswer[]> {
   const routes = [...PAID, MESSAGES_PATH]
   return Promise.all(
@@ -53,13 +53,13 @@ async function pay(key: string, calls: number): Promise<readonly ApiAnswer[]> {
 
 const limited = (answers: readonly ApiAnswer[]) => answers.filter(({ status }) => status === 429)
 
-async function tally(): Promise<readonly number[]> {
-  const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-  return tallies.map(({ calls }: { calls: number }) => calls)
+async function callCounts(): Promise<readonly number[]> {
+  const { counts } = await world.operate("calls list", { company: company.companyId })
+  return counts.map(({ calls }: { calls: number }) => calls)
 }
 
 describe("paid calls", () => {
-  it("are one bucket over all paid routes: of 121 one is refused, and the tally says 121", async () => {
+  it("share one limit over all paid routes: one of 121 is rejected, and 121 are counted", async () => {
     expect([...PAID, MESSAGES_PATH].length).toBeGreaterThan(2)
     const answers = await pay(company.key, 121)
     expect(limited(answers)).toHaveLength(1)
@@ -70,10 +70,10 @@ describe("paid calls", () => {
       error: "rate_limited",
       message: "More than 120 paid calls by this key per minute. Wait a minute.",
     })
-    expect(await tally()).toEqual([121])
+    expect(await callCounts()).toEqual([121])
   })
 
-  it("are counted by key, and other routes go on", async () => {
+  it("are limited per key; other routes are not affected", async () => {
     await pay(company.key, 120)
     expect(limited(await pay(company.key, 3))).toHaveLength(3)
     const { key } = await makeKey(world, company)
@@ -82,7 +82,7 @@ describe("paid calls", () => {
     expect((await read(company.key, "/api/v1/people")).status).toBe(200)
   })
 
-  it("are counted though they are refused after it, and not where they are before", async () => {
+  it("count if a later check rejects them, but not if an earlier one does", async () => {
     const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
     const refused = await Promise.all(
       Array.from({ length: 121 }, (_, i) => read(key, PAID[i % PAID.length])),
@@ -95,7 +95,7 @@ describe("paid calls", () => {
     expect(limited(await pay(company.key, 120))).toHaveLength(0)
   })
 
-  it("are not counted again where they are replayed", async () => {
+  it("do not count again if they are replayed", async () => {
     const options = {
       body: { to: newPhoneNumber(), body: "Hi" },
       headers: { "idempotency-key": "one" },
@@ -109,8 +109,8 @@ describe("paid calls", () => {
   })
 })
 
-describe("a window", () => {
-  it("is fixed, sixty seconds of the process's own time, whatever the ledger's says", async () => {
+describe("a rate limit's window", () => {
+  it("is sixty fixed seconds of the process's own time, not of the ledger's clock", async () => {
     const begin = elapsedMs
     elapsedMs = begin + 59_999
     expect(limited(await pay(company.key, 121))).toHaveLength(1)
@@ -124,7 +124,7 @@ describe("a window", () => {
 })
 
 describe("a company's searches for numbers", () => {
-  it("are ten a minute over all its keys", async () => {
+  it("are limited to ten a minute for all its keys together", async () => {
     const url = SEARCH
     const keys = [company.key, (await makeKey(world, company)).key]
     const answers = []
@@ -135,7 +135,7 @@ describe("a company's searches for numbers", () => {
   })
 })
 
-it("a fault of the limiter lets the calls pass, and is told of", async () => {
+it("a fault of the limiter lets the calls pass and is logged", async () => {
   const warnings: string[] = []
   const log = { ...world.ports.log, warn: (message: string) => void warnings.push(message) }
   const elapsed = () => {
@@ -144,7 +144,7 @@ it("a fault of the limiter lets the calls pass, and is told of", async () => {
   const pacer = { ...world.ports.pacer, elapsedMs: elapsed }
   const faulty = await buildApp(
     { ...world.ports, pacer, log },
-    [...PROGRAM.entries, ...STAND_INS],
+    [...PROGRAM.entries, ...STUBS],
     PROGRAM.retiredPaths,
   )
   const statuses = []
@@ -158,7 +158,7 @@ it("a fault of the limiter lets the calls pass, and is told of", async () => {
   )
 })
 
-it("Retry-After stands on no other 429", async () => {
+it("no other 429 has Retry-After", async () => {
   await setLimit(world, company, { dollars: "0" })
   const [refused] = await pay(company.key, 1)
   expect([refused?.status, refused?.body.error]).toEqual([429, "spend_limit_reached"])
@@ -166,18 +166,18 @@ it("Retry-After stands on no other 429", async () => {
 })
 
 describe("RATE_LIMITS", () => {
-  it("off lets every call pass", async () => {
+  it("=off lets every call pass", async () => {
     const settings = readConfig({ RATE_LIMITS: "off" })
-    const routes = [...PROGRAM.entries, ...STAND_INS]
+    const routes = [...PROGRAM.entries, ...STUBS]
     const open = await buildApp(world.ports, routes, PROGRAM.retiredPaths, settings)
     const calls = Array.from({ length: 130 }, () => callApp(open, company.key, "GET", SEARCH))
     const answers = await Promise.all(calls)
     await open.close()
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    expect(await tally()).toEqual([130])
+    expect(await callCounts()).toEqual([130])
   })
 
-  it("is on by default, and shown", () => {
+  it("is on by default and listed with its source", () => {
     expect(readConfig({}).rateLimits).toBe("on")
     const shown = (env: Record<string, string>) =>
       listSettings(env).find(({ name }) => name === "RATE_LIMITS")
@@ -186,7 +186,7 @@ describe("RATE_LIMITS", () => {
     expect(shown({ RATE_LIMITS: "off" })).toEqual(off)
   })
 
-  it("is refused where it is neither, and off beside a real card processor", () => {
+  it("rejects other values, and off together with a real card processor", () => {
     expect(() => readConfig({ RATE_LIMITS: "no" })).toThrow("RATE_LIMITS must be on or off")
     const real = { CARDS_STRIPE_KEY: "sk_live_x", LEDGER_SIMULATED: "all" }
     expect(readConfig({ ...real, RATE_LIMITS: "on" }).rateLimits).toBe("on")

@@ -6,11 +6,11 @@ import { MESSAGES_PATH, postText } from "../phone/text-requests.ts"
 import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("settings")
-/** Another key, whose calls do not wait for the first one's writes by themselves. */
 const company = await makeCompany(world)
+/** A second key, whose reads do not wait for the first key's writes by default. */
 const reader = (await makeKey(world, company)).key
 
-/** The texts that the other key is shown once it waited for a place. */
+/** Reads the texts with the second key at a position. */
 async function readAt(position: string) {
   const headers = { "ledger-position": position }
   const {
@@ -23,7 +23,7 @@ async function readAt(position: string) {
   return { ids, stale: found["ledger-stale"] }
 }
 
-/** Runs something while the read model of texts can take nothing in. */
+/** Runs work while the read model of texts is locked. */
 async function whileHeldUp<T>(work: () => Promise<T>): Promise<T> {
   return world.ports.readAll.transaction().execute(async (tx) => {
     await sql`lock table read.messages in share mode`.execute(tx)
@@ -32,7 +32,7 @@ async function whileHeldUp<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe("Ledger-Position", () => {
-  it("of a write shows another reader that write, each time", async () => {
+  it("of a write shows that write to another key", async () => {
     for (let i = 0; i < 10; i += 1) {
       const { headers, body } = await postText(world, company.key)
       const { ids, stale } = await readAt(String(headers["ledger-position"]))
@@ -40,7 +40,7 @@ describe("Ledger-Position", () => {
     }
   })
 
-  it("is waited for", async () => {
+  it("makes a read wait", async () => {
     let read: ReturnType<typeof readAt> | undefined
     const sent = await whileHeldUp(async () => {
       const text = await postText(world, company.key)
@@ -51,7 +51,7 @@ describe("Ledger-Position", () => {
     expect([ids.at(-1), stale]).toEqual([sent.body.id, undefined])
   })
 
-  it("is waited for two seconds: then the answer says that it may be old", async () => {
+  it("makes a read wait at most two seconds; the answer then says that it may be stale", async () => {
     const { id, ids, stale } = await whileHeldUp(async () => {
       const text = await postText(world, company.key)
       const read = await readAt(String(text.headers["ledger-position"]))
@@ -60,7 +60,7 @@ describe("Ledger-Position", () => {
     expect([ids.includes(id), stale]).toEqual([false, "true"])
   })
 
-  it("is on every answer to a change, and the next read with the same key waits by itself", async () => {
+  it("is in every answer to a change but not in the answer to a read", async () => {
     const url = "/api/v1/phone/opt-outs"
     const body = { phone: "+14155550123" }
     for (const method of ["POST", "DELETE"] as const) {
@@ -71,12 +71,12 @@ describe("Ledger-Position", () => {
     expect(headers["ledger-position"]).toBeUndefined()
   })
 
-  it("of the start and of the head are known", async () => {
+  it("of the start and of the head is accepted", async () => {
     const head = formatPositionToken(await world.ports.store.head(), 0)
     for (const position of ["0", head]) expect((await readAt(position)).stale).toBeUndefined()
   })
 
-  it("beyond the head is 400", async () => {
+  it("beyond the head is rejected with 400", async () => {
     const { commit } = await world.ports.store.head()
     for (const beyond of [commit + 1n, commit + 1_000_000n, 2n ** 66n]) {
       const headers = {
@@ -88,7 +88,7 @@ describe("Ledger-Position", () => {
     }
   })
 
-  it("of events that have moved more often than these is 400", async () => {
+  it("of a later generation is rejected with 400", async () => {
     const headers = { "ledger-position": formatPositionToken({ commit: 0n, prepare: 0n }, 1) }
     const { status, body } = await world.call(reader, "GET", MESSAGES_PATH, { headers })
     expect([status, body.error]).toEqual([400, "validation"])
@@ -110,7 +110,7 @@ describe("Ledger-Position", () => {
     "0-0",
     "-0",
     "1-0-0",
-  ])("that is none is 400: %s", async (position) => {
+  ])("with a malformed value is rejected with 400: %s", async (position) => {
     const headers = { "ledger-position": position }
     for (const method of ["GET", "POST"] as const) {
       const text = method === "POST" ? { body: { to: "+14155550123", body: "x" } } : {}
@@ -119,8 +119,8 @@ describe("Ledger-Position", () => {
     }
   })
 
-  it("is looked at after key and permissions", async () => {
-    const headers = { "ledger-position": "no place" }
+  it("is checked after key and permissions", async () => {
+    const headers = { "ledger-position": "no position" }
     expect((await world.call(null, "GET", MESSAGES_PATH, { headers })).status).toBe(401)
     const user = await makeKey(world, company, { role: "user" })
     expect((await world.call(user.key, "GET", MESSAGES_PATH, { headers })).status).toBe(403)
@@ -137,7 +137,7 @@ describe("a refusal that recorded facts", () => {
     ["needs_owner", 402, "needs_owner"],
     ["unavailable", 503, "unavailable"],
   ])(
-    "names their place, and the next read with the same key waits for it: %s",
+    "has their position, and the next read with the same key waits for it: %s",
     async (outcome, status, error) => {
       const card = { company: company.companyId, verified: true }
       const { key } = await makeKey(world, company, {
@@ -149,7 +149,7 @@ describe("a refusal that recorded facts", () => {
       else await world.operate("card set", { ...card, outcome })
       const { refused, read } = await world.ports.readAll.transaction().execute(async (tx) => {
         await sql`lock table read.purchases in share mode`.execute(tx)
-        // What was recorded cannot be shown yet, and whoever reads is told that it may be old.
+        // The read model cannot show the recorded facts yet, so the read says that it may be stale.
         const answer = await buy(key)
         return { refused: answer, read: await world.call(key, "GET", "/api/v1/credits") }
       })
@@ -162,7 +162,7 @@ describe("a refusal that recorded facts", () => {
     },
   )
 
-  it("and one that recorded none names no place", async () => {
+  it("differs from one that recorded none, which has no position", async () => {
     const { headers: found, status } = await world.call(company.key, "POST", "/api/v1/credits", {
       body: { amount: 1 },
       headers: headers(),
@@ -172,9 +172,9 @@ describe("a refusal that recorded facts", () => {
 })
 
 describe("the last write of a key", () => {
-  const at = (place: bigint) => ({ commit: place, prepare: place })
+  const at = (position: bigint) => ({ commit: position, prepare: position })
 
-  it("is the one that stands last, in whatever order the calls ended", () => {
+  it("is the one with the highest position, in whatever order the calls ended", () => {
     const writes = openLastWrites()
     writes.record("key_a", at(5n))
     writes.record("key_a", at(3n))
@@ -184,7 +184,7 @@ describe("the last write of a key", () => {
     expect(writes.last("key_c")).toBeNull()
   })
 
-  it("is remembered of the ten thousand keys that wrote most recently", () => {
+  it("is remembered for the ten thousand keys that wrote most recently", () => {
     const writes = openLastWrites()
     for (let i = 0; i < 10_000; i += 1) writes.record(`key_${i}`, at(BigInt(i)))
     writes.record("key_0", at(20_000n))

@@ -1,4 +1,4 @@
-/** What holds of every route that reads: own writes at once, waiting for a place, saying what is old. */
+/** Every reading route shows the caller's own writes, waits for a position, and says when it may be stale. */
 import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -13,7 +13,7 @@ import { routeNameOf } from "../support/routes-table.ts"
 const world = await ownWorld("store", { rateLimits: "off" })
 /** Another process on the same database. */
 const other = await openWorld("start", { url: world.databaseUrl })
-/** What the app below waited for. */
+/** Arguments of the waits of the app below. */
 const waits: (readonly unknown[])[] = []
 const waitUntilWritten = async (...wait: readonly unknown[]) => {
   waits.push(wait)
@@ -37,15 +37,15 @@ afterAll(async () => {
   await other.close()
 })
 
-/** A race shows itself in some rounds only. */
+/** A race appears only in some rounds. */
 const ROUNDS = 3
 
-/** From the slices' own folders of tests. */
+/** From the slices' test folders. */
 const READINGS = await allReadAfterWriteCases()
 
 /**
- * A file waits for its lines by itself: it is whole or refused, and never old. What stands at a path's
- * name is made up in an example: a slice's own tests read what is there.
+ * All reading routes except files, which wait for their lines themselves, and paths with parameters, whose example
+ * values do not exist: the slices' own tests read those.
  */
 const READING_ROUTES = PROGRAM.routes
   .filter(
@@ -66,16 +66,16 @@ async function headToken(): Promise<string> {
 const readAt = (from: World, key: string, url: string, position: string) =>
   from.call(key, "GET", url, { headers: { "ledger-position": position } })
 
-describe("every route that reads", () => {
-  it.for(NAMES)("has a change that it shows: %s", (name) => {
+describe("every reading route", () => {
+  it.for(NAMES)("has a read-after-write case: %s", (name) => {
     expect(readAfterWriteCaseOf(READINGS, name)).toBeDefined()
   })
 
-  it("is there still, where its change is", () => {
+  it("exists if it has a case", () => {
     expect(Object.keys(READINGS).filter((name) => !NAMES.includes(name))).toEqual([])
   })
 
-  it("is asked for its change in words where it has none", () => {
+  it("gets a helpful error if it has no case", () => {
     expect(() => readAfterWriteCaseOf({}, "GET /a")).toThrow(
       /^GET \/a has no reading: put one .* `write`/,
     )
@@ -83,22 +83,22 @@ describe("every route that reads", () => {
 })
 
 describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
-  it("shows one's own write immediately, and in another process at its position", async () => {
+  it("shows the caller's own write immediately, and in another process at its position", async () => {
     const { writeValue, readValue } = readAfterWriteCaseOf(READINGS, name)
     for (let i = 0; i < ROUNDS; i += 1) {
       // The other process remembers what it was before.
       await other.call(company.key, "GET", url)
-      const wanted = await writeValue(world, company)
+      const expected = await writeValue(world, company)
       const own = await world.call(company.key, "GET", url)
       const there = await readAt(other, company.key, url, await headToken())
       for (const { status, headers, body } of [own, there]) {
-        expect([status, readValue(body)]).toEqual([200, wanted])
+        expect([status, readValue(body)]).toEqual([200, expected])
         expect(headers["ledger-stale"]).toBeUndefined()
       }
     }
   })
 
-  it("waits two seconds for its read models, and says that it may be old where that is too short", async () => {
+  it("waits two seconds for its read models, then says that it may be stale", async () => {
     await postText(world, company.key)
     const head = await world.ports.store.head()
     waits.length = 0
@@ -109,13 +109,13 @@ describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
     expect(waits).toEqual(isWaiting ? [[head, 2_000, reads]] : [])
   })
 
-  it("refuses a place beyond the head, and what is none", async () => {
+  it("rejects a position beyond the head and a malformed one", async () => {
     const { commit } = await world.ports.store.head()
     const beyond = formatPositionToken(
       { commit: commit + 1_000_000n, prepare: commit + 1_000_000n },
       0,
     )
-    for (const position of [beyond, "no place"]) {
+    for (const position of [beyond, "no position"]) {
       const { status, body } = await readAt(world, company.key, url, position)
       expect([status, body.error, Object.keys(body.fields)]).toEqual([
         400,

@@ -1,6 +1,6 @@
 /**
- * What a caller is told of their money when a call cannot be served: that nothing was charged, only
- * where no request with the same `Idempotency-Key` can have been charged; else that it is not known.
+ * What the answer to a failed call says about the charge: "nothing was charged" only if no request with the same
+ * `Idempotency-Key` can have been charged, otherwise that the outcome is not known yet.
  */
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
@@ -27,7 +27,7 @@ const UNKNOWN =
 const STILL_UNKNOWN =
   /^(?!.*nothing was).* it is not known yet whether an earlier request with this Idempotency-Key was charged\. Send it again with the same Idempotency-Key: it is charged at most once, and you get the answer that was stored/
 
-/** A request that is sent to one set of ports after another. */
+/** A request that can be sent to different ports in turn. */
 async function newRequest(named = true) {
   const company = await makeCompany(world)
   const body = { to: newPhoneNumber(), body: "Hello" }
@@ -39,17 +39,17 @@ async function newRequest(named = true) {
   return { company, sendTo }
 }
 
-/** Ports whose runner tells everybody this who asks for a stream of this kind. */
+/** Ports whose runner fails with this error for streams of this kind. */
 function without(kind: string, error: Error): Ports {
   const { runner } = world.ports
   const fail = (stream: string) => {
     if (stream.startsWith(`${kind}-`)) throw error
   }
-  const look = (async (at, view) => {
+  const read = (async (at, view) => {
     fail(at.stream)
     return runner.read(at, view)
   }) as Ports["runner"]["read"]
-  return { ...world.ports, runner: { ...runner, read: look, readCached: look, readLatest: look } }
+  return { ...world.ports, runner: { ...runner, read, readCached: read, readLatest: read } }
 }
 
 const chargeFails = (error: Error) =>
@@ -62,37 +62,44 @@ describe("a first request", () => {
     new ClockUnsure("no time"),
     new Overloaded("too many"),
     Object.assign(new Error("terminating connection"), { code: "57P01" }),
-  ])("that waited in vain for its turn was not charged, and is told so (%s)", async (error) => {
-    const { company, sendTo } = await newRequest()
-    const told = await sendTo(chargeFails(error))
-    expect(told).toMatchObject({ status: 503, later: "5", message: expect.stringMatching(NOTHING) })
-    expect(await chargeAmountsOf(world, company)).toEqual([])
-  })
+  ])(
+    "that waited in vain for its turn was not charged, and the answer says so (%s)",
+    async (error) => {
+      const { company, sendTo } = await newRequest()
+      const answer = await sendTo(chargeFails(error))
+      expect(answer).toMatchObject({
+        status: 503,
+        later: "5",
+        message: expect.stringMatching(NOTHING),
+      })
+      expect(await chargeAmountsOf(world, company)).toEqual([])
+    },
+  )
 
-  it("whose append was under way is told that nobody knows, and its charge", async () => {
+  it("whose append was under way is answered that the outcome is unknown, with its charge id", async () => {
     const { sendTo } = await newRequest()
-    const told = await sendTo(chargeFails(new OutcomeUnknown("nobody knows")))
-    expect(told).toMatchObject({
+    const answer = await sendTo(chargeFails(new OutcomeUnknown("unknown")))
+    expect(answer).toMatchObject({
       status: 503,
       later: "5",
       chargeId: expect.stringMatching(/^chg_/),
     })
-    expect(told.message).toMatch(UNKNOWN)
-    expect(told.message).toMatch(/or look the charge up by its chargeId\.$/)
+    expect(answer.message).toMatch(UNKNOWN)
+    expect(answer.message).toMatch(/or look the charge up by its chargeId\.$/)
   })
 
-  it("without a key is told to look, not to send the same key again", async () => {
+  it("without an idempotency key is advised to look the charge up, not to send it again", async () => {
     const { sendTo } = await newRequest(false)
     expect((await sendTo(chargeFails(LATE))).message).toMatch(NOTHING)
     expect((await sendTo(without("access", LATE))).message).toMatch(NOTHING)
-    const { message } = await sendTo(chargeFails(new OutcomeUnknown("nobody knows")))
+    const { message } = await sendTo(chargeFails(new OutcomeUnknown("unknown")))
     expect(message).toBe(
       "It is not known yet whether this was charged. Look the charge up by its chargeId before you " +
         "send it again.",
     )
   })
 
-  it("that was let go as certainly not done leaves nothing in doubt for the next", async () => {
+  it("that certainly did not happen leaves no unknown outcome for the next", async () => {
     const { sendTo } = await newRequest()
     await sendTo(chargeFails(LATE))
     expect((await sendTo(chargeFails(LATE))).message).toMatch(NOTHING)
@@ -100,29 +107,29 @@ describe("a first request", () => {
   })
 })
 
-describe("a request whose first outcome nobody knew, sent again", () => {
+describe("a retry of a request with an unknown outcome", () => {
   const lost = Object.assign(new Error("terminating connection"), { code: "57P01" })
   const noClaims = () => ({ ...world.ports.idempotency, claim: () => Promise.reject(lost) })
-  const places: readonly (readonly [string, () => Ports, RegExp])[] = [
-    ["at its key", () => without("access", LATE), STILL_UNKNOWN],
-    ["at its claim", () => ({ ...world.ports, idempotency: noClaims() }), STILL_UNKNOWN],
-    ["where it looks for what was done", () => portsWithoutRecipients(world, LATE), UNKNOWN],
-    ["at its company", () => without("ledger", LATE), STILL_UNKNOWN],
-    ["in the queue of its charge", () => chargeFails(LATE), STILL_UNKNOWN],
-    ["for the ledger's time", () => chargeFails(new ClockUnsure("no time")), STILL_UNKNOWN],
-    ["behind too many", () => chargeFails(new Overloaded("too many")), STILL_UNKNOWN],
+  const stages: readonly (readonly [string, () => Ports, RegExp])[] = [
+    ["its key is checked", () => without("access", LATE), STILL_UNKNOWN],
+    ["it is claimed", () => ({ ...world.ports, idempotency: noClaims() }), STILL_UNKNOWN],
+    ["its earlier text is looked up", () => portsWithoutRecipients(world, LATE), UNKNOWN],
+    ["its company is read", () => without("ledger", LATE), STILL_UNKNOWN],
+    ["its charge is queued", () => chargeFails(LATE), STILL_UNKNOWN],
+    ["the ledger's time is read", () => chargeFails(new ClockUnsure("no time")), STILL_UNKNOWN],
+    ["too many calls wait", () => chargeFails(new Overloaded("too many")), STILL_UNKNOWN],
   ]
 
-  it.for(places)("and kept waiting in vain %s: it is still not known", async ([, ports, said]) => {
+  it.for(stages)("that fails while %s still has an unknown outcome", async ([, ports, pattern]) => {
     const { company, sendTo } = await newRequest()
-    const doubt = new OutcomeUnknown("nobody knows")
-    const isThere = said === UNKNOWN
+    const unknown = new OutcomeUnknown("unknown")
+    const isStored = pattern === UNKNOWN
     await sendTo(
-      portsFailingAt(world, { step: "Charge", when: isThere ? "after" : "before" }, doubt),
+      portsFailingAt(world, { step: "Charge", when: isStored ? "after" : "before" }, unknown),
     )
     const again = await sendTo(ports())
     expect([again.status, again.later]).toEqual([503, "5"])
-    expect(again.message).toMatch(said)
+    expect(again.message).toMatch(pattern)
     expect(again.message).not.toMatch(/nothing was/)
     expect((await sendTo(world.ports)).status).toBe(200)
     const charges = await chargeAmountsOf(world, company)
@@ -130,8 +137,8 @@ describe("a request whose first outcome nobody knew, sent again", () => {
   })
 })
 
-describe("a call that is turned away at the door", () => {
-  const asked = { requestId: "req_1", isKeyed: true, mayHaveRun: true }
+describe("a call that is rejected because the server is overloaded", () => {
+  const call = { requestId: "req_1", isKeyed: true, mayHaveRun: true }
 
   it.for([
     ["charge", true, STILL_UNKNOWN],
@@ -140,16 +147,16 @@ describe("a call that is turned away at the door", () => {
     ["purchase", false, /; nothing was paid\./],
     [null, false, /^Too many calls are waiting\. Send it again later\.$/],
   ] as const)(
-    "(%s, perhaps done: %s) is told no more than is known",
-    ([paymentKind, mayHaveRun, said]) => {
-      const { error, message } = overloadedRefusal({ ...asked, paymentKind, mayHaveRun })
-      expect([error, message]).toEqual(["overloaded", expect.stringMatching(said)])
+    "(%s, may have run: %s) is answered with what is certain",
+    ([paymentKind, mayHaveRun, pattern]) => {
+      const { error, message } = overloadedRefusal({ ...call, paymentKind, mayHaveRun })
+      expect([error, message]).toEqual(["overloaded", expect.stringMatching(pattern)])
     },
   )
 })
 
-describe("a call that charges nothing", () => {
-  it("is told nothing of charges", async () => {
+describe("the answer to a call that charges nothing", () => {
+  it("does not mention charges", async () => {
     const { key } = await makeCompany(world)
     const answer = await callWithPorts(without("access", LATE), key, "GET", "/api/v1/people")
     expect(answer.body).toMatchObject({
@@ -160,7 +167,7 @@ describe("a call that charges nothing", () => {
 })
 
 describe("503", () => {
-  it("with Retry-After answers a call whose database connection was lost, and charges nothing", async () => {
+  it("with Retry-After answers a call that lost its database connection; nothing is charged", async () => {
     const { key, companyId } = await makeCompany(world)
     const lost = Object.assign(new Error("terminating connection"), { code: "57P01" })
     const idempotency = { ...world.ports.idempotency, claim: () => Promise.reject(lost) }

@@ -1,7 +1,6 @@
 /**
- * A server of EventStoreDB that is stopped in mid-course: connections stay, and nothing is answered;
- * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
- * them, and the log has a line when it begins and one when it ends.
+ * An EventStoreDB server that stops answering on open connections, or that is gone. Callers get 503 at their own
+ * deadline, calls under way are resolved afterwards, and the log has one line at the start and one at the end.
  */
 import { expectSoundAudit } from "../credits/buy-funds.ts"
 import { afterAll, afterEach, expect, it } from "vitest"
@@ -15,16 +14,16 @@ import { makeCompany, ownWorld } from "../support/world.ts"
 import { newIdempotencyKey } from "./interrupted-requests.ts"
 import { scaledMs } from "../support/scaled-time.ts"
 
-/** Long enough for a call to come as far as its charge, whatever else the machine does. */
+/** Long enough for a call to reach its charge on a busy machine. */
 const DEADLINE_MS = scaledMs(1_000)
-/** For all that is no waiting, where other tests use the machine as well. */
+/** Time for everything except waiting, on a busy machine. */
 const SLACK_MS = 10_000
-const AT_ONCE = 12
+const CONCURRENT = 12
 
 const server = await EventStoreDbServer.start()
 afterAll(() => server.stop())
 const world = await ownWorld("store", { eventStoreUrl: server.url, deadlineMs: DEADLINE_MS })
-// Whatever became of a test, the next one finds a store that answers.
+// Each test starts with a store that answers, even after a failed test.
 afterEach(async () => {
   server.relay.thaw()
   if (isRefused) await accept()
@@ -34,18 +33,18 @@ afterEach(async () => {
 
 let isRefused = false
 
-/** Takes connections again. */
+/** Accepts connections again. */
 async function accept(): Promise<void> {
   isRefused = false
   await server.relay.accept()
 }
 
-/** An app that counts the calls which were let pass as counted. */
+/** An app that counts the calls it admitted. */
 async function countingApp() {
   const counted = { calls: 0 }
   const { runner } = world.ports
-  const buffer = (async (beside, item, deadlineMs) => {
-    const fault = await runner.buffer(beside, item, deadlineMs)
+  const buffer = (async (target, item, deadlineMs) => {
+    const fault = await runner.buffer(target, item, deadlineMs)
     if (fault === null) counted.calls += 1
     return fault
   }) as Ports["runner"]["buffer"]
@@ -57,10 +56,10 @@ async function countingApp() {
   return { app, counted }
 }
 
-/** What the log says of a server that did not answer and does again. */
+/** The log of an outage. */
 const TWO_LINES = [
-  expect.stringMatching(/^EventStoreDB does not answer since 20\S+Z: \w+: ./),
-  expect.stringMatching(/^EventStoreDB answers again, after \d+ s; what failed meanwhile: \d\d+ /),
+  expect.stringMatching(/^EventStoreDB has not answered since 20\S+Z: \w+: ./),
+  expect.stringMatching(/^EventStoreDB answers again after \d+ s; failures meanwhile: \d\d+ /),
 ]
 
 interface Text {
@@ -72,8 +71,8 @@ function textTo(to: string): Text {
   return { to, name: newIdempotencyKey() }
 }
 
-/** Has the store fall silent on a charge, whose append is led by the calls that were counted. */
-async function fallSilent(): Promise<void> {
+/** Freezes the store at the next charge, whose append begins with the buffered calls. */
+async function freezeAtCharge(): Promise<void> {
   const silent = Promise.withResolvers<void>()
   server.faultOf = ({ types }) => {
     if (types.includes("Charged")) silent.resolve(server.relay.freeze())
@@ -84,7 +83,7 @@ async function fallSilent(): Promise<void> {
 }
 
 it(
-  "answers 503 in time, and does each thing once when it is back",
+  "an unresponsive store: calls get 503 in time, and each runs once when it is back",
   { timeout: 180_000 },
   async () => {
     const company = await makeCompany(world)
@@ -104,11 +103,11 @@ it(
 
     const before = world.warnings.length
     const warned = () => world.warnings.slice(before)
-    const silent = fallSilent()
-    const texts = Array.from({ length: AT_ONCE }, () => textTo(known))
+    const frozen = freezeAtCharge()
+    const texts = Array.from({ length: CONCURRENT }, () => textTo(known))
     const sending = texts.map(send)
-    await silent
-    const strangers = Array.from({ length: AT_ONCE }, () => textTo(newPhoneNumber()))
+    await frozen
+    const strangers = Array.from({ length: CONCURRENT }, () => textTo(newPhoneNumber()))
     const first = await Promise.all([...sending, ...strangers.map(send)])
     await world.untilWarned(before + 1)
     const second = await Promise.all(texts.map(send))
@@ -116,14 +115,17 @@ it(
       expect([status, error, later]).toEqual([503, "unavailable", "5"])
       expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS)
     }
-    const said = (one: RegExp, among = first) => among.filter(({ message }) => one.test(message))
-    const unknown = said(/^It is not known yet whether this was charged/)
-    const undone = said(/nothing was charged/)
+    const answersLike = (pattern: RegExp, among = first) =>
+      among.filter(({ message }) => pattern.test(message))
+    const unknown = answersLike(/^It is not known yet whether this was charged/)
+    const undone = answersLike(/nothing was charged/)
     expect(unknown.length).toBeGreaterThan(0)
     expect(unknown.every(({ chargeId }) => chargeId.startsWith("chg_"))).toBe(true)
     expect(undone.length).toBeGreaterThan(0)
     expect(unknown.length + undone.length).toBe(first.length)
-    expect(said(/it is not known yet whether an earlier request/, second)).toHaveLength(AT_ONCE)
+    expect(answersLike(/it is not known yet whether an earlier request/, second)).toHaveLength(
+      CONCURRENT,
+    )
 
     server.relay.thaw()
     const untilDone = async (text: Text) => {
@@ -142,10 +144,10 @@ it(
     await world.operate("wait")
     const facts = await storedEventsOf(world.ports.store)
     const ofType = (type: string) => facts.filter((fact) => fact.type === type)
-    const kept = ofType("Charged").length - ofType("ChargeReduced").length
-    expect(kept).toBe(everything.length + 1)
-    const tallies = ofType("ApiCallsCounted").flatMap(({ data }) => JSON.parse(data).counters)
-    expect(tallies.reduce((sum, { calls }) => sum + calls, 0)).toBe(counted.calls)
+    const charged = ofType("Charged").length - ofType("ChargeReduced").length
+    expect(charged).toBe(everything.length + 1)
+    const counters = ofType("ApiCallsCounted").flatMap(({ data }) => JSON.parse(data).counters)
+    expect(counters.reduce((sum, { calls }) => sum + calls, 0)).toBe(counted.calls)
     await expectSoundAudit(world, company)
     await world.untilWarned(before + 2)
     expect(warned()).toEqual(TWO_LINES)
@@ -153,10 +155,10 @@ it(
   },
 )
 
-it("is as calm about one that is gone and comes back", async () => {
+it("a store that is gone: the same, with one log line at the start and one at the end", async () => {
   const company = await makeCompany(world)
   const before = world.warnings.length
-  const said = () => world.warnings.slice(before)
+  const warned = () => world.warnings.slice(before)
   const send = async ({ to, name }: Text) => {
     const headers = { "idempotency-key": name }
     const sent = { body: { to, body: "Hello" }, headers }
@@ -164,7 +166,7 @@ it("is as calm about one that is gone and comes back", async () => {
   }
   await server.relay.refuse()
   isRefused = true
-  const texts = Array.from({ length: AT_ONCE }, () => textTo(newPhoneNumber()))
+  const texts = Array.from({ length: CONCURRENT }, () => textTo(newPhoneNumber()))
   for (const status of await Promise.all(texts.map(send))) expect(status).toBe(503)
   await world.untilWarned(before + 1)
   for (const status of await Promise.all(texts.map(send))) expect([503, 409]).toContain(status)
@@ -173,5 +175,5 @@ it("is as calm about one that is gone and comes back", async () => {
   const isSent = async (text: Text) => (await send(text)) === 200
   for (const text of texts) await expect.poll(() => isSent(text)).toBe(true)
   await world.operate("wait")
-  expect(said()).toEqual(TWO_LINES)
+  expect(warned()).toEqual(TWO_LINES)
 })

@@ -36,7 +36,7 @@ import {
 const world = await ownWorld("time")
 await makeCallsFree(world)
 
-/** A request that a process began and was killed in. */
+/** Starts a request in a process that is killed at a step. */
 async function begin(death: StepCrash, company: Company, text: object = {}) {
   const idempotencyKey = newIdempotencyKey()
   const body = { to: newPhoneNumber(), body: "Hello", ...text }
@@ -47,7 +47,7 @@ async function begin(death: StepCrash, company: Company, text: object = {}) {
   return { body, headers, idempotencyKey, again }
 }
 
-/** Everything is settled: one text for one charge, no charge open, and the books balance. */
+/** Asserts that there is one sent text with one settled charge, no pending charge, and a sound audit. */
 async function expectOneText(company: Company, id: string): Promise<void> {
   await world.operate("wait")
   const { messages } = (await world.call(company.key, "GET", MESSAGES_PATH)).body
@@ -61,15 +61,15 @@ async function expectOneText(company: Company, id: string): Promise<void> {
   await expectSoundAudit(world, company)
 }
 
-const PLACES: readonly (readonly [string, StepCrash])[] = [
+const CRASHES: readonly (readonly [string, StepCrash])[] = [
   ["before it charged", { step: "Charge", when: "before" }],
-  ["once it had charged", { step: "Charge", when: "after" }],
+  ["after it charged", { step: "Charge", when: "after" }],
   ["before it queued", { step: "QueueText", when: "before" }],
-  ["once it had queued", { step: "QueueText", when: "after" }],
+  ["after it queued", { step: "QueueText", when: "after" }],
 ]
 
 describe("a process that was killed", () => {
-  it.for(PLACES)("%s: the same request is carried out once", async ([, death]) => {
+  it.for(CRASHES)("%s: a retry executes the request once", async ([, death]) => {
     const company = await makeCompany(world)
     const { again, body } = await begin(death, company)
     const taken = await again()
@@ -85,7 +85,7 @@ describe("a process that was killed", () => {
     await expectOneText(company, taken.body.id)
   })
 
-  it("once it had queued, and the text was sent and paid for since", async () => {
+  it("after it queued: a retry finds the text that was sent and paid for since", async () => {
     const company = await makeCompany(world)
     const { again } = await begin({ step: "QueueText", when: "after" }, company)
     await world.operate("wait")
@@ -97,7 +97,7 @@ describe("a process that was killed", () => {
     await expectOneText(company, taken.body.id)
   })
 
-  it("once it had charged, and the charge was given back since: the next attempt begins", async () => {
+  it("after it charged: if the charge was refunded since, a retry is the next attempt", async () => {
     const here = await openWorld("time")
     try {
       await makeCallsFree(here)
@@ -123,7 +123,7 @@ describe("a process that was killed", () => {
     }
   })
 
-  it("once it had queued, and the carrier refused the text since: the next attempt begins", async () => {
+  it("after it queued: if the carrier rejected the text since, a retry is the next attempt", async () => {
     const company = await makeCompany(world)
     await world.operate("simulator set", { name: "carrier", outcome: "reject", times: 1 })
     const { again, idempotencyKey } = await begin({ step: "QueueText", when: "after" }, company)
@@ -133,8 +133,8 @@ describe("a process that was killed", () => {
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000 - GSM_SEGMENT_MICROS)
   })
 
-  it.for(PLACES.slice(1))(
-    "%s: no limit, lock or lost card refuses what is paid for already",
+  it.for(CRASHES.slice(1))(
+    "%s: no limit, lock or removed card rejects a retry that is already paid for",
     async ([, death]) => {
       const company = await makeCompany(world)
       const { companyId, key } = company
@@ -151,7 +151,7 @@ describe("a process that was killed", () => {
     },
   )
 
-  it("before it charged: what refuses now refuses, and the key stays this request's", async () => {
+  it("before it charged: a retry can be rejected, and the key still belongs to this request", async () => {
     const company = await makeCompany(world)
     const { again, idempotencyKey } = await begin({ step: "Charge", when: "before" }, company)
     await world.operate("card remove", { company: company.companyId })
@@ -166,7 +166,7 @@ describe("a process that was killed", () => {
     await expectOneText(company, taken.body.id)
   })
 
-  it("once it had charged, and the recipient opted out since: given back, and 409", async () => {
+  it("after it charged: if the recipient opted out since, a retry is refunded and gets 409", async () => {
     const company = await makeCompany(world)
     const { again, body, idempotencyKey } = await begin({ step: "Charge", when: "after" }, company)
     const optOut = { body: { phone: body.to } }
@@ -177,7 +177,7 @@ describe("a process that was killed", () => {
     expect((await idempotencyClaimOf(world, idempotencyKey))?.state).toBe("free")
   })
 
-  it("once it had charged for the line, and another text was first: the line is given back", async () => {
+  it("after it charged for the opt-out line: the line is refunded if another text was first", async () => {
     const company = await makeCompany(world)
     const to = newPhoneNumber()
     const text = { to, body: "x".repeat(160) }
@@ -188,7 +188,7 @@ describe("a process that was killed", () => {
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000 - 2 * GSM_SEGMENT_MICROS)
   })
 
-  it("once it had charged without the line, and became the first since: charged anew with it", async () => {
+  it("after it charged without the opt-out line: it is charged again with the line if it is now first", async () => {
     const company = await makeCompany(world)
     const to = newPhoneNumber()
     await world.operate("simulator set", { name: "carrier", outcome: "unavailable" })
@@ -207,15 +207,15 @@ describe("a process that was killed", () => {
     new DeadlinePassed("too late"),
     new Overloaded("too many"),
     new ClockUnsure("no time is known"),
-  ])("and taken over in vain (%s): the key stays held, and the text is one", async (error) => {
+  ])("keeps its key if a retry fails (%s), and one text is sent", async (error) => {
     const company = await makeCompany(world)
     const { again, body, headers, idempotencyKey } = await begin(
       { step: "QueueText", when: "after" },
       company,
     )
     const ports = portsWithoutRecipients(world, error)
-    const inVain = await callWithPorts(ports, company.key, "POST", MESSAGES_PATH, { body, headers })
-    expect(inVain.status).toBe(503)
+    const failed = await callWithPorts(ports, company.key, "POST", MESSAGES_PATH, { body, headers })
+    expect(failed.status).toBe(503)
     expect(await idempotencyClaimOf(world, idempotencyKey)).toEqual({
       state: "running",
       attempt: 0,
@@ -225,14 +225,14 @@ describe("a process that was killed", () => {
     await expectOneText(company, taken.body.id)
   })
 
-  it("still holds its key against another body", async () => {
+  it("keeps its key, so that another body is a conflict", async () => {
     const company = await makeCompany(world)
     const { headers } = await begin({ step: "Charge", when: "after" }, company)
     const { body } = await postText(world, company.key, {}, headers)
     expect(body.error).toBe("idempotency_conflict")
   })
 
-  it("is taken over by one of twenty at once, with one charge", async () => {
+  it("is taken over by one of twenty concurrent retries, with one charge", async () => {
     const company = await makeCompany(world)
     const { again } = await begin({ step: "Charge", when: "after" }, company)
     const answers = await Promise.all(Array.from({ length: 20 }, again))
@@ -242,8 +242,8 @@ describe("a process that was killed", () => {
   })
 })
 
-describe("an outcome that nobody knows", () => {
-  /** Answers of an app in which a step fails, then of the one in which it works. */
+describe("an unknown outcome", () => {
+  /** The answer of an app in which a step fails, then the answer of an app in which it works. */
   async function failThenRetry(death: StepCrash, error: Error) {
     const company = await makeCompany(world)
     const idempotencyKey = newIdempotencyKey()
@@ -256,8 +256,8 @@ describe("an outcome that nobody knows", () => {
     return { company, failed, claim, retried }
   }
 
-  it.for(PLACES)("does not free the key: %s", async ([, death]) => {
-    const error = new OutcomeUnknown("nobody knows")
+  it.for(CRASHES)("does not free the key: %s", async ([, death]) => {
+    const error = new OutcomeUnknown("unknown")
     const { company, failed, claim, retried } = await failThenRetry(death, error)
     expect(failed.status).toBe(503)
     expect(failed.headers["retry-after"]).toBe("5")
@@ -275,7 +275,7 @@ describe("an outcome that nobody knows", () => {
   it.for([
     ["cannot be reached", new Unavailable("the store is away")],
     ["broke", new TypeError("a fault")],
-  ] as const)("is every failure behind a charge: the store %s", async ([, error]) => {
+  ] as const)("results from every failure after a charge: the store %s", async ([, error]) => {
     const death = { step: "QueueText", when: "before" } as const
     const { company, failed, claim, retried } = await failThenRetry(death, error)
     expect(failed.body).toMatchObject({ error: "unavailable", chargeId: expect.any(String) })
@@ -283,7 +283,7 @@ describe("an outcome that nobody knows", () => {
     await expectOneText(company, retried.body.id)
   })
 
-  it("tells nothing of a fault, before or behind the charge", async () => {
+  it("reveals nothing of a fault before or after the charge", async () => {
     const company = await makeCompany(world)
     for (const step of ["Charge", "QueueText"] as const) {
       const fault = new TypeError("secret of the inside")
@@ -298,7 +298,7 @@ describe("an outcome that nobody knows", () => {
   })
 })
 
-describe("the charge of a killed process that was sent", () => {
+describe("a late charge of a killed process", () => {
   let company: Company
   let sent: InFlightAppend
   let idempotencyKey: string
@@ -311,15 +311,15 @@ describe("the charge of a killed process that was sent", () => {
     request = { body, headers: { "idempotency-key": idempotencyKey } }
   })
 
-  /** A process is killed that has sent the charge of the request, and no answer. */
+  /** Kills a process that has sent the charge to the store and no answer to the caller. */
   const kill = async (): Promise<void> => {
     const { body } = request
-    const asked = { key: company.key, url: MESSAGES_PATH, body, idempotencyKey }
-    sent = await crashAtStep(world, { step: "Charge", when: "before" }, asked)
+    const details = { key: company.key, url: MESSAGES_PATH, body, idempotencyKey }
+    sent = await crashAtStep(world, { step: "Charge", when: "before" }, details)
   }
   const again = (): Promise<ApiAnswer> => world.call(company.key, "POST", MESSAGES_PATH, request)
 
-  /** One text was sent for one charge, and nothing is open. */
+  /** Asserts that one text was sent for one charge and nothing is pending. */
   async function expectOnePaid(): Promise<void> {
     await world.operate("wait")
     expect(await chargeAmountsOf(world, company)).toEqual([
@@ -329,7 +329,7 @@ describe("the charge of a killed process that was sent", () => {
     await expectSoundAudit(world, company)
   }
 
-  it("is no limit to its own request, where it arrives behind the look for it", async () => {
+  it("does not count against its own retry if it arrives after the retry looked for it", async () => {
     await setLimit(world, company, { dollars: "0.009" })
     await kill()
     const ports = portsWithEntryHook(world, sent.deliver)
@@ -340,7 +340,7 @@ describe("the charge of a killed process that was sent", () => {
     await expectOnePaid()
   })
 
-  it("is found by the same request, where it arrives behind a refusal", async () => {
+  it("is found by a retry if it arrives after a rejection", async () => {
     await kill()
     await world.operate("card remove", { company: company.companyId })
     expect((await again()).status).toBe(402)
@@ -353,7 +353,7 @@ describe("the charge of a killed process that was sent", () => {
     await expectOnePaid()
   })
 
-  it("is nobody's refusal, where it never arrives: the limit of others refuses, and no more", async () => {
+  it("does not block a retry if it never arrives: only other charges count against the limit", async () => {
     await setLimit(world, company, { dollars: "0.009" })
     await kill()
     const other = { body: { to: newPhoneNumber(), body: "Hello" } }
@@ -371,7 +371,7 @@ const URL = "/api/v1/phone/messages"
 const DAY = "24h"
 
 describe("an Idempotency-Key", () => {
-  it("is replayed for 30 days by the ledger's clock, and then begins a new request", async () => {
+  it("is replayed for 30 days of the ledger's clock and then starts a new request", async () => {
     const { key, companyId } = await makeCompany(world)
     const headers = { "idempotency-key": "once a month" }
     const send = (to: string) =>
@@ -381,10 +381,10 @@ describe("an Idempotency-Key", () => {
     expect((await send("+14155550123")).headers["idempotency-replayed"]).toBe("true")
 
     await world.operate("clock advance", { duration: "1s" })
-    const anew = await send("+14155550124")
-    expect(anew.status).toBe(200)
-    expect(anew.headers).not.toHaveProperty("idempotency-replayed")
-    expect(anew.body.id).not.toBe(first.body.id)
+    const next = await send("+14155550124")
+    expect(next.status).toBe(200)
+    expect(next.headers).not.toHaveProperty("idempotency-replayed")
+    expect(next.body.id).not.toBe(first.body.id)
 
     await world.operate("wait")
     const list = await world.call(key, "GET", URL)
