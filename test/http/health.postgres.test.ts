@@ -1,4 +1,4 @@
-/** What supervisors ask: whether the process lives, whether it can serve, and how calls end. */
+/** The endpoints for process supervisors: liveness, readiness and metrics. */
 import { PROGRAM } from "../../src/slices.ts"
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
@@ -26,7 +26,7 @@ const WELL = [
   "ok work",
 ]
 
-/** The health of an installation in which some of the ports are others. */
+/** The health routes with some ports replaced. */
 async function withPorts(ports: Partial<Ports>): Promise<FastifyInstance> {
   const app = fastify()
   addHealthRoutes(app, { ...world.ports, ...ports })
@@ -42,7 +42,7 @@ async function readiness(app: FastifyInstance) {
 }
 
 describe("/livez", () => {
-  it("answers, also to HEAD, and to no other verb", async () => {
+  it("answers GET and HEAD and rejects other verbs", async () => {
     const { statusCode, body } = await world.app.inject("/livez")
     expect([statusCode, body]).toEqual([200, "ok\n"])
     const head = await world.app.inject({ method: "HEAD", url: "/livez" })
@@ -53,12 +53,12 @@ describe("/livez", () => {
 })
 
 describe("/readyz", () => {
-  it("has a line for each thing that serving takes", async () => {
+  it("has a line for each requirement of serving", async () => {
     const lines = [...WELL, "ok cards"]
     expect(await readiness(world.app)).toEqual({ status: 200, verdict: "ready", lines })
   })
 
-  it("names what fails, by its kind of fault alone", async () => {
+  it("names a failing part with only the name of the error", async () => {
     const ready = async () => {
       throw Object.assign(new Error("esdb://admin:secret@host is away"), { name: "Unavailable" })
     }
@@ -68,27 +68,27 @@ describe("/readyz", () => {
     expect(lines).toEqual(WELL.with(2, "fail event store Unavailable"))
   })
 
-  it("waits for nothing longer than a second, and takes it for gone the second time", async () => {
+  it("waits at most a second for a part: warns the first time and fails the second time", async () => {
     let now = 0
     const pacer = { ...world.ports.pacer, elapsedMs: () => now }
     let isSlow = true
     const ready = async () => (isSlow ? new Promise<never>(() => undefined) : undefined)
     const app = await withPorts({ pacer, store: { ...world.ports.store, ready } })
-    const looked = async () => {
+    const check = async () => {
       now += 1_000
       const { status, lines } = await readiness(app)
       return [status, lines[2]]
     }
     const late = "event store no answer in 1000 ms"
-    expect(await looked()).toEqual([200, `warn ${late}`])
-    expect(await looked()).toEqual([503, `fail ${late}`])
+    expect(await check()).toEqual([200, `warn ${late}`])
+    expect(await check()).toEqual([503, `fail ${late}`])
     isSlow = false
-    expect(await looked()).toEqual([200, "ok event store"])
+    expect(await check()).toEqual([200, "ok event store"])
     isSlow = true
-    expect(await looked()).toEqual([200, `warn ${late}`])
+    expect(await check()).toEqual([200, `warn ${late}`])
   })
 
-  it("fails once an append has waited for two seconds, whatever else the store answered just now", async () => {
+  it("fails once an append has waited for two seconds, even if the store answers reads", async () => {
     let waitMs = 1_999
     const app = await withPorts({
       store: { ...world.ports.store, oldestAppendWaitMs: () => waitMs },
@@ -104,7 +104,7 @@ describe("/readyz", () => {
     expect((await readiness(app)).status).toBe(200)
   })
 
-  it("says where the event store is an older copy", async () => {
+  it("says that the event store is an older copy", async () => {
     const ready = async () => {
       throw new StaleStore("it ends at 7, and 9 was seen in it before")
     }
@@ -113,15 +113,15 @@ describe("/readyz", () => {
     expect(lines).toEqual(WELL.with(2, "fail event store it is an older copy or a different store"))
   })
 
-  it("warns of corrupt streams and names them, but not what is in them", async () => {
-    const place = { stream: "ledger-co_a", revision: 3, expected: "3", found: "4" }
-    const runner = { ...world.ports.runner, corruptStreams: () => [new CorruptStream(place)] }
+  it("warns of corrupt streams with their names but not their content", async () => {
+    const discrepancy = { stream: "ledger-co_a", revision: 3, expected: "3", found: "4" }
+    const runner = { ...world.ports.runner, corruptStreams: () => [new CorruptStream(discrepancy)] }
     const found = await readiness(await withPorts({ runner }))
     const line = "warn streams corrupt: ledger-co_a from revision 3"
     expect([found.status, found.lines]).toEqual([200, WELL.with(5, line)])
   })
 
-  it("warns of read models that stopped and goes on serving", async () => {
+  it("warns of stopped read models and continues to serve", async () => {
     const { projector } = world.ports
     const status = async () => {
       const [first, ...rest] = await projector.status()
@@ -134,7 +134,7 @@ describe("/readyz", () => {
     expect(found.lines).toEqual(WELL.with(4, `warn read models stopped: ${stopped?.name}`))
   })
 
-  it("warns of work that waits for an operator", async () => {
+  it("warns of jobs that wait for an operator", async () => {
     const backlog = async () => ({ due: 0, dueSince: null, stuck: 2, stuckSince: 1 })
     const found = await readiness(await withPorts({ jobs: { ...world.ports.jobs, backlog } }))
     expect([found.status, found.lines]).toEqual([200, WELL.with(6, "warn work stuck: 2")])
@@ -143,35 +143,38 @@ describe("/readyz", () => {
   it.for([
     [false, "ok simulated carrier, mailer"],
     [true, "warn simulated carrier, mailer"],
-  ] as const)("says what is simulated, beside real money: %s", async ([takesRealMoney, line]) => {
-    const app = fastify()
-    addHealthRoutes(app, world.ports, {
-      simulatedProviders: { names: ["carrier", "mailer"], takesRealMoney },
-    })
-    onTestFinished(() => app.close())
-    expect((await readiness(app)).lines).toEqual([...WELL, line])
-  })
+  ] as const)(
+    "lists simulated providers, and warns if real money is taken (%s)",
+    async ([takesRealMoney, line]) => {
+      const app = fastify()
+      addHealthRoutes(app, world.ports, {
+        simulatedProviders: { names: ["carrier", "mailer"], takesRealMoney },
+      })
+      onTestFinished(() => app.close())
+      expect((await readiness(app)).lines).toEqual([...WELL, line])
+    },
+  )
 
-  it("looks once for many who ask", async () => {
-    let looks = 0
+  it("checks once for many concurrent requests", async () => {
+    let checks = 0
     const ready = () => {
-      looks += 1
+      checks += 1
       return world.ports.store.ready()
     }
     const app = await withPorts({ store: { ...world.ports.store, ready } })
     await Promise.all(Array.from({ length: 50 }, () => app.inject("/readyz")))
-    expect(looks).toBe(1)
+    expect(checks).toBe(1)
   })
 
-  it("says that it is stopping", async () => {
+  it("says that the server is stopping", async () => {
     const app = fastify({ return503OnClosing: false })
     addHealthRoutes(app, world.ports)
-    const { promise: told, resolve } = Promise.withResolvers<string>()
+    const { promise: page, resolve } = Promise.withResolvers<string>()
     let url = ""
     app.addHook("preClose", async () => resolve(await (await fetch(`${url}/readyz`)).text()))
     url = await app.listen({ host: "127.0.0.1", port: 0 })
     await app.close()
-    expect(await told).toBe(
+    expect(await page).toBe(
       `${WELL.with(0, "fail serving the server is stopping").join("\n")}\nnot ready\n`,
     )
   })
@@ -180,7 +183,7 @@ describe("/readyz", () => {
 describe("/metrics", () => {
   const metrics = async () => (await world.app.inject("/metrics")).body
 
-  it("counts calls by route, verb and status, and refusals by their error", async () => {
+  it("counts calls by route, verb and status, and rejected calls by error", async () => {
     await postText(world, company.key)
     await world.call(null, "GET", MESSAGES_PATH)
     const text = await metrics()
@@ -191,7 +194,7 @@ describe("/metrics", () => {
     expect(text).toMatch(/^ledger_damaged_streams 0$/m)
   })
 
-  it("tells how the read models stand", async () => {
+  it("has the state of each read model", async () => {
     const text = await metrics()
     for (const { name } of await world.ports.projector.status()) {
       expect(text).toMatch(new RegExp(`^ledger_read_model_stopped\\{name="${name}"\\} 0$`, "m"))
@@ -201,27 +204,27 @@ describe("/metrics", () => {
     }
   })
 
-  it("tells what /readyz tells", async () => {
+  it("has the readiness of /readyz", async () => {
     const text = await metrics()
-    const told = text.split("\n").filter((line) => line.startsWith("ledger_ready{"))
+    const ready = text.split("\n").filter((line) => line.startsWith("ledger_ready{"))
     const names = ["database", "event store", "clock", "read models", "streams", "work", "cards"]
-    expect(told).toEqual(names.map((name) => `ledger_ready{name="${name}"} 1`))
+    expect(ready).toEqual(names.map((name) => `ledger_ready{name="${name}"} 1`))
     const store = { ...world.ports.store, ready: () => Promise.reject(new Error("gone")) }
     const app = await buildApp({ ...world.ports, store }, [], [])
     onTestFinished(() => app.close())
     expect((await app.inject("/metrics")).body).toContain('ledger_ready{name="event store"} 0\n')
   })
 
-  it("counts audits, from none on", async () => {
+  it("counts audits, starting at zero", async () => {
     expect(await metrics()).toContain('ledger_audits_total{result="broken"} 0\n')
-    const held = async () =>
+    const passed = async () =>
       Number(/^ledger_audits_total\{result="held"\} (\d+)$/m.exec(await metrics())?.[1])
-    const before = await held()
+    const before = await passed()
     await world.operate("audit verify", { company: company.companyId })
-    expect(await held()).toBe(before + 1)
+    expect(await passed()).toBe(before + 1)
   })
 
-  it("counts charges, and refused ones by the limit that refused them", async () => {
+  it("counts charges, and rejected ones by limit", async () => {
     const poor = await makeCompany(world, { limits: [{ period: "week", dollars: "0.01" }] })
     const statuses = [await postText(world, poor.key), await postText(world, poor.key)]
     expect(statuses.map(({ status }) => status)).toEqual([200, 429])
@@ -235,7 +238,7 @@ describe("/metrics", () => {
     expect(text).toContain("# TYPE ledger_facts_total counter")
   })
 
-  it("tells how much work there is, and how old", async () => {
+  it("has the number and age of due and stuck jobs", async () => {
     const now = world.ports.clock.now()
     const backlog = async () => ({ due: 3, dueSince: now - 90_000, stuck: 1, stuckSince: now })
     const ports = { ...world.ports, jobs: { ...world.ports.jobs, backlog } }
@@ -247,7 +250,7 @@ describe("/metrics", () => {
     expect(text).toContain('ledger_work_oldest_seconds{state="parked"} 0\n')
   })
 
-  it("names no company, person, key or number", async () => {
+  it("contains no company, person, key or phone number", async () => {
     await world.call(company.key, "GET", "/api/v1/nothing/+14155550123?name=Ada")
     const text = await metrics()
     for (const secret of [company.companyId, company.key, company.keyId, "4155550123", "Ada"]) {
@@ -256,8 +259,8 @@ describe("/metrics", () => {
   })
 })
 
-describe("a process that cannot keep up", () => {
-  it("turns calls away, and still says that it lives", async () => {
+describe("an overloaded process", () => {
+  it("rejects calls and still answers /livez", async () => {
     const app = fastify()
     app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
     await watchPressure(app, { heapBytes: 1, sampleEveryMs: 10 })
@@ -277,20 +280,20 @@ describe("a process that cannot keep up", () => {
   })
 })
 
-describe("a server that stops", () => {
-  it("tells who still comes in the words of the API, and begins nothing", async () => {
+describe("a stopping server", () => {
+  it("answers new calls with an API error and does not begin them", async () => {
     const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)
-    const { promise: told, resolve } = Promise.withResolvers<ApiAnswer>()
+    const { promise: late, resolve } = Promise.withResolvers<ApiAnswer>()
     let url = ""
     const body = { to: "+14155550187", body: "too late" }
-    // However slowly the refusal is sent.
+    // Delays the sending of the error.
     app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
     app.addHook("preClose", async () =>
       resolve(await apiCallerAt(url)(company.key, "POST", MESSAGES_PATH, { body })),
     )
     url = await app.listen({ host: "127.0.0.1", port: 0 })
     await app.close()
-    const answer = await told
+    const answer = await late
     expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"])
     expect(answer.body).toMatchObject({
       error: "unavailable",

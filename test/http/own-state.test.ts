@@ -1,16 +1,16 @@
-/** What one of several processes tells of itself, and of no other. */
+/** A process of several answers only about its own state. */
 import fastify from "fastify"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
 import type { ProcessNumber } from "../../src/frame/http/app.ts"
 import { refuseOtherProcesses } from "../../src/frame/http/app.ts"
 
-/** Asks a process of its state at an address that is about it, or at another. */
+/** Sends a request to a process. `/metrics` is about its own state, `/calls` is not. */
 async function ask(own: ProcessNumber, url: string) {
   const app = fastify()
   onTestFinished(() => app.close())
   refuseOtherProcesses(app, own, ["/metrics"])
-  app.get("/metrics", async () => "mine")
-  app.get("/calls", async () => "anybody's")
+  app.get("/metrics", async () => "own state")
+  app.get("/calls", async () => "shared state")
   const { statusCode, headers, body } = await app.inject(url)
   return { status: statusCode, connection: headers.connection, body }
 }
@@ -18,13 +18,13 @@ async function ask(own: ProcessNumber, url: string) {
 describe("the state of one of three processes", () => {
   const second = { number: 2, total: 3 }
 
-  it("is its own, on a connection that goes with the answer", async () => {
-    const mine = { status: 200, connection: "close", body: "mine" }
-    expect(await ask(second, "/metrics")).toEqual(mine)
-    expect(await ask(second, "/metrics?process=2")).toEqual(mine)
+  it("is answered on a connection that closes", async () => {
+    const own = { status: 200, connection: "close", body: "own state" }
+    expect(await ask(second, "/metrics")).toEqual(own)
+    expect(await ask(second, "/metrics?process=2")).toEqual(own)
   })
 
-  it.each(["1", "3"])("is not told for process %s", async (number) => {
+  it.each(["1", "3"])("is not answered for process %s", async (number) => {
     const found = await ask(second, `/metrics?process=${number}`)
     expect(found).toMatchObject({ status: 421, connection: "close" })
     expect(JSON.parse(found.body)).toEqual({
@@ -36,7 +36,7 @@ describe("the state of one of three processes", () => {
   })
 
   it.each(["0", "4", "-1", "2.5", "", "two", "1&process=3"])(
-    "is refused for %j, which is none of them",
+    "is rejected for the unknown process %j",
     async (number) => {
       const { status, body } = await ask(second, `/metrics?process=${number}`)
       expect(status).toBe(404)
@@ -47,25 +47,25 @@ describe("the state of one of three processes", () => {
     },
   )
 
-  it("is nothing that other paths are about", async () => {
+  it("does not concern other paths", async () => {
     const found = await ask(second, "/calls?process=1")
-    expect(found).toEqual({ status: 200, connection: "keep-alive", body: "anybody's" })
+    expect(found).toEqual({ status: 200, connection: "keep-alive", body: "shared state" })
   })
 })
 
-it("is the only one where there is one, on a connection that may stay", async () => {
+it("a single process answers on a connection that stays open", async () => {
   const one = { number: 1, total: 1 }
   expect(await ask(one, "/metrics?process=1")).toMatchObject({ status: 200 })
   expect(await ask(one, "/metrics")).toMatchObject({ connection: "keep-alive" })
   expect((await ask(one, "/metrics?process=2")).status).toBe(404)
 })
 
-it("asks nothing of the route once it refuses, however slowly the refusal is sent", async () => {
+it("a rejected request does not run its route, even if the rejection is sent late", async () => {
   const app = fastify()
   onTestFinished(() => app.close())
   refuseOtherProcesses(app, { number: 2, total: 3 }, ["/metrics"])
   app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
-  const metrics = vi.fn<() => Promise<string>>(async () => "mine")
+  const metrics = vi.fn<() => Promise<string>>(async () => "own state")
   app.get("/metrics", metrics)
   expect((await app.inject("/metrics?process=1")).statusCode).toBe(421)
   expect(metrics).not.toHaveBeenCalled()

@@ -1,4 +1,4 @@
-/** The line that each request has in the log. */
+/** The log line of each request. */
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -21,7 +21,7 @@ beforeEach(async () => {
   lines.length = 0
 })
 
-/** An app that writes down so much of what went well. */
+/** An app that logs this share of successful requests. */
 async function appOf(logSampleRate: number): Promise<FastifyInstance> {
   const info = (message: string, details?: object) => void lines.push({ message, ...details })
   const ports = { ...world.ports, log: { ...world.ports.log, info } }
@@ -34,7 +34,7 @@ async function appOf(logSampleRate: number): Promise<FastifyInstance> {
 }
 
 describe("a request", () => {
-  it("has one line, with its route, its key and what was charged", async () => {
+  it("has one line with its route, key and charge id", async () => {
     const body = { to: "+14155550123", body: "a secret" }
     const answer = await callApp(app, company.key, "POST", MESSAGES_PATH, { body })
     expect(answer.status).toBe(200)
@@ -56,20 +56,20 @@ describe("a request", () => {
     expect(JSON.stringify(lines)).not.toMatch(/secret|4155550123/)
   })
 
-  it("that is refused says by which code, and whose it is as far as that is known", async () => {
-    await callApp(app, "cpk_nobody", "GET", "/api/v1/credits")
+  it("that is rejected has its error code, and company and key if they are known", async () => {
+    await callApp(app, "cpk_unknown", "GET", "/api/v1/credits")
     await callApp(app, company.key, "POST", MESSAGES_PATH, { body: { to: "1", body: "x" } })
     await callApp(app, company.key, "GET", "/api/v1/nothing/+14155550123?name=Ada")
-    const whose = { company: company.companyId, key: company.keyId }
+    const caller = { company: company.companyId, key: company.keyId }
     expect(lines).toMatchObject([
       { message: "GET /api/v1/credits 401", error: "invalid_key" },
-      { message: `POST ${MESSAGES_PATH} 400`, error: "bad_number", ...whose },
+      { message: `POST ${MESSAGES_PATH} 400`, error: "bad_number", ...caller },
       { message: "GET (unknown) 404", error: "not_found" },
     ])
     expect(JSON.stringify(lines)).not.toMatch(/Ada|4155550123|cpk_/)
   })
 
-  it("whose charge was refused says which, so that its evidence is found", async () => {
+  it("whose charge was refused has the charge id, so that the refusal can be found", async () => {
     const poor = await makeCompany(world, { funds: "0" })
     await callApp(app, poor.key, "POST", MESSAGES_PATH, { body: { to: "+14155550123", body: "x" } })
     await world.operate("wait")
@@ -83,19 +83,19 @@ describe("a request", () => {
     ])
   })
 
-  it("of a supervisor has none", async () => {
+  it("to a health endpoint has no line", async () => {
     for (const url of ["/livez", "/readyz", "/metrics"]) await app.inject(url)
     expect(lines).toEqual([])
   })
 
-  it("that went well has one as often as its share says; a refused one always", async () => {
-    const sparing = await appOf(0.25)
+  it("that succeeds is sampled; a rejected one always has a line", async () => {
+    const sampling = await appOf(0.25)
     const silent = await appOf(0)
     onTestFinished(async () => {
-      await sparing.close()
+      await sampling.close()
       await silent.close()
     })
-    for (const one of [sparing, silent]) {
+    for (const one of [sampling, silent]) {
       for (let i = 0; i < 8; i += 1) await callApp(one, company.key, "GET", "/api/v1/credits")
       await callApp(one, null, "GET", "/api/v1/credits")
     }
@@ -103,7 +103,7 @@ describe("a request", () => {
   })
 })
 
-it("a refused sign-in has a line of its own, which names the key and nobody", async () => {
+it("a rejected sign-in has a line of its own, with the key but not the person", async () => {
   const { key, keyId, appSecret } = await makeKey(world, company, { app: true })
   const signed = { method: "GET" as const, url: "/api/v1/credits", personId: company.ownerId }
   const time = new Date(world.ports.clock.now() - 61_000).toISOString()

@@ -1,4 +1,4 @@
-/** What the document says of answers, held against what is answered. */
+/** The OpenAPI document describes answers as the server sends them. */
 import { PROGRAM } from "../../../src/slices.ts"
 import { codeOfExample } from "../../../src/frame/http/documents/document-responses.ts"
 import { describe, expect, it } from "vitest"
@@ -48,10 +48,10 @@ const find = (method: string, url: string) =>
   document.paths[url.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
 const responseOf = (method: string, url: string, status: number) =>
   find(method, url)?.responses[status] as Response
-const headOf = (method: string, url: string, status: number) =>
+const headersOf = (method: string, url: string, status: number) =>
   Object.keys(responseOf(method, url, status).headers)
 
-/** The examples of a code that a reader of a route sees: of several shapes one each, where they differ. */
+/** The examples of a code on a route; route variants that differ have one each. */
 function examplesOf(method: string, url: string, status: number, code: string): readonly Body[] {
   const { examples } = responseOf(method, url, status).content["application/json"]
   const shared = document.components.examples[code]?.value
@@ -60,33 +60,33 @@ function examplesOf(method: string, url: string, status: number, code: string): 
     .map(([, { value = shared }]) => value as Body)
 }
 
-describe("the head of an answer", () => {
-  it("names its request, on every route and every status", () => {
+describe("the headers of an answer", () => {
+  it("include the request id on every route and status", () => {
     for (const { method, url } of PROGRAM.routes) {
       const responses = Object.values(find(method, url)?.responses ?? {})
       for (const { headers } of responses) expect(Object.keys(headers)).toContain("x-request-id")
     }
-    expect(headOf("GET", "/api/v1/leads/forms", 410)).toEqual(["x-request-id"])
+    expect(headersOf("GET", "/api/v1/leads/forms", 410)).toEqual(["x-request-id"])
   })
 
-  it("says when to come again, exactly a minute later where calls are counted", () => {
+  it("include Retry-After with exactly a minute on rate-limited routes", () => {
     const seconds = (url: string) => responseOf("POST", url, 429).headers["Retry-After"]?.schema
     expect(seconds(MESSAGES_PATH)).toEqual({ type: "integer", const: 60 })
     expect(seconds("/api/v1/connect/start")).toEqual({ type: "integer", const: 60 })
-    expect(headOf("GET", "/api/v1/credits", 429)).toEqual(["x-request-id"])
+    expect(headersOf("GET", "/api/v1/credits", 429)).toEqual(["x-request-id"])
   })
 
-  it("says what reading and writing says", () => {
-    expect(headOf("POST", MESSAGES_PATH, 200)).toEqual([
+  it("include the headers of reads, writes and replays where they apply", () => {
+    expect(headersOf("POST", MESSAGES_PATH, 200)).toEqual([
       "x-request-id",
       "Ledger-Position",
       "Idempotency-Replayed",
     ])
-    expect(headOf("GET", MESSAGES_PATH, 200)).toEqual(["x-request-id", "Ledger-Stale"])
-    expect(headOf("GET", MESSAGES_PATH, 405)).toEqual(["x-request-id", "Allow"])
-    expect(headOf("POST", "/api/v1/credits", 402)).toContain("Idempotency-Replayed")
-    expect(headOf("POST", "/api/v1/credits", 202)).toContain("Ledger-Position")
-    expect(headOf("POST", "/api/v1/connect/start", 202)).toEqual(["x-request-id"])
+    expect(headersOf("GET", MESSAGES_PATH, 200)).toEqual(["x-request-id", "Ledger-Stale"])
+    expect(headersOf("GET", MESSAGES_PATH, 405)).toEqual(["x-request-id", "Allow"])
+    expect(headersOf("POST", "/api/v1/credits", 402)).toContain("Idempotency-Replayed")
+    expect(headersOf("POST", "/api/v1/credits", 202)).toContain("Ledger-Position")
+    expect(headersOf("POST", "/api/v1/connect/start", 202)).toEqual(["x-request-id"])
   })
 })
 
@@ -96,7 +96,7 @@ describe("the codes of a route", () => {
       .flatMap(({ description }) => description.split(", "))
       .filter((one) => one !== "Success" && one !== "Accepted")
 
-  it("are those that can come: a locked account may read and buy credits", () => {
+  it("are the possible ones: a locked account may read and buy credits", () => {
     const ofAll = ["validation", "invalid_key", "not_allowed", "method_not_allowed"]
     const ofServer = ["spend_limit_reached", "internal", "overloaded"]
     ofServer.push("stream_damaged", "unavailable")
@@ -125,7 +125,7 @@ describe("the codes of a route", () => {
     )
   })
 
-  it("have 402 where a locked account is refused, and nowhere else", async () => {
+  it("include 402 exactly where a locked account is rejected", async () => {
     const locked = await makeCompany(world)
     await world.operate("company lock", { company: locked.companyId })
     for (const route of PROGRAM.routes) {
@@ -140,7 +140,7 @@ describe("the codes of a route", () => {
 })
 
 describe("the examples of a route", () => {
-  it("say what is said there", async () => {
+  it("have the messages that the route sends", async () => {
     const device = {
       installId: "AB".repeat(28),
       eventId: "7b1c7a0e-3f0a-4a51-9c36-4b8d1f6f2a10",
@@ -157,7 +157,7 @@ describe("the examples of a route", () => {
     const stopped = newPhoneNumber()
     await world.operate("carrier text-in", { from: stopped, to: from, body: "STOP" })
     await world.operate("wait")
-    const asked = [
+    const requests = [
       ["POST", devices, { ...device, sequence: 2 }],
       ["POST", "/api/v1/connect/start", { code: "ABCD-EFGH" }],
       ["POST", optOuts, { phone: "hello" }],
@@ -165,7 +165,7 @@ describe("the examples of a route", () => {
       ["DELETE", optOuts, { phone: stopped }],
     ] as const
     const found: string[] = []
-    for (const [method, url, body] of asked) {
+    for (const [method, url, body] of requests) {
       const answer = await world.call(company.key, method, url, { body })
       found.push(answer.body.error)
       const messages = examplesOf(method, url, answer.status, answer.body.error).map(
@@ -177,15 +177,15 @@ describe("the examples of a route", () => {
   })
 
   it("name the route's own operation and verbs", async () => {
-    const isThere = (verb: string, path: string) =>
+    const isRoute = (verb: string, path: string) =>
       PROGRAM.routes.some(({ method, url }) => method === verb && url === path)
     for (const { method, url, operation } of PROGRAM.routes) {
-      const verb = isThere("PATCH", url) ? "DELETE" : "PATCH"
+      const verb = isRoute("PATCH", url) ? "DELETE" : "PATCH"
       const { status, body } = await world.call(company.key, verb, url, { body: {} })
       const [example] = examplesOf(method, url, 405, "method_not_allowed")
       expect([status, example?.message]).toEqual([
         405,
-        String(body.message).replace(verb, isThere("PUT", url) ? "PATCH" : "PUT"),
+        String(body.message).replace(verb, isRoute("PUT", url) ? "PATCH" : "PUT"),
       ])
       if (operation === null) continue
       const granted = examplesOf(method, url, 403, "operation_not_granted")
@@ -195,8 +195,8 @@ describe("the examples of a route", () => {
   })
 })
 
-describe("what else the document says", () => {
-  it("describes every field of a refusal", () => {
+describe("the document", () => {
+  it("describes every field of an error", () => {
     expect(Object.keys(document.components.schemas["ApiError"]?.properties ?? {})).toEqual([
       "error",
       "message",
@@ -215,7 +215,7 @@ describe("what else the document says", () => {
     ])
   })
 
-  it("takes an installId as the server does", async () => {
+  it("has the server's pattern for an installId", async () => {
     const { requestBody } = inlineReferences(find("POST", "/api/v1/checkin"), document) ?? {}
     const { properties } = requestBody?.content["application/json"]?.schema ?? {}
     const { anyOf } = (properties as { installId: { anyOf: { pattern?: string }[] } }).installId
@@ -227,8 +227,8 @@ describe("what else the document says", () => {
     }
   })
 
-  it("says what a limit is where nothing may be bought, and what is signed without a body", () => {
-    expect(find("GET", "/api/v1/credits")?.["x-spec-gap"]).toContain("null where purchases are off")
+  it("explains limits that are null, and the signature of a request without a body", () => {
+    expect(find("GET", "/api/v1/credits")?.["x-spec-gap"]).toContain("null if purchases are off")
     const { description } = document.components.securitySchemes["key"] ?? {}
     expect(description).toContain("of no bytes without a body")
   })

@@ -1,4 +1,4 @@
-/** The client that `npm run client` makes: it compiles, and calls a server. */
+/** The client that `npm run client` generates compiles and calls a server. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../../support/world.ts"
 import { ROOT } from "../../conventions/source-tree.ts"
 
-/** A program that uses the client: what is wrong with its types does not compile. */
+/** A program that uses the client. It compiles only if the client's types are right. */
 const USE = `
 import { client } from "./client.gen.js"
 import type { ApiError, Message, Micros } from "./index.js"
@@ -28,21 +28,24 @@ const refused = await sendText({ body, auth: () => poor })
 const error: ApiError | undefined = refused.error
 const amount: number | undefined = error?.pay?.body.amount
 const month = new Date().toISOString().slice(0, 7)
-/** What a file is held as, and how it begins; undefined where its type says something else. */
-const held = async (format: "csv" | "hledger" | "ndjson" | "focus-parquet" | "pdf") => {
+/** The JavaScript type of a file and its first bytes; undefined if its declared type is different. */
+const summarize = async (format: "csv" | "hledger" | "ndjson" | "focus-parquet" | "pdf") => {
   const { data } = await exportBill({ query: { month, format } })
   const file: string | Blob | undefined = data
-  // @ts-expect-error it need not be a string
+  // @ts-expect-error it may be a Blob
   const wrong: string | undefined = data
   if (file === undefined) return wrong
   if (typeof file === "string") return "string " + file.slice(0, 4)
   return "bytes " + (await file.text()).slice(0, 4)
 }
 const files = [
-  ...[await held("csv"), await held("hledger"), await held("ndjson")],
-  ...[await held("focus-parquet"), await held("pdf")],
+  await summarize("csv"),
+  await summarize("hledger"),
+  await summarize("ndjson"),
+  await summarize("focus-parquet"),
+  await summarize("pdf"),
 ]
-// @ts-expect-error a number is no text
+// @ts-expect-error a number is not text
 await sendText({ body: { to: 1, body: "Hello" }, auth: () => "" })
 // @ts-expect-error there is no such parameter
 await listMessages({ query: { snice: "" }, auth: () => "" })
@@ -51,7 +54,10 @@ process.stdout.write(
     ids: [sent.data?.id, again.data?.id, ...messages.map(({ id }) => id)],
     body: messages[0]?.body,
     files,
-    ...{ funds, status: refused.response?.status, code: error?.error, amount },
+    funds,
+    status: refused.response?.status,
+    code: error?.error,
+    amount,
   }),
 )
 `
@@ -72,12 +78,12 @@ const COMPILED = [
   "compiled",
 ]
 
-const folder = await mkdtemp(join(tmpdir(), "made-client-"))
+const folder = await mkdtemp(join(tmpdir(), "generated-client-"))
 const world = await ownWorld("store")
 await world.app.listen({ host: "127.0.0.1", port: 0 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** Runs a script of Node's to its end in the client's folder. */
+/** Runs a Node script in the client's folder until it exits. */
 async function run(...args: readonly string[]) {
   const child = spawn(process.execPath, args, { cwd: folder })
   const ended = once(child, "close")
@@ -86,12 +92,12 @@ async function run(...args: readonly string[]) {
   return { code, out, errors }
 }
 
-const make = (...args: readonly string[]) => run(join(ROOT, "bin", "client.mjs"), ...args)
+const generate = (...args: readonly string[]) => run(join(ROOT, "bin", "client.mjs"), ...args)
 
 describe("npm run client", () => {
-  it("makes a client that sends a text, lists it, and is told by type what to pay", async () => {
-    await writeFile(join(folder, "mine.txt"), "what was there before")
-    expect(await make("--out", ".", "--url", "http://ledger.test")).toMatchObject({ code: 0 })
+  it("generates a client that sends a text, lists it, and has typed errors", async () => {
+    await writeFile(join(folder, "mine.txt"), "an older file")
+    expect(await generate("--out", ".", "--url", "http://ledger.test")).toMatchObject({ code: 0 })
     expect(await readdir(folder)).toEqual(expect.arrayContaining(["index.ts", "mine.txt"]))
     await writeFile(join(folder, "package.json"), '{"type":"module"}')
     await writeFile(join(folder, "use.ts"), USE)
@@ -100,10 +106,10 @@ describe("npm run client", () => {
     const [company, poor] = [await makeCompany(world), await makeCompany(world, { funds: "0" })]
     const used = await run("compiled/use.js", world.app.listeningOrigin, company.key, poor.key)
     expect(used).toMatchObject({ code: 0, errors: "" })
-    const { ids, ...told } = JSON.parse(used.out) as { readonly ids: readonly string[] }
+    const { ids, ...rest } = JSON.parse(used.out) as { readonly ids: readonly string[] }
     expect(new Set(ids).size).toBe(1)
     expect(ids).toHaveLength(3)
-    expect(told).toEqual({
+    expect(rest).toEqual({
       body: "Hello\nReply STOP to opt out.",
       funds: 49_991_000,
       status: 402,
@@ -114,9 +120,9 @@ describe("npm run client", () => {
   })
 
   it.each([[[]], [["--out"]], [["--out", ".", "--url", "here"]], [["--output", "."]]])(
-    "says how it is called: %j",
+    "prints its usage: %j",
     async (args) => {
-      const { code, out, errors } = await make(...args)
+      const { code, out, errors } = await generate(...args)
       expect([code, out]).toEqual([2, ""])
       expect(errors).toContain("npm run client -- --out FOLDER")
     },

@@ -6,12 +6,12 @@ const world = await ownWorld("store")
 
 const get = (url: string) => world.app.inject({ method: "GET", url })
 
-/** What a page asks the browser for. */
+/** URLs of the scripts, styles and images of a page. */
 function assetsOf(html: string): readonly string[] {
   return [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string)
 }
 
-it("is served where people look for it", async () => {
+it("the documentation page is served at /docs and /docs/", async () => {
   for (const url of ["/docs", "/docs/"]) {
     const answer = await get(url)
     expect([url, answer.statusCode]).toEqual([url, 200])
@@ -19,7 +19,7 @@ it("is served where people look for it", async () => {
   }
 })
 
-it("bears the product's name, in its title and at its head", async () => {
+it("the documentation page has the product's name in its title and header", async () => {
   const { payload } = await get("/docs/")
   expect(payload).toContain("<title>Company Platform API of company-ledger</title>")
   const { payload: script } = await get("/docs/static/swagger-initializer.js")
@@ -28,7 +28,7 @@ it("bears the product's name, in its title and at its head", async () => {
   expect((await get("/openapi.json")).json().info.title).toContain("company-ledger")
 })
 
-it("needs nothing from another host", async () => {
+it("the documentation page loads nothing from another host", async () => {
   const { payload } = await get("/docs/")
   expect(payload).not.toMatch(/https?:\/\//)
   const assets = assetsOf(payload)
@@ -41,27 +41,27 @@ it("needs nothing from another host", async () => {
   }
 })
 
-it("reads the same document", async () => {
+it("the documentation page shows the document of /openapi.json", async () => {
   const shown = (await get("/docs/json")).json()
   expect(shown).toEqual((await get("/openapi.json")).json())
 })
 
-it("may run its own scripts only", async () => {
+it("the documentation page may run only its own scripts", async () => {
   const answer = await get("/docs/")
   const policy = String(answer.headers["content-security-policy"])
   expect(policy).toContain("default-src 'none'; script-src 'self';")
-  // No other host, and no switch to HTTPS, which would break the page where there is none.
+  // No other host, and no upgrade to HTTPS, which would break the page on a server without it.
   expect(policy).not.toMatch(/https?:|unsafe|upgrade|\*|swagger/)
   expect(answer.headers["x-content-type-options"]).toBe("nosniff")
   expect(answer.headers["x-request-id"]).toMatch(/^req_/)
 })
 
-it("asks nobody whether the document is valid", async () => {
+it("the documentation page sends the document to no validator", async () => {
   const { payload } = await get("/docs/static/swagger-initializer.js")
   expect(payload).toContain('"validatorUrl":null')
 })
 
-it("answers to HEAD what it answers to GET, and no other verb", async () => {
+it("the documentation answers HEAD like GET and rejects other verbs", async () => {
   for (const url of [
     "/docs",
     "/docs/",
@@ -83,7 +83,7 @@ it("answers to HEAD what it answers to GET, and no other verb", async () => {
   }
 })
 
-it("shows no file but its own, and makes no fuss about it", async () => {
+it("the documentation serves only its own files and logs no warning about other paths", async () => {
   await world.app.listen({ host: "127.0.0.1", port: 0 })
   for (const path of [
     "../../../package.json",
@@ -115,14 +115,14 @@ it("shows no file but its own, and makes no fuss about it", async () => {
   expect(world.warnings).toEqual([])
 })
 
-/** Asks for a path as it is written: a URL would resolve it first. */
+/** Requests a path exactly as written; a URL would resolve it first. */
 async function getRaw(path: string): Promise<{ status: number; body: string }> {
   const { port } = new URL(world.app.listeningOrigin)
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>()
-  const asked = request({ host: "127.0.0.1", port, path, agent: false }, (answer) => {
+  const sending = request({ host: "127.0.0.1", port, path, agent: false }, (answer) => {
     answerText(answer).then((body) => resolve({ status: answer.statusCode ?? 0, body }), reject)
   })
-  asked.on("error", reject).end()
+  sending.on("error", reject).end()
   return promise
 }
 

@@ -7,24 +7,24 @@ import { PROGRAM } from "../../../src/slices.ts"
 import { refusalFromBody, STATUS_BY_ERROR_CODE } from "../../support/api-contract.ts"
 import { sharedWorld } from "../../support/world.ts"
 
-/** What an OpenAPI 3.1 document must be, part by part: the parts that this project's document has. */
+/** The rules of OpenAPI 3.1 for the parts that this project's document has. */
 
 type Json = Readonly<Record<string, unknown>>
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
-const PLACES = ["query", "header", "path", "cookie"]
+const PARAMETER_LOCATIONS = ["query", "header", "path", "cookie"]
 const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"]
-/** Keywords of JSON Schema whose values are schemas: alone, in a list, or by name. */
-const ALONE = ["items", "additionalProperties", "propertyNames", "not", "contains"]
-const LISTS = ["anyOf", "oneOf", "allOf", "prefixItems"]
-const NAMED = ["properties", "patternProperties", "$defs"]
+/** Keywords of JSON Schema whose values are one schema, a list of schemas, or schemas by name. */
+const SCHEMA_KEYWORDS = ["items", "additionalProperties", "propertyNames", "not", "contains"]
+const LIST_KEYWORDS = ["anyOf", "oneOf", "allOf", "prefixItems"]
+const MAP_KEYWORDS = ["properties", "patternProperties", "$defs"]
 
-/** Everything that is wrong with a document, each as `place: what`; none where it is valid. */
+/** All faults of a document, each as `location: fault`; none if it is valid. */
 function faultsOf(document: object): readonly string[] {
   const faults: string[] = []
   const root = document as Json
-  const need = (isRight: boolean, place: string, what: string) => {
-    if (!isRight) faults.push(`${place}: ${what}`)
+  const need = (isRight: boolean, location: string, fault: string) => {
+    if (!isRight) faults.push(`${location}: ${fault}`)
   }
   const found = new Walk(root, need)
   need(/^3\.1\.\d+$/.test(String(root["openapi"])), "openapi", "must be 3.1.x")
@@ -39,7 +39,7 @@ function faultsOf(document: object): readonly string[] {
   for (const [path, item] of Object.entries(objectOf(root["paths"]))) {
     need(path.startsWith("/"), path, "must begin with /")
     for (const [method, operation] of Object.entries(objectOf(item))) {
-      need(METHODS.includes(method), `${method} ${path}`, "is no verb")
+      need(METHODS.includes(method), `${method} ${path}`, "is not a verb")
       found.operation(objectOf(operation), `${method} ${path}`, path)
     }
   }
@@ -52,7 +52,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
 const isObject = (value: unknown): boolean => objectOf(value) === value
 
-type Need = (isRight: boolean, place: string, what: string) => void
+type Need = (isRight: boolean, location: string, fault: string) => void
 
 class Walk {
   readonly #root: Json
@@ -77,94 +77,107 @@ class Walk {
     }
   }
 
-  security(security: unknown, place: string): void {
+  security(security: unknown, location: string): void {
     const schemes = objectOf(objectOf(this.#root["components"])["securitySchemes"])
     for (const one of listOf(security)) {
       for (const name of Object.keys(objectOf(one))) {
-        this.#need(name in schemes, place, `names no scheme: ${name}`)
+        this.#need(name in schemes, location, `names an unknown scheme: ${name}`)
       }
     }
   }
 
-  operation(operation: Json, place: string, path: string): void {
+  operation(operation: Json, location: string, path: string): void {
     const { operationId, parameters, requestBody, responses, security } = operation
     if (operationId !== undefined) {
-      this.#need(isText(operationId), place, "operationId must be text")
-      this.#need(!this.#operationIds.has(String(operationId)), place, "operationId is taken")
+      this.#need(isText(operationId), location, "operationId must be text")
+      this.#need(!this.#operationIds.has(String(operationId)), location, "operationId is taken")
       this.#operationIds.add(String(operationId))
     }
-    this.security(security, place)
-    this.#parameters(listOf(parameters).map(objectOf), place, path)
+    this.security(security, location)
+    this.#parameters(listOf(parameters).map(objectOf), location, path)
     if (requestBody !== undefined) {
-      this.#content(objectOf(requestBody)["content"], `${place} requestBody`)
+      this.#content(objectOf(requestBody)["content"], `${location} requestBody`)
     }
     const answers = Object.entries(objectOf(responses))
-    this.#need(answers.length > 0, place, "must have an answer")
+    this.#need(answers.length > 0, location, "must have an answer")
     for (const [status, response] of answers) {
-      const where = `${place} ${status}`
-      this.#need(/^([1-5]\d\d|default)$/.test(status), where, "is no status")
+      const where = `${location} ${status}`
+      this.#need(/^([1-5]\d\d|default)$/.test(status), where, "is not a status")
       this.#need(isText(objectOf(response)["description"]), where, "must have a description")
       const { content } = objectOf(response)
-      // What was taken may be answered with nothing.
+      // A 202 may have no body.
       if (content !== undefined || status !== "202") this.#content(content, where)
     }
   }
 
-  #parameters(parameters: readonly Json[], place: string, path: string): void {
+  #parameters(parameters: readonly Json[], location: string, path: string): void {
     const seen = new Set<string>()
     for (const { name, in: where, schema, required } of parameters) {
-      this.#need(isText(name), place, "a parameter must have a name")
-      this.#need(PLACES.includes(String(where)), place, `${String(name)} is nowhere`)
+      this.#need(isText(name), location, "a parameter must have a name")
+      const isLocation = PARAMETER_LOCATIONS.includes(String(where))
+      this.#need(isLocation, location, `${String(name)} has no valid location`)
       const key = `${String(where)} ${String(name)}`
-      this.#need(!seen.has(key), place, `${String(name)} is there twice`)
-      this.#need(where !== "path" || required === true, place, `${String(name)} must be required`)
+      this.#need(!seen.has(key), location, `${String(name)} is duplicate`)
+      this.#need(
+        where !== "path" || required === true,
+        location,
+        `${String(name)} must be required`,
+      )
       seen.add(key)
-      this.#schema(schema, `${place} ${String(name)}`)
+      this.#schema(schema, `${location} ${String(name)}`)
     }
     for (const [, variable] of path.matchAll(/\{(\w+)\}/g)) {
-      this.#need(seen.has(`path ${variable}`), place, `nothing describes ${variable}`)
+      this.#need(seen.has(`path ${variable}`), location, `${variable} is not described`)
     }
   }
 
-  #content(content: unknown, place: string): void {
-    this.#need(isObject(content), place, "must have content")
+  #content(content: unknown, location: string): void {
+    this.#need(isObject(content), location, "must have content")
     for (const [type, media] of Object.entries(objectOf(content))) {
       const { schema, examples } = objectOf(media)
-      this.#need(/^[\w.+-]+\/[\w.+-]+$/.test(type), place, `${type} is no content type`)
-      this.#schema(schema, place)
-      for (const example of Object.values(objectOf(examples))) this.#reference(example, place)
+      this.#need(/^[\w.+-]+\/[\w.+-]+$/.test(type), location, `${type} is not a content type`)
+      this.#schema(schema, location)
+      for (const example of Object.values(objectOf(examples))) this.#reference(example, location)
     }
   }
 
-  #schema(schema: unknown, place: string): void {
+  #schema(schema: unknown, location: string): void {
     if (typeof schema === "boolean") return
-    this.#need(isObject(schema), place, "must be a schema")
+    this.#need(isObject(schema), location, "must be a schema")
     const { $ref, type, required, properties, ...rest } = objectOf(schema)
-    if ($ref !== undefined) this.#reference({ $ref }, place)
+    if ($ref !== undefined) this.#reference({ $ref }, location)
     for (const one of type === undefined ? [] : [type].flat()) {
-      this.#need(TYPES.includes(String(one)), place, `${String(one)} is no type`)
+      this.#need(TYPES.includes(String(one)), location, `${String(one)} is not a type`)
     }
     const names = Object.keys(objectOf(properties))
     for (const name of listOf(required)) {
-      this.#need(names.includes(String(name)), place, `requires ${String(name)}, which is unknown`)
+      this.#need(
+        names.includes(String(name)),
+        location,
+        `requires ${String(name)}, which is unknown`,
+      )
     }
     const all: Json = { ...rest, properties }
-    for (const keyword of ALONE) if (all[keyword] !== undefined) this.#schema(all[keyword], place)
-    for (const keyword of LISTS) for (const one of listOf(all[keyword])) this.#schema(one, place)
-    for (const keyword of NAMED) {
+    for (const keyword of SCHEMA_KEYWORDS) {
+      if (all[keyword] !== undefined) this.#schema(all[keyword], location)
+    }
+    for (const keyword of LIST_KEYWORDS) {
+      for (const one of listOf(all[keyword])) this.#schema(one, location)
+    }
+    for (const keyword of MAP_KEYWORDS) {
       for (const [name, one] of Object.entries(objectOf(all[keyword]))) {
-        this.#schema(one, `${place}.${name}`)
+        this.#schema(one, `${location}.${name}`)
       }
     }
   }
 
-  /** A reference leads to a part of the document. */
-  #reference(value: unknown, place: string): void {
+  /** A reference must name a part of the document. */
+  #reference(value: unknown, location: string): void {
     const { $ref } = objectOf(value)
     if ($ref === undefined) return
     const steps = String($ref).split("/")
     const target = steps.slice(1).reduce<unknown>((at, step) => objectOf(at)[step], this.#root)
-    this.#need(steps[0] === "#" && target !== undefined, place, `${String($ref)} leads nowhere`)
+    this.#need(steps[0] === "#" && target !== undefined, location, `${String($ref)} does not exist`)
   }
 }
 
@@ -193,12 +206,12 @@ interface Document {
 const world = await sharedWorld()
 const document: Document = (await world.app.inject({ method: "GET", url: "/openapi.json" })).json()
 
-/** What the document says of a route. */
+/** The operation of a route in the document. */
 const find = (method: string, url: string): Operation | undefined =>
   document.paths[url.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
 
 describe("the document", () => {
-  it("is OpenAPI 3.1 in all its parts", () => {
+  it("is valid OpenAPI 3.1", () => {
     expect(document.openapi).toBe("3.1.0")
     expect(faultsOf(document)).toEqual([])
   })
@@ -213,7 +226,7 @@ describe("the document", () => {
     expect(document.servers).toEqual([{ url: "http://ledger.test" }])
   })
 
-  it("is the same without a server", () => {
+  it("can be built without a server", () => {
     expect(
       JSON.parse(
         JSON.stringify(
@@ -232,14 +245,14 @@ describe("the document", () => {
     expect(found.toSorted()).toEqual([...routes, ...retired].toSorted())
   })
 
-  it("marks each choice where the specification is silent", () => {
+  it("marks each decision that the specification leaves open", () => {
     for (const { method, url, specGap, beyondSpec } of PROGRAM.routes) {
       const { "x-spec-gap": gap, "x-beyond-spec": beyond } = find(method, url) ?? {}
       expect([url, gap, beyond]).toEqual([url, specGap, beyondSpec])
     }
   })
 
-  it("says which headers and queries a route takes", () => {
+  it("lists a route's headers and query parameters", () => {
     const names = (method: string, url: string) =>
       find(method, url)?.parameters?.map((one) => `${one.in} ${one.name}`)
     expect(names("POST", "/api/v1/phone/messages")).toEqual(["header Idempotency-Key"])
@@ -249,11 +262,11 @@ describe("the document", () => {
   })
 })
 
-/** Whether a body refuses with a code. */
-const says = (code: string) => (body: unknown) => refusalFromBody(body).error === code
+/** Whether a body is an error with a code. */
+const hasCode = (code: string) => (body: unknown) => refusalFromBody(body).error === code
 
 describe("the errors", () => {
-  it("have an example each, with its code, a sentence and nothing of the inside", () => {
+  it("have one example each, with its code and a sentence", () => {
     const { examples } = document.components
     expect(Object.keys(examples).toSorted()).toEqual(Object.keys(STATUS_BY_ERROR_CODE).toSorted())
     for (const [code, { value }] of Object.entries(examples)) {
@@ -261,7 +274,7 @@ describe("the errors", () => {
     }
   })
 
-  it("stand under their status, with their example, on every route", () => {
+  it("are listed with status and example on every route", () => {
     for (const { method, url } of PROGRAM.routes) {
       for (const [status, response] of Object.entries(find(method, url)?.responses ?? {})) {
         if (Number(status) < 400) continue
@@ -273,7 +286,7 @@ describe("the errors", () => {
           const isShared = "$ref" in (example as object)
           const shared = { $ref: `#/components/examples/${code}` }
           expect(example).toEqual(
-            isShared ? shared : { value: expect.toSatisfy(says(code)) as unknown },
+            isShared ? shared : { value: expect.toSatisfy(hasCode(code)) as unknown },
           )
         }
       }
@@ -282,7 +295,7 @@ describe("the errors", () => {
 })
 
 describe("503", () => {
-  it("is on every route, overloaded, damaged or unavailable, and says when to come again", () => {
+  it("is on every route for overloaded, stream_damaged and unavailable, with Retry-After", () => {
     for (const { method, url, refusalCodes = [] } of PROGRAM.routes) {
       const { headers, content } = find(method, url)?.responses["503"] ?? { content: {} }
       expect(Object.keys(headers ?? {})).toContain("Retry-After")
@@ -295,7 +308,7 @@ describe("503", () => {
   })
 })
 
-describe("a fault of the structure", () => {
+describe("an invalid document", () => {
   const schemas = ["components", "schemas", "More"]
   const people = ["paths", "/api/v1/people", "get"]
   const done = { responses: { 200: { description: "Done", content: {} } } }
@@ -303,24 +316,24 @@ describe("a fault of the structure", () => {
     ["no version", ["openapi"], undefined],
     ["no title", ["info", "title"], undefined],
     ["a path without a slash", ["paths", "people"], {}],
-    ["a verb that is none", ["paths", "/api/v1/people", "gte"], done],
+    ["an unknown verb", ["paths", "/api/v1/people", "gte"], done],
     ["a reference to nothing", schemas, { $ref: "#/components/schemas/Nothing" }],
     ["an unknown type", schemas, { type: "strnig" }],
     ["an unknown type deep inside", schemas, { items: { anyOf: [{ type: "strnig" }] } }],
-    ["a required field that is not there", schemas, { required: ["a"], properties: {} }],
+    ["an undefined required field", schemas, { required: ["a"], properties: {} }],
     ["an operation without an answer", [...people, "responses"], {}],
-    ["a name that two operations have", [...people, "operationId"], "readCredits"],
-    ["a scheme that is not there", [...people, "security"], [{ cookie: [] }]],
-    ["a variable of the path that nothing describes", ["paths", "/api/v1/{id}"], { get: done }],
+    ["a duplicate operationId", [...people, "operationId"], "readCredits"],
+    ["an undefined security scheme", [...people, "security"], [{ cookie: [] }]],
+    ["an undescribed path variable", ["paths", "/api/v1/{id}"], { get: done }],
   ]
 
-  it.for(faulty)("is found: %s", ([, path, value]) => {
+  it.for(faulty)("is detected: %s", ([, path, value]) => {
     const spoiled: Record<string, unknown> = { ...structuredClone(document) }
-    const place = path.slice(0, -1).reduce<Record<string, unknown>>((at, step) => {
+    const parent = path.slice(0, -1).reduce<Record<string, unknown>>((at, step) => {
       at[step] ??= {}
       return at[step] as Record<string, unknown>
     }, spoiled)
-    place[path.at(-1) as string] = value
+    parent[path.at(-1) as string] = value
     expect(faultsOf(spoiled)).toHaveLength(1)
   })
 })

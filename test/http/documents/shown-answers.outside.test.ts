@@ -1,4 +1,4 @@
-/** The answers that the document shows, held against what is answered: they are true, and there. */
+/** The example answers of the document are complete and match the server's answers. */
 import { readFile, writeFile } from "node:fs/promises"
 import { expect, describe, it } from "vitest"
 import { isRouteVariants } from "../../../src/frame/routes/declare/route-variants.ts"
@@ -14,11 +14,11 @@ import { validRequest } from "../../support/api-contract.ts"
 import type { ApiAnswer, Company, World } from "../../support/world.ts"
 import { makeCompany, ownWorld } from "../../support/world.ts"
 
-/** What is made comes before what is read, and what is taken away behind it. */
+/** Things are created before they are read and deleted last. */
 const ORDER: readonly Route["method"][] = ["POST", "PUT", "PATCH", "GET", "DELETE"]
 
-/** The answers of all routes, by name and status. The company that is asked for is deleted at the end. */
-async function askAll(world: World): Promise<ExampleAnswers> {
+/** Collects the answers of all routes, by name and status. Deletes the company at the end. */
+async function collectAnswers(world: World): Promise<ExampleAnswers> {
   const company = await makeAcme(world)
   const answers: Record<string, Record<string, unknown>> = {}
   const take = (name: string, { status, headers, body }: ApiAnswer) => {
@@ -34,21 +34,21 @@ async function askAll(world: World): Promise<ExampleAnswers> {
   const routes = PROGRAM.routes.toSorted(
     (a, b) => last(a) - last(b) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method),
   )
-  // What an example names is made up: the slice's tests ask for one that is there.
-  const others = await allAnswerScenarios()
-  const isNamed = ({ name, url, statuses = [200] }: Route) =>
-    url.includes("/:") || statuses.every((status) => `${name} ${status}` in others)
-  for (const route of routes.filter((one) => last(one) === 0 && !isNamed(one))) {
-    take(route.name, await asShown(world, company, route))
+  // Example ids do not exist; the slices' scenarios use ids of things that they create.
+  const scenarios = await allAnswerScenarios()
+  const needsScenario = ({ name, url, statuses = [200] }: Route) =>
+    url.includes("/:") || statuses.every((status) => `${name} ${status}` in scenarios)
+  for (const route of routes.filter((one) => last(one) === 0 && !needsScenario(one))) {
+    take(route.name, await sendExample(world, company, route))
   }
-  for (const [name, ask] of Object.entries(others)) {
+  for (const [name, ask] of Object.entries(scenarios)) {
     const [route = "", status] = name.split(" ")
     const answer = await ask(world, company)
     expect(`${route} ${answer.status}`).toBe(`${route} ${status}`)
     take(route, answer)
   }
   for (const route of routes.filter((one) => last(one) === 1)) {
-    take(route.name, await asShown(world, company, route))
+    take(route.name, await sendExample(world, company, route))
   }
   return answers
 }
@@ -63,13 +63,13 @@ async function makeAcme(world: World): Promise<Company> {
   })
   const invited = { email: "grace@example.com", role: "developer" }
   await world.operate("person invite", { company: company.companyId, ...invited })
-  // What its mails are from.
+  // The sender domain of its mails.
   await addVerifiedDomain(world.ports, company.companyId, "acme.example")
   return company
 }
 
-/** Sends what the route's example shows, whatever tests leave out of it. */
-async function asShown(world: World, company: Company, route: Route): Promise<ApiAnswer> {
+/** Sends a route's example request, including the parts that other tests omit. */
+async function sendExample(world: World, company: Company, route: Route): Promise<ApiAnswer> {
   await world.operate("wait")
   const at = world.ports.clock.now()
   const { path, query, headers } = validRequest(route, at)
@@ -83,7 +83,7 @@ async function asShown(world: World, company: Company, route: Route): Promise<Ap
   return answer
 }
 
-/** An answer with the entry of each list that says most, and without what somebody could call with. */
+/** An answer with only the largest entry of each list, and without API keys. */
 function shortened(value: unknown): unknown {
   if (typeof value === "string") return value.replaceAll(/\bcpk_\w+/g, "cpk_…")
   if (typeof value !== "object" || value === null) return value
@@ -91,91 +91,92 @@ function shortened(value: unknown): unknown {
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]))
   }
   if (value.every((one) => typeof one !== "object")) return value.map(shortened)
-  const [fullest] = value.toSorted((a, b) => saidIn(b) - saidIn(a))
+  const [fullest] = value.toSorted((a, b) => countValues(b) - countValues(a))
   return [shortened(fullest)]
 }
 
-/** How many values there are in something. */
-function saidIn(value: unknown): number {
+/** The number of values in an answer. */
+function countValues(value: unknown): number {
   if (typeof value !== "object") return 1
-  return Object.values(value ?? {}).reduce((sum: number, one: unknown) => sum + saidIn(one), 0)
+  return Object.values(value ?? {}).reduce((sum: number, one: unknown) => sum + countValues(one), 0)
 }
 
 /** Set by `npm run answers`. */
 const isWriting = process.env["LEDGER_WRITE_ANSWERS"] === "1"
-const HOW = "`npm run answers` asks for it"
+const HOW = "run `npm run answers`"
 
-// Its own: an answer shows a number that only one company can buy.
+// A world of its own, because an answer shows a number that only one company can buy.
 const world = await ownWorld("store", { rateLimits: "off" })
 
-/** Puts what is no longer as it is answered into the file, and leaves the rest as it stands. */
-async function writeAnew(): Promise<void> {
-  const kept = PROGRAM.routes.map((route) => {
+/** Updates the answers in the file that no longer match and keeps the others. */
+async function updateFile(): Promise<void> {
+  const updated = PROGRAM.routes.map((route) => {
     const { name } = route
     const byStatus = statusesOf(route).map((status) => {
-      const [was, is] = [DOCUMENT_EXTRAS.answers[name]?.[status], asked[name]?.[status]]
-      return [status, isSame(route, was, is) ? was : is] as const
+      const shownAnswer = DOCUMENT_EXTRAS.answers[name]?.[status]
+      const actual = received[name]?.[status]
+      return [status, hasSameForm(route, shownAnswer, actual) ? shownAnswer : actual] as const
     })
     return [name, Object.fromEntries(byStatus)] as const
   })
-  await writeFile(EXAMPLE_ANSWERS_FILE, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
+  await writeFile(EXAMPLE_ANSWERS_FILE, `${JSON.stringify(Object.fromEntries(updated), null, 2)}\n`)
 }
 
 const statusesOf = ({ statuses = [200], bodilessStatuses = [] }: Route): readonly number[] =>
   statuses.filter((status) => !bodilessStatuses.includes(status))
 
-/** The names within an answer, those of what is listed too. */
+/** The field names of an answer, including those of list entries. */
 function namesIn(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return null
   if (Array.isArray(value)) return value.map(namesIn)
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, namesIn(one)]))
 }
 
-/** A file that is shown: its type, and its text where it has one. */
+/** An example file: its type, and its content if it is text. */
 interface ShownFile {
   readonly type: string
   readonly file: string
 }
 
-/** What a file must be like to be shown for another: its type and, of a table, the names of its columns. */
+/** The form of a file: its type and, for CSV, the names of its columns. */
 function formOf({ type, file }: ShownFile): readonly string[] {
   const [header = ""] = file.split("\r\n", 1)
   return type === "text/csv" ? [type, header] : [type]
 }
 
-/** Whether two answers of a route have the same names, and the first is one that it can give. */
-function isSame(route: Route, was: unknown, is: unknown): boolean {
-  if (JSON.stringify(namesIn(was)) !== JSON.stringify(namesIn(is))) return false
-  if (route.fileTypes === undefined) return route.reply.safeParse(was).success
-  return formOf(was as ShownFile).join() === formOf(is as ShownFile).join()
+/** Whether a shown answer is valid and has the field names of the actual one. */
+function hasSameForm(route: Route, shownAnswer: unknown, actual: unknown): boolean {
+  if (JSON.stringify(namesIn(shownAnswer)) !== JSON.stringify(namesIn(actual))) return false
+  if (route.fileTypes === undefined) return route.reply.safeParse(shownAnswer).success
+  return formOf(shownAnswer as ShownFile).join() === formOf(actual as ShownFile).join()
 }
 
-const asked = await askAll(world)
-if (isWriting) await writeAnew()
+const received = await collectAnswers(world)
+if (isWriting) await updateFile()
 const shown = JSON.parse(await readFile(EXAMPLE_ANSWERS_FILE, "utf8")) as ExampleAnswers
 
 const EACH = PROGRAM.routes.flatMap((route) =>
   statusesOf(route).map((status) => [route.name, status, route] as const),
 )
 
-describe("the answer that is shown", () => {
-  it.for(EACH)("of %s with %i is one that is given", ([name, status, route]) => {
-    const is = asked[name]?.[status]
-    const way = `put "${name} ${status}" into ANSWER_SCENARIOS of route-scenarios.ts in its slice's tests`
-    expect(is, `nothing led to it: ${way}`).toBeDefined()
-    const was = shown[name]?.[status]
-    expect(was, HOW).toBeDefined()
-    expect(namesIn(was), HOW).toEqual(namesIn(is))
-    if (route.fileTypes === undefined) expect(route.reply.parse(was), HOW).toEqual(was)
-    else expect(formOf(was as ShownFile), HOW).toEqual(formOf(is as ShownFile))
+describe("the example answer", () => {
+  it.for(EACH)("of %s with %i has the form of the actual answer", ([name, status, route]) => {
+    const actual = received[name]?.[status]
+    const way = `add "${name} ${status}" to ANSWER_SCENARIOS of route-scenarios.ts in its slice's tests`
+    expect(actual, `no request got this answer: ${way}`).toBeDefined()
+    const example = shown[name]?.[status]
+    expect(example, HOW).toBeDefined()
+    expect(namesIn(example), HOW).toEqual(namesIn(actual))
+    if (route.fileTypes === undefined) expect(route.reply.parse(example), HOW).toEqual(example)
+    else expect(formOf(example as ShownFile), HOW).toEqual(formOf(actual as ShownFile))
   })
 
-  it("is of a route that is there", () => {
+  it("belongs to an existing route", () => {
     const names = new Set(PROGRAM.routes.map((route) => route.name))
     expect(Object.keys(shown).filter((name) => !names.has(name))).toEqual([])
   })
 
-  it("lists something where a list is answered, and holds nobody's key", () => {
+  it("has no empty lists and no API keys", () => {
     const empty = Object.entries(shown).flatMap(([name, byStatus]) =>
       Object.values(byStatus).flatMap((body) =>
         Object.entries(body as object)
@@ -183,9 +184,9 @@ describe("the answer that is shown", () => {
           .map(([list]) => `${name} ${list}`),
       ),
     )
-    // Nobody can be brought so far; a box that starts, or has ended, has no open port.
+    // A referral takes longer than a test; a box that starts or has ended has no open port.
     const ofBoxes = ["startBox previews", "stopBox previews"]
-    // One that was connected just now leads to no app; there is nothing to warn of; everybody has a mail.
+    // A new domain leads to no app and has no warnings; the mail is delivered to every recipient.
     const ofDomains = ["connectDomain appAddresses", "connectDomain warnings", "getDomain warnings"]
     const ofMails = ["sendEmail queued", "sendEmail bounced"]
     const known = ["readAffiliate referrals", ...ofBoxes, ...ofDomains, ...ofMails]
@@ -193,7 +194,7 @@ describe("the answer that is shown", () => {
     expect(JSON.stringify(shown)).not.toMatch(/cpk_\w/)
   })
 
-  it("stands in the document, under its status and its type", () => {
+  it("is in the document, under its status and content type", () => {
     const { paths } = openApi(PROGRAM.entries, PROGRAM.retiredPaths, "", {
       ...DOCUMENT_EXTRAS,
       answers: shown,
@@ -211,8 +212,8 @@ describe("the answer that is shown", () => {
   })
 })
 
-describe("the request that is shown", () => {
-  it("is there for each route that takes one, as it was sent", () => {
+describe("the example request", () => {
+  it("is in the document for each route with a body, as it was sent", () => {
     const { paths } = openApi(PROGRAM.entries, PROGRAM.retiredPaths, "") as {
       paths: Record<string, Record<string, { requestBody?: { content: Record<string, object> } }>>
     }
@@ -220,12 +221,12 @@ describe("the request that is shown", () => {
       if (body === undefined || typeof example === "function") continue
       const path = url.replaceAll(/:(\w+)/g, "{$1}")
       const { content = {} } = paths[path]?.[method.toLowerCase()]?.requestBody ?? {}
-      // Several shapes on one path have an example each, by what they are for.
-      const isShape = PROGRAM.entries.some((entry) => isRouteVariants(entry) && entry.url === url)
-      const wanted = isShape
+      // Route variants of one path have an example each, named by their summary.
+      const isVariant = PROGRAM.entries.some((entry) => isRouteVariants(entry) && entry.url === url)
+      const expected = isVariant
         ? { examples: { [summary]: { value: example?.body } } }
         : { example: example?.body }
-      expect([url, Object.values(content)[0]]).toMatchObject([url, wanted])
+      expect([url, Object.values(content)[0]]).toMatchObject([url, expected])
     }
   })
 })

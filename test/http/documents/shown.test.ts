@@ -1,4 +1,4 @@
-/** What the document says to whoever calls the API, and to what generates a client from it. */
+/** The document for people who call the API and for client generators. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -40,36 +40,39 @@ type Document = {
 const DOCUMENT = openApi(PROGRAM.entries, PROGRAM.retiredPaths, "", DOCUMENT_EXTRAS) as Document
 const OPERATIONS = Object.values(DOCUMENT.paths).flatMap((verbs) => Object.values(verbs))
 
-/** The schemas of what an operation takes and of what it answers when all went well. */
+/** The schemas of an operation's request body and successful answers. */
 const schemasOf = ({ requestBody, responses }: Operation): readonly Schema[] => {
-  const right = Object.entries(responses).filter(([status]) => Number(status) < 300)
-  const contents = [requestBody?.content ?? {}, ...right.map(([, { content }]) => content ?? {})]
+  const successes = Object.entries(responses).filter(([status]) => Number(status) < 300)
+  const contents = [
+    requestBody?.content ?? {},
+    ...successes.map(([, { content }]) => content ?? {}),
+  ]
   return contents.flatMap((content) => Object.values(content).map(({ schema }) => schema))
 }
 
 /**
- * Whether something is said of a value where it stands, or in each of the forms that it can have: what is
- * said of one beside null alone is read by no generator.
+ * Whether a value has a description, or each of its alternatives has one. Generators ignore a description of the
+ * only alternative to null.
  */
 function isDescribed({ description = "", anyOf, oneOf }: Schema): boolean {
   const forms = anyOf ?? oneOf ?? []
   return description !== "" || (forms.length > 0 && forms.every(isDescribed))
 }
 
-/** The properties within a schema of which nothing is said, by where they are. */
-function silentIn(schema: Schema, place: string): readonly string[] {
+/** Paths of the properties of a schema that have no description. */
+function undescribedIn(schema: Schema, path: string): readonly string[] {
   const own = Object.entries(schema.properties ?? {})
   return [
-    ...own.filter(([, one]) => !isDescribed(one)).map(([name]) => `${place}.${name}`),
-    ...own.flatMap(([name, one]) => silentIn(one, `${place}.${name}`)),
+    ...own.filter(([, one]) => !isDescribed(one)).map(([name]) => `${path}.${name}`),
+    ...own.flatMap(([name, one]) => undescribedIn(one, `${path}.${name}`)),
     ...[schema.items ?? [], schema.anyOf ?? [], schema.oneOf ?? []]
       .flat()
-      .flatMap((one) => silentIn(one, place)),
+      .flatMap((one) => undescribedIn(one, path)),
   ]
 }
 
 describe("an operation", () => {
-  it("has the name that its route says", () => {
+  it("has the name of its route", () => {
     const names = Object.values(DOCUMENT.paths)
       .flatMap((verbs) => Object.values(verbs))
       .filter(({ tags }) => !tags.includes("retired"))
@@ -78,7 +81,7 @@ describe("an operation", () => {
     expect(names).toEqual(expect.arrayContaining(["sendText", "listMessages", "buyCredits"]))
   })
 
-  it("is of a group that a page says what it is for", () => {
+  it("belongs to one group, which has a description", () => {
     const pages = new Map(DOCUMENT.tags.map(({ name, description }) => [name, description]))
     for (const { operationId, tags } of OPERATIONS) {
       expect([operationId, tags.length]).toEqual([operationId, 1])
@@ -87,7 +90,7 @@ describe("an operation", () => {
     expect(pages.size).toBe(DOCUMENT.tags.length)
   })
 
-  it("takes and answers what has a name", () => {
+  it("has named schemas for its request and answers", () => {
     for (const operation of OPERATIONS) {
       const forms = schemasOf(operation).flatMap((one) => one.oneOf ?? one.anyOf ?? [one])
       for (const { $ref, type } of forms) {
@@ -105,26 +108,26 @@ describe("an operation", () => {
     expect(Object.keys(schemas).filter((name) => !/^[A-Z][A-Za-z]+$/.test(name))).toEqual([])
   })
 
-  it("describes every property and every parameter: write `.describe()` behind its schema", () => {
-    const silent = OPERATIONS.flatMap((operation) => {
+  it("describes every property and parameter (add `.describe()` to the schema)", () => {
+    const undescribed = OPERATIONS.flatMap((operation) => {
       const { operationId, parameters = [] } = operation
       return [
         ...schemasOf(operation).flatMap((one) =>
-          silentIn(inlineReferences(one, DOCUMENT), operationId),
+          undescribedIn(inlineReferences(one, DOCUMENT), operationId),
         ),
         ...parameters.filter(({ description = "" }) => description === "").map(({ name }) => name),
       ]
     })
-    expect(silent).toEqual([])
+    expect(undescribed).toEqual([])
     const error = DOCUMENT.components.schemas["ApiError"] as Schema
-    expect(silentIn(inlineReferences(error, DOCUMENT), "ApiError")).toEqual([])
+    expect(undescribedIn(inlineReferences(error, DOCUMENT), "ApiError")).toEqual([])
   })
 })
 
 describe("the first page", () => {
   const { title, description } = DOCUMENT.info
 
-  it("bears the product's name", () => {
+  it("has the product's name", () => {
     expect(title).toBe("Company Platform API of company-ledger")
   })
 
@@ -137,19 +140,19 @@ describe("the first page", () => {
     ["## Errors", "x-request-id"],
     ["## Rate limits", "Retry-After: 60"],
     ["## API calls", "five seconds"],
-  ])("has a part %s", (heading, word) => {
-    const part = description.split(/^(?=## )/m).find((one) => one.startsWith(`${heading}\n`))
-    expect(part).toContain(word)
+  ])("has a section %s", (heading, word) => {
+    const section = description.split(/^(?=## )/m).find((one) => one.startsWith(`${heading}\n`))
+    expect(section).toContain(word)
   })
 
-  it("says of a key that a signed request can be repeated", () => {
+  it("warns that a signed request can be repeated", () => {
     const { description: words } = DOCUMENT.components.securitySchemes.key
     expect(words).toContain("can be repeated unchanged while its time is within 60 seconds")
   })
 })
 
-describe("what is for builders", () => {
-  it("is shown to nobody else", () => {
+describe("the document's text for callers", () => {
+  it("does not mention the specification or decisions", () => {
     const shown = JSON.stringify(DOCUMENT, (key, value: unknown) =>
       key.startsWith("x-") ? undefined : value,
     )
@@ -157,11 +160,11 @@ describe("what is for builders", () => {
   })
 })
 
-describe("a name", () => {
-  it("stands for one schema", () => {
-    const again = { ...createRoute, url: "/api/v1/pretended/again" }
-    expect(() => openApi([createRoute, again], [], "")).not.toThrow()
-    const other = { ...again, reply: z.object({ another: z.string() }) }
+describe("a schema's name", () => {
+  it("belongs to one schema", () => {
+    const copy = { ...createRoute, url: "/api/v1/pretended/again" }
+    expect(() => openApi([createRoute, copy], [], "")).not.toThrow()
+    const other = { ...copy, reply: z.object({ another: z.string() }) }
     expect(() => openApi([createRoute, other], [], "")).toThrow("have the name MakeThingAnswer")
   })
 })
@@ -171,7 +174,7 @@ const codes = PROGRAM.routes.flatMap(({ refusalCodes = [] }) =>
   refusalCodes.map((one) => (typeof one === "string" ? one : one.error)),
 )
 
-it("names every code", () => {
+it("docs/api.md lists every error code", () => {
   const named = new Set([...page.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code))
   expect([...new Set(codes)].filter((code) => !named.has(code))).toEqual([])
   expect(codes).toContain("too_many_boxes")
