@@ -1,7 +1,6 @@
 /**
- * Every route of the API's document, asked with requests made from the document: whatever is sent, the
- * answer is one that the document promises, and nothing of the inside shows. 75 requests a route, and
- * 5,000 with `LEDGER_DEEP=1`.
+ * Sends requests generated from the OpenAPI document to every route. Each answer must be one that the document
+ * describes and reveal no internals. 75 requests per route; 5,000 with `LEDGER_DEEP=1`.
  */
 import { PROGRAM } from "../../src/slices.ts"
 import type { ValidateFunction } from "ajv/dist/2020.js"
@@ -34,9 +33,9 @@ const USUAL = 75
 const DEEP = 5_000
 
 const world = await ownWorld("store", { rateLimits: "off" })
-/** Every route of the program, and pretended ones of what it has none of so far. */
+/** Every route of the program, and sample routes with features that no route of the program uses. */
 const ALL = [...PROGRAM.entries, paramsRoute, shapedRoute]
-/** What there is at each verb and path. */
+/** Routes by verb and path. */
 const ENTRIES = new Map(ALL.map((entry) => [`${entry.method} ${entry.url}`, entry]))
 const NAMES = [...ENTRIES.keys()]
 
@@ -48,17 +47,17 @@ const allowance = { addFundsPerPurchase: "5000", addFundsPerMonth: "10000000" }
 await world.operate("key change", { keyId: company.keyId, purchases: "on", ...allowance })
 const { key: poor } = await makeKey(world, company, { operations: ["phone.messages.read"] })
 const { body: publish } = await publishOne(world, company)
-// What the example of a mail is from.
+// The sender domain of the example mail.
 await addVerifiedDomain(world.ports, company.companyId, "acme.example")
 const { body: connected } = await postDomain(world, company, { domain: "fuzz.com" })
 const add = { action: "add", domainId: connected.id, domain: "mail.fuzz.com" }
 const { id: numberId } = await buyNumberForId(world, company)
-// What is confirmed must wait for it: of a company that no other request changes.
+// A registration that waits for confirmation, of a company that no other request changes.
 const registering = await makeCompany(world)
 await saveRegistration(world, registering)
 await requestBusinessReview(world, registering)
-/** What right requests name instead of what their examples name, which is not there. */
-const there: Readonly<Record<string, Partial<ValidRequest>>> = {
+/** Parts of valid requests that name existing things; the ids in their examples do not exist. */
+const overrides: Readonly<Record<string, Partial<ValidRequest>>> = {
   "POST /api/v1/phone/registration/confirm": {
     headers: { authorization: `Bearer ${registering.key}` },
   },
@@ -82,14 +81,14 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema({ $id: "api", components: document.components })
 afterAll(() => app.close())
 
-/** Whether it reads a body: of another one nobody looks at what is in it. */
+/** Whether a route reads its body. */
 const takesBody = (entry: (typeof ALL)[number]) => "variants" in entry || entry.body !== undefined
 
-/** The right requests to what is called so, one a shape. */
-function rightOnes(name: string): readonly ValidRequest[] {
+/** Valid requests to a route, one for each variant. */
+function validRequestsTo(name: string): readonly ValidRequest[] {
   const entry = ENTRIES.get(name)
   if (entry === undefined) return []
-  return validRequestsOf(entry).map((one) => ({ ...one, ...there[name] }))
+  return validRequestsOf(entry).map((one) => ({ ...one, ...overrides[name] }))
 }
 
 function operationOf(name: string): DocumentOperation {
@@ -112,7 +111,7 @@ async function send(name: string, { params, query, headers, payload }: FuzzReque
   return { status: answer.statusCode, headers: answer.headers, type, text: answer.payload }
 }
 
-/** A route's own example, with a key. */
+/** A route's example request, with a key. */
 function exampleOf(name: string, { path, query, body, headers }: ValidRequest): FuzzRequest {
   const segments = path.split("/")
   const named = name.split("/").flatMap((part, at) => {
@@ -130,55 +129,55 @@ function exampleOf(name: string, { path, query, body, headers }: ValidRequest): 
   }
 }
 
-/** Holds an answer against the document, and against what every answer must be. */
-function expectPromised(name: string, answer: Awaited<ReturnType<typeof send>>): void {
+/** Asserts that an answer is described in the document and follows the contract of all answers. */
+function expectDocumented(name: string, answer: Awaited<ReturnType<typeof send>>): void {
   const [method = "", url = ""] = name.split(" ")
   const call = `${name} ${answer.status} ${answer.text.slice(0, 300)}`
   expect(answer.status, call).toBeLessThan(500)
-  const promised = operationOf(name).responses[answer.status]
-  expect(promised, `${call}: no such status in the document`).toBeDefined()
+  const documented = operationOf(name).responses[answer.status]
+  expect(documented, `${call}: no such status in the document`).toBeDefined()
   const isJson = answer.type === "application/json"
   const body: unknown = isJson ? JSON.parse(answer.text) : answer.text
-  const form = promised?.content?.[answer.type]
-  const isEmpty = promised !== undefined && promised.content === undefined
+  const content = documented?.content?.[answer.type]
+  const isEmpty = documented !== undefined && documented.content === undefined
   if (isEmpty) {
     expectContract(method, url, { status: answer.status, headers: answer.headers, body })
     return
   }
-  expect(form, `${call}: no such content type in the document`).toBeDefined()
-  const validate = validatorOf(form?.schema ?? {})
+  expect(content, `${call}: no such content type in the document`).toBeDefined()
+  const validate = validatorOf(content?.schema ?? {})
   expect(validate(body), `${call}: ${ajv.errorsText(validate.errors)}`).toBe(true)
   if (answer.status >= 400) {
-    const examples = form?.examples ?? {}
+    const examples = content?.examples ?? {}
     expect(Object.keys(examples).map(codeOfExample), call).toContain(refusalFromBody(body).error)
   }
   expectContract(method, url, { status: answer.status, headers: answer.headers, body })
 }
 
-/** By the schema, and by its text: compiling takes many times as long as asking, and routes refuse in one form. */
+/** Validators by schema and by its JSON: compiling is slow, and all routes have the same error schema. */
 const validators = new Map<unknown, ValidateFunction>()
 
 function validatorOf(schema: object): ValidateFunction {
   const known = validators.get(schema)
   if (known !== undefined) return known
-  // References are found by the name under which the components were added.
+  // The components were added under the id `api`.
   const text = JSON.stringify(schema).replaceAll('"#/components', '"api#/components')
   const compiled = validators.get(text) ?? ajv.compile(JSON.parse(text) as object)
   validators.set(schema, compiled).set(text, compiled)
   return compiled
 }
 
-/** The code of a refusal as JSON-RPC says it, of the first of a batch; undefined where it is none. */
-function refusalCodeIn(text: string): unknown {
+/** The JSON-RPC error code of an answer, or of the first answer of a batch; undefined if there is none. */
+function rpcErrorCodeIn(text: string): unknown {
   const [answer] = [JSON.parse(text)].flat() as { readonly error?: { readonly code?: unknown } }[]
   return answer?.error?.code
 }
 
-/** How often each status came. */
+/** The statuses that each route answered. */
 const seen = new Map<string, Set<number>>()
 
-describe("a request made from the document", () => {
-  it.for(NAMES)("is answered as the document says: %s", { timeout: 600_000 }, async (name) => {
+describe("a request generated from the document", () => {
+  it.for(NAMES)("gets a documented answer: %s", { timeout: 600_000 }, async (name) => {
     const keys = fc.oneof(
       { weight: 12, arbitrary: fc.constant(company.key) },
       { weight: 1, arbitrary: fc.constantFrom(null, "cpk_unknown", "", poor) },
@@ -191,30 +190,30 @@ describe("a request made from the document", () => {
         async (request) => {
           const answer = await send(name, request)
           statuses.add(answer.status)
-          expectPromised(name, answer)
+          expectDocumented(name, answer)
         },
       ),
       {
         ...propertyRuns(USUAL, DEEP),
-        examples: rightOnes(name).map((one) => [exampleOf(name, one)]),
+        examples: validRequestsTo(name).map((one) => [exampleOf(name, one)]),
         endOnFailure: !isDeepRun,
       },
     )
     expect(world.warnings).toEqual([])
   })
 
-  it("was sometimes right and sometimes wrong, on every route that takes something", () => {
-    // What is right there ends the company that all of this is asked for.
-    // What is asked of a box is asked of none: who makes requests up does not know its id.
-    // What is sent for review needs what three other routes do before, in their order.
-    const isAsked = (name: string) =>
+  it("is sometimes accepted and sometimes rejected, on every route with input", () => {
+    // A valid deletion would end the company of all other requests.
+    // Generated requests do not know the id of a box.
+    // A registration review needs three other routes before it, in order.
+    const isChecked = (name: string) =>
       !["POST /api/v1/company/delete", "POST /api/v1/phone/registration"].includes(name) &&
       !name.includes("/sandboxes/:id")
-    for (const name of NAMES.filter(isAsked)) {
+    for (const name of NAMES.filter(isChecked)) {
       const statuses = [...(seen.get(name) ?? [])]
       expect(
         statuses.some((status) => status < 300),
-        `${name} was never right`,
+        `${name} was never accepted`,
       ).toBe(true)
       const hasBody = operationOf(name).requestBody !== undefined
       if (hasBody) expect(statuses, name).toContain(400)
@@ -222,12 +221,12 @@ describe("a request made from the document", () => {
   })
 })
 
-describe("a body that is too much", () => {
+describe("a hostile body", () => {
   const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
   const withBody = [...ENTRIES]
     .filter(([name, entry]) => !name.startsWith("GET") && takesBody(entry))
     .map(([name]) => name)
-  /** Made once: one of them is long. */
+  /** Built once, because one of them is long. */
   const REQUESTS = [
     nested(60),
     nested(50_000),
@@ -249,18 +248,18 @@ describe("a body that is too much", () => {
     return { text, request }
   })
 
-  /** Of a box nothing has to be said, so an object of fields that nobody knows is right, too. */
-  const TAKES_NOTHING = "POST /api/v1/sandboxes"
+  /** All fields of a new box are optional, so an object with unknown fields is valid. */
+  const TAKES_ANY_OBJECT = "POST /api/v1/sandboxes"
 
-  it.for(withBody)("is refused by %s", async (name) => {
+  it.for(withBody)("is rejected by %s", async (name) => {
     for (const { text, request } of REQUESTS) {
       const answer = await send(name, request())
-      expectPromised(name, answer)
-      // JSON-RPC tells of what is no request with a status of 200.
-      const isRefused = answer.status >= 400 || refusalCodeIn(answer.text) === -32_600
+      expectDocumented(name, answer)
+      // JSON-RPC reports an invalid request with status 200.
+      const isRejected = answer.status >= 400 || rpcErrorCodeIn(answer.text) === -32_600
       const isObject = text.startsWith("{") && text.length < 1_000
-      if (name === TAKES_NOTHING && isObject) continue
-      expect(isRefused, text.slice(0, 40)).toBe(true)
+      if (name === TAKES_ANY_OBJECT && isObject) continue
+      expect(isRejected, text.slice(0, 40)).toBe(true)
     }
     expect(Object.keys(Object.prototype)).toEqual([])
   })

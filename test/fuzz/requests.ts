@@ -1,7 +1,7 @@
-/** Requests to one route out of the API's own document: right ones, nearly right ones, and nonsense. */
+/** Generates requests to a route from the OpenAPI document: valid ones, nearly valid ones, and nonsense. */
 import fc from "fast-check"
 
-/** A schema, as far as the API's document uses them. */
+/** The part of JSON Schema that the API's document uses. */
 interface Schema {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
@@ -23,7 +23,7 @@ interface Schema {
   readonly multipleOf?: number
 }
 
-/** Texts that have broken programs: of other scripts, of no script, of code. */
+/** Texts that often break programs: control characters, broken Unicode, code, paths. */
 const ODD_TEXTS = [
   "",
   " ",
@@ -56,17 +56,17 @@ const ODD_TEXTS = [
   "+14155550123",
 ]
 
-/** Any code point. The unit "binary" of fast-check makes a map of all of them first, which takes two seconds. */
+/** Any code point. The unit "binary" of fast-check first builds a map of all of them, which takes two seconds. */
 const anyCharacter = fc.nat({ max: 0x10_ff_ff }).map((code) => String.fromCodePoint(code))
 
-/** Any text, mostly short, sometimes one that is known to hurt. */
+/** Any text: mostly short, sometimes one of the odd texts. */
 const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...ODD_TEXTS),
   fc.string({ unit: anyCharacter, maxLength: 40 }),
   fc.string({ maxLength: 20 }),
 )
 
-/** Any JSON value, also of names that are an object's own. */
+/** Any JSON value, including objects with names such as `toString`. */
 const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   anyText,
   fc.constantFrom(0, -1, 1, -0, 1.5, 1e21, 9_007_199_254_740_992, 1e308, true, false, null),
@@ -74,7 +74,7 @@ const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.json({ maxDepth: 3 }).map((text) => JSON.parse(text) as unknown),
 )
 
-/** A value that fits, as far as the schema says; formats and rules beyond it are not known here. */
+/** A value that is valid by its schema; rules outside the schema are not known here. */
 function valueFitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
@@ -139,7 +139,7 @@ function numberOf(schema: Schema): fc.Arbitrary<number> {
   return fc.double({ min, max, noNaN: true })
 }
 
-/** A value that nearly fits: a field left out, another value in one, a field too many. */
+/** A nearly valid value: fields are missing, have other values, or are unknown. */
 function valueNearlyFitting(schema: Schema): fc.Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {})
   const name = fc.constantFrom(...names, "__proto__", "constructor", "unknown")
@@ -151,14 +151,11 @@ function valueNearlyFitting(schema: Schema): fc.Arbitrary<unknown> {
       return changes.reduce<object>((changed, one) => {
         const entries = Object.entries(changed).filter(([key]) => key !== one.name)
         const added = one.isLeftOut ? [] : [[one.name, one.value] as const]
-        // As own fields, `__proto__` too, which is what a parser of JSON makes of it.
+        // Own fields, including `__proto__`, as a JSON parser creates them.
         return Object.fromEntries([...entries, ...added])
       }, value)
     })
 }
-
-/** Anything that JSON can say. */
-const anyJson: fc.Arbitrary<unknown> = anyValue
 
 /** An operation of the document. */
 export interface DocumentOperation {
@@ -174,12 +171,12 @@ export interface DocumentOperation {
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>
 }
 
-/** By content type. */
+/** Content by its type. */
 type Content = Readonly<Record<string, { readonly schema: object; readonly examples?: object }>>
 
 /** A request as bytes. */
 export interface FuzzRequest {
-  /** What stands at the path's names, as it is sent. */
+  /** Encoded values of the path parameters. */
   readonly params: Readonly<Record<string, string>>
   readonly query: string
   readonly headers: Readonly<Record<string, string>>
@@ -201,55 +198,59 @@ const CONTENT_TYPES = [
   "application/json,text/html",
 ]
 
-/** Values that HTTP carries; what it does not never reaches a server. */
+/** Values of printable ASCII: HTTP clients cannot send others in headers. */
 const headerText = anyText.map((text) => text.replaceAll(/[^\x20-\x7E]/g, "").trim())
 
-/** What may stand in a body's place. */
+/** Bodies: valid, nearly valid, other JSON, broken JSON, bytes, or none. */
 function payloads(operation: DocumentOperation): fc.Arbitrary<Buffer | null> {
   const schema = operation.requestBody?.content["application/json"].schema ?? { type: "object" }
   const asJson = (value: unknown) => Buffer.from(JSON.stringify(value) ?? "null")
   return fc.oneof(
     { weight: 4, arbitrary: valueFitting(schema).map(asJson) },
     { weight: 4, arbitrary: valueNearlyFitting(schema).map(asJson) },
-    { weight: 1, arbitrary: anyJson.map(asJson) },
+    { weight: 1, arbitrary: anyValue.map(asJson) },
     { weight: 1, arbitrary: brokenJson(valueFitting(schema).map(asJson)) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)) },
     { weight: 1, arbitrary: fc.constant(null) },
   )
 }
 
-/** JSON that was cut off, or has a byte changed. */
+/** JSON that is truncated or has one byte changed. */
 function brokenJson(json: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
   return fc.tuple(json, fc.nat(), fc.nat(255), fc.boolean()).map(([bytes, at, byte, isCut]) => {
-    const place = at % Math.max(1, bytes.length)
-    if (isCut) return bytes.subarray(0, place)
+    const index = at % Math.max(1, bytes.length)
+    if (isCut) return bytes.subarray(0, index)
     const changed = Buffer.from(bytes)
-    changed[place] = byte
+    changed[index] = byte
     return changed
   })
 }
 
-/** Parameters in a place; those that must be there nearly always are. */
+/** Parameters of a kind; required ones are nearly always present. */
 function parametersIn(
   operation: DocumentOperation,
-  place: "query" | "header" | "path",
+  kind: "query" | "header" | "path",
 ): fc.Arbitrary<Readonly<Record<string, string>>> {
-  const fields = (operation.parameters ?? []).filter((one) => one.in === place)
+  const fields = (operation.parameters ?? []).filter((one) => one.in === kind)
   const values = Object.fromEntries(
     fields.map(({ name, schema }) => {
-      const right = valueFitting(schema).map((one) => (one === null ? "" : String(one)))
-      return [name, fc.oneof({ weight: 3, arbitrary: right }, { weight: 1, arbitrary: anyText })]
+      const valid = valueFitting(schema).map((one) => (one === null ? "" : String(one)))
+      return [name, fc.oneof({ weight: 3, arbitrary: valid }, { weight: 1, arbitrary: anyText })]
     }),
   )
   const requiredKeys = fields.filter(({ required }) => required).map(({ name }) => name)
   const arbitrary = fc.record(values, { requiredKeys }) as fc.Arbitrary<Record<string, string>>
   const without = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<Record<string, string>>
-  // Without what stands in it, it is another path.
-  if (place === "path") return arbitrary
+  // Without its parameters, it is another path.
+  if (kind === "path") return arbitrary
   return fc.oneof({ weight: 9, arbitrary }, { weight: 1, arbitrary: without })
 }
 
-/** Requests to an operation; `keys` are what may stand behind `Bearer`. */
+/**
+ * Generates requests to an operation.
+ *
+ * @param keys API keys; null sends no `Authorization`
+ */
 export function fuzzRequestsTo(
   operation: DocumentOperation,
   keys: fc.Arbitrary<string | null>,
@@ -294,12 +295,12 @@ export function fuzzRequestsTo(
     })
 }
 
-/** A pair of a query; a text that is not well-formed goes as bytes that are not either. */
+/** An encoded query pair; ill-formed text becomes ill-formed bytes. */
 function pair([name, value]: readonly [string, string]): string {
   return `${escaped(name)}=${escaped(value)}`
 }
 
-/** A segment of a path: one that is empty, leads elsewhere or is not well-formed is a path of nothing. */
+/** An encoded path segment. Empty and dot segments become `-`, because they would change the path. */
 function segment(text: string): string {
   return /^\.{0,2}$/.test(text) ? "-" : encodeURIComponent(text.toWellFormed())
 }

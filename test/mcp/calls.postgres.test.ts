@@ -1,4 +1,4 @@
-/** `tools/call`: a call of the tool's route, through all of its checks. */
+/** `tools/call` calls the tool's route through all of its checks. */
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
@@ -42,7 +42,7 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-/** What a tool answers. */
+/** Calls a tool and returns its result. */
 const call = async (name: string, given: object = {}, meta?: object, headers = {}) => {
   const { status, body } = await postMcp(
     app,
@@ -54,14 +54,14 @@ const call = async (name: string, given: object = {}, meta?: object, headers = {
   return toolResultOf(body)
 }
 
-/** What a tool refuses, and which fields it says it of. */
-const refused = async (name: string, given: object) => {
-  const { isError, said } = await call(name, given)
-  return [isError, said.error, said.fields]
+/** Calls a tool and returns its error code and the invalid fields. */
+const errorOf = async (name: string, given: object) => {
+  const { isError, answer } = await call(name, given)
+  return [isError, answer.error, answer.fields]
 }
 
 describe("a tool's answer", () => {
-  it("is what its route answers, as text", async () => {
+  it("is the route's answer, as text", async () => {
     const change = { text: "hello", times: 2, note: null, size: "large", budget: 0.5 }
     const { body } = await postMcp(
       app,
@@ -76,27 +76,31 @@ describe("a tool's answer", () => {
     })
   })
 
-  it("is an error where its route refuses, with all that it says", async () => {
-    const { isError, said } = await call("get_thing", { thing: "none" })
+  it("is an error with the route's whole body if the route rejects the call", async () => {
+    const { isError, answer } = await call("get_thing", { thing: "none" })
     const direct = await callApp(app, company.key, "GET", `${THINGS}/none`)
-    expect([isError, said]).toEqual([true, direct.body])
+    expect([isError, answer]).toEqual([true, direct.body])
   })
 
-  it("tells nothing of the inside where its route fails", async () => {
-    const { isError, said } = await call("get_thing", { thing: "broken" })
-    expect([isError, said.error]).toEqual([true, "internal"])
-    expect(said.message).not.toContain("within")
-    expect(said.requestId).toMatch(/^req_/)
+  it("reveals no internals if the route throws", async () => {
+    const { isError, answer } = await call("get_thing", { thing: "broken" })
+    expect([isError, answer.error]).toEqual([true, "internal"])
+    expect(answer.message).not.toContain("within")
+    expect(answer.requestId).toMatch(/^req_/)
   })
 
-  it("is of a call with a name of its own, and with nothing of the other's head", async () => {
+  it("belongs to a call with its own request id and without the outer request's headers", async () => {
     const { headers } = await postMcp(app, company.key, mcpMessage("ping"))
     const other = { "x-forwarded-for": "10.0.0.1", "idempotency-key": "no", cookie: "a=b" }
-    const { said } = await call("get_thing", { thing: "a b/c" }, { idempotencyKey: "k" }, other)
-    expect(said).toMatchObject({ id: "a b/c", target: `${THINGS}/a%20b%2Fc`, address: "127.0.0.1" })
-    expect(said.requestId).toMatch(/^req_[0-9A-Za-z]{22}$/)
-    expect(said.requestId).not.toBe(headers["x-request-id"])
-    expect(Object.keys(said.headers).toSorted()).toEqual([
+    const { answer } = await call("get_thing", { thing: "a b/c" }, { idempotencyKey: "k" }, other)
+    expect(answer).toMatchObject({
+      id: "a b/c",
+      target: `${THINGS}/a%20b%2Fc`,
+      address: "127.0.0.1",
+    })
+    expect(answer.requestId).toMatch(/^req_[0-9A-Za-z]{22}$/)
+    expect(answer.requestId).not.toBe(headers["x-request-id"])
+    expect(Object.keys(answer.headers).toSorted()).toEqual([
       "authorization",
       "content-type",
       "idempotency-key",
@@ -104,8 +108,8 @@ describe("a tool's answer", () => {
   })
 })
 
-describe("what is refused of a tool", () => {
-  it("has its line in the log, with the request that it came in", async () => {
+describe("a rejected tool call", () => {
+  it("has its own log line, with the id of the outer request", async () => {
     const lines: object[] = []
     const info = (line: string, details?: object) => void lines.push({ line, ...details })
     const logging = await appWithTools({ ...world.ports, log: { ...world.ports.log, info } })
@@ -164,65 +168,65 @@ describe("arguments", () => {
       { "a b": 1 },
       { arguments: "Have a name that this tool does not know, which takes all, path." },
     ],
-  ] as const)("that are not right are the route's 400: %s %o", async ([name, given, fields]) => {
-    expect(await refused(name, given)).toEqual([true, "validation", fields])
+  ] as const)("that are invalid get the route's 400: %s %o", async ([name, given, fields]) => {
+    expect(await errorOf(name, given)).toEqual([true, "validation", fields])
   })
 
-  it.for([1, "1", true])("may say a flag by %o", async (all) => {
-    const { isError, said } = await call("list_things", { all, path: "a b&c" })
-    expect([isError, said]).toEqual([
+  it.for([1, "1", true])("may set a flag with %o", async (all) => {
+    const { isError, answer } = await call("list_things", { all, path: "a b&c" })
+    expect([isError, answer]).toEqual([
       false,
       { all: "1", path: "a b&c", target: `${THINGS}?all=1&path=a+b%26c` },
     ])
   })
 
-  it("never become nothing where they are endless: none would be no bound", async () => {
+  it("that are infinite are rejected, not dropped, because no budget means no limit", async () => {
     const params = `{"name":"change_thing","arguments":{"thing":"a","text":"b","budget":1e999}}`
     const sent = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
-    const { isError, said } = toolResultOf((await postMcp(app, company.key, sent)).body)
-    expect([isError, Object.keys(said.fields)]).toEqual([true, ["budget"]])
+    const { isError, answer } = toolResultOf((await postMcp(app, company.key, sent)).body)
+    expect([isError, Object.keys(answer.fields)]).toEqual([true, ["budget"]])
   })
 
-  it("may be as long as the route takes them", async () => {
+  it("may be as long as the route allows", async () => {
     const text = "é".repeat(5_000_000)
-    const { isError, said } = await call("change_thing", { thing: "a", text })
-    expect([isError, said.length]).toEqual([false, 5_000_000])
-    const more = await call("change_thing", { thing: "a", text: `${text}é` })
-    expect([more.isError, Object.keys(more.said.fields)]).toEqual([true, ["text"]])
+    const { isError, answer } = await call("change_thing", { thing: "a", text })
+    expect([isError, answer.length]).toEqual([false, 5_000_000])
+    const longer = await call("change_thing", { thing: "a", text: `${text}é` })
+    expect([longer.isError, Object.keys(longer.answer.fields)]).toEqual([true, ["text"]])
   })
 })
 
 describe("the checks of a tool's route", () => {
-  it("count each call, also one that is not right", async () => {
+  it("count each call, including invalid ones", async () => {
     await call("list_things")
     await call("list_things", { nothing: 1 })
     await call("get_thing", {})
     expect(await unchargedCallsOf(world, company)).toBe(3)
   })
 
-  it("let 120 calls a minute pass, those over HTTP among them", async () => {
+  it("allow 120 calls a minute, including those over plain HTTP", async () => {
     freezeRateWindow(world)
-    const over = await callApp(app, company.key, "GET", THINGS)
-    expect(over.status).toBe(200)
+    const direct = await callApp(app, company.key, "GET", THINGS)
+    expect(direct.status).toBe(200)
     const batch = Array.from({ length: 120 }, (_, at) => toolCallMessage("list_things", {}, at))
     const { body } = await postMcp(app, company.key, batch)
-    const errors = body.map((one: object) => toolResultOf(one).said.error)
+    const errors = body.map((one: object) => toolResultOf(one).answer.error)
     expect(errors).toEqual([...Array<undefined>(119).fill(undefined), "rate_limited"])
     expect((await postMcp(app, company.key, mcpMessage("ping"))).status).toBe(200)
   })
 
-  it("ask for the operation of the route", async () => {
+  it("require the operation of the route", async () => {
     const { key } = await makeKey(world, company, { operations: ["sandbox.read"] })
-    const asked = toolCallMessage("change_thing", { thing: "a", nothing: 1 })
-    const { isError, said } = toolResultOf((await postMcp(app, key, asked)).body)
-    expect([isError, said.error, said.operation]).toEqual([
+    const message = toolCallMessage("change_thing", { thing: "a", nothing: 1 })
+    const { isError, answer } = toolResultOf((await postMcp(app, key, message)).body)
+    expect([isError, answer.error, answer.operation]).toEqual([
       true,
       "operation_not_granted",
       "sandbox.exec",
     ])
   })
 
-  it("refuse a key that was paused since the batch began", async () => {
+  it("reject a key that was paused after the batch began", async () => {
     const { key, keyId } = await makeKey(world, company)
     changeGate.before = async () => void (await world.operate("key pause", { keyId }))
     const { body } = await postMcp(app, key, [
@@ -230,28 +234,28 @@ describe("the checks of a tool's route", () => {
       toolCallMessage("list_things", {}, 2),
     ])
     changeGate.before = async () => undefined
-    expect(body.map((one: object) => toolResultOf(one).said.error)).toEqual([
+    expect(body.map((one: object) => toolResultOf(one).answer.error)).toEqual([
       undefined,
       "invalid_key",
     ])
   })
 
-  it("charge once for one _meta.idempotencyKey", async () => {
+  it("charge once per _meta.idempotencyKey", async () => {
     const [idempotencyKey, about] = [randomUUID(), randomUUID()]
     const first = await call("buy_thing", { about }, { idempotencyKey })
     expect(first.isError).toBe(false)
     expect(await call("buy_thing", { about }, { idempotencyKey, progressToken: 1 })).toEqual(first)
     expect(changesMade.filter((one) => one === `bought ${about}`)).toHaveLength(1)
     const other = await call("buy_thing", { about: "another" }, { idempotencyKey })
-    expect([other.isError, other.said.error]).toEqual([true, "idempotency_conflict"])
+    expect([other.isError, other.answer.error]).toEqual([true, "idempotency_conflict"])
     const headers = { authorization: `Bearer ${company.key}`, "idempotency-key": idempotencyKey }
     const direct = await app.inject({ method: "POST", url: THINGS, headers, payload: { about } })
-    expect([direct.json(), direct.headers["idempotency-replayed"]]).toEqual([first.said, "true"])
+    expect([direct.json(), direct.headers["idempotency-replayed"]]).toEqual([first.answer, "true"])
   })
 
-  it.for(["", "é", "x".repeat(256)])("refuse %s as an idempotency key", async (idempotencyKey) => {
-    const { isError, said } = await call("buy_thing", { about: "it" }, { idempotencyKey })
-    expect([isError, Object.keys(said.fields)]).toEqual([true, ["Idempotency-Key"]])
+  it.for(["", "é", "x".repeat(256)])("reject the idempotency key %j", async (idempotencyKey) => {
+    const { isError, answer } = await call("buy_thing", { about: "it" }, { idempotencyKey })
+    expect([isError, Object.keys(answer.fields)]).toEqual([true, ["Idempotency-Key"]])
   })
 })
 
@@ -260,7 +264,7 @@ describe("a batch of calls", () => {
     toolCallMessage("change_thing", { thing: "a", text }, at),
   )
 
-  it("goes on while the server stops, and says of what was not begun that it was not", async () => {
+  it("finishes the call under way when the server stops, and answers 'unavailable' for the rest", async () => {
     const listening = await appWithTools(world.ports)
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const begun = Promise.withResolvers<void>()
@@ -271,13 +275,13 @@ describe("a batch of calls", () => {
     changesMade.length = 0
     const { port } = listening.server.address() as AddressInfo
     const callIt = apiCallerAt(`http://127.0.0.1:${port}`)
-    const asked = callIt(company.key, "POST", MCP_PATH, { body: changes })
+    const sending = callIt(company.key, "POST", MCP_PATH, { body: changes })
     await begun.promise
     const closed = listening.close()
-    const answers = (await asked).body as readonly object[]
+    const answers = (await sending).body as readonly object[]
     await closed
     changeGate.before = async () => undefined
-    expect(answers.map((one) => toolResultOf(one).said.error)).toEqual([
+    expect(answers.map((one) => toolResultOf(one).answer.error)).toEqual([
       undefined,
       "unavailable",
       "unavailable",
@@ -285,13 +289,13 @@ describe("a batch of calls", () => {
     expect(changesMade).toEqual(["first"])
   })
 
-  it.for(["answered", "told"])(
-    "ends where its caller has gone: what was not begun is not begun, %s",
+  it.for(["requests", "notifications"])(
+    "of %s begins no further call once its caller has disconnected",
     async (kind) => {
       const gone = new AbortController()
       const begun: string[] = []
       const given = {
-        body: kind === "answered" ? changes : changes.map((one) => ({ ...one, id: undefined })),
+        body: kind === "requests" ? changes : changes.map((one) => ({ ...one, id: undefined })),
         callerGone: gone.signal,
         callInternally: async ({ body }: InternalCall) => {
           begun.push((body as { readonly text: string }).text)
@@ -304,10 +308,13 @@ describe("a batch of calls", () => {
         null,
         partialFake<CheckedRequest<unknown, unknown, unknown>>(given),
       )
-      const { streamedBody: sends } = reply as { readonly streamedBody?: StreamedFile }
+      const { streamedBody } = reply as { readonly streamedBody?: StreamedFile }
       const target = { send: async () => undefined, progress: () => undefined, signal: gone.signal }
-      if (sends !== undefined) await expect(sends.write(target)).rejects.toThrow("aborted")
-      expect([begun, sends === undefined]).toEqual([["first", "second"], kind === "told"])
+      if (streamedBody !== undefined) {
+        await expect(streamedBody.write(target)).rejects.toThrow("aborted")
+      }
+      const isUnanswered = streamedBody === undefined
+      expect([begun, isUnanswered]).toEqual([["first", "second"], kind === "notifications"])
     },
   )
 })
@@ -317,7 +324,7 @@ const caller = await makeCompany(world)
 await listening.listen({ host: "127.0.0.1", port: 0 })
 afterAll(() => listening.close())
 
-/** A client that has introduced itself, with a key. */
+/** An initialized client with a key. */
 async function connected(key: string): Promise<Client> {
   const { port } = listening.server.address() as AddressInfo
   const transport = new StreamableHTTPClientTransport(
@@ -327,13 +334,13 @@ async function connected(key: string): Promise<Client> {
     },
   )
   const client = new Client({ name: "a test", version: "1.0.0" })
-  // Its class says `sessionId?: string`, and its own interface says otherwise.
+  // The SDK's class and its interface disagree about the type of `sessionId`.
   await client.connect(transport)
   return client
 }
 
 describe("the protocol's own client", () => {
-  it("introduces itself, lists the tools and calls them", async () => {
+  it("initializes, lists the tools and calls them", async () => {
     const client = await connected(caller.key)
     expect(client.getServerVersion()).toEqual({ name: "company-ledger", version: RELEASE })
     expect(client.getServerCapabilities()).toEqual({ tools: {} })
@@ -350,7 +357,7 @@ describe("the protocol's own client", () => {
     await client.close()
   })
 
-  it("reads why a tool refused, and which tool is not there", async () => {
+  it("gets the reason of a rejected call, and an error for an unknown tool", async () => {
     const client = await connected(caller.key)
     const { content, isError } = await client.callTool({ name: "get_thing", arguments: {} })
     expect([isError, content]).toEqual([
@@ -361,7 +368,7 @@ describe("the protocol's own client", () => {
     await client.close()
   })
 
-  it("does not get in without a key", async () => {
+  it("is rejected without a valid key", async () => {
     await expect(connected("cpk_nothing")).rejects.toThrow(/-32001/)
   })
 })

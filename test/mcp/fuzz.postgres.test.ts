@@ -1,4 +1,4 @@
-/** Whatever is sent to the MCP server is answered as JSON-RPC has it; nothing breaks it. */
+/** The MCP server answers any input as JSON-RPC requires. */
 import fc from "fast-check"
 import { afterAll, expect, it } from "vitest"
 import { propertyRuns } from "../charging/property-runs.ts"
@@ -38,33 +38,33 @@ const messages = fc.record(
 )
 const one = fc.oneof({ weight: 9, arbitrary: messages }, anything)
 
-/** Whether an answer is right for what was sent. */
+/** Asserts that an answer fits the message that was sent. */
 function expectAnswer(sent: unknown, answer: unknown): void {
   const { id, result, error } = McpAnswer.strict().parse(answer)
   expect(result === undefined).toBe(error !== undefined)
-  const asked = parseMessage(sent)
-  if (asked !== null) expect(id).toEqual(asked.id)
+  const message = parseMessage(sent)
+  if (message !== null) expect(id).toEqual(message.id)
   else expect(error?.code).toBe(-32_600)
 }
 
 it(
-  "is answered message by message, and what asks for nothing is not",
+  "any body is answered message by message, except notifications and responses",
   { timeout: 300_000 },
   async () => {
     const sent = fc.oneof(one, fc.array(one, { maxLength: 6 }))
     await fc.assert(
       fc.asyncProperty(sent, async (body) => {
-        // As it is read on the other side: -0 is 0 in JSON.
+        // The server reads JSON, in which -0 becomes 0.
         const read = JSON.parse(JSON.stringify(body)) as unknown
         const { status, body: answer } = await postMcp(app, company.key, JSON.stringify(body))
-        const asked: readonly unknown[] = Array.isArray(read) ? read : [read]
-        if (asked.length > 0 && asked.every(isUnanswered)) {
+        const sentMessages: readonly unknown[] = Array.isArray(read) ? read : [read]
+        if (sentMessages.length > 0 && sentMessages.every(isUnanswered)) {
           expect([status, answer]).toEqual([202, ""])
           return
         }
         expect(status).toBe(200)
         if (!Array.isArray(read) || read.length === 0) return expectAnswer(read, answer)
-        const waiting = asked.filter((message) => !isUnanswered(message))
+        const waiting = sentMessages.filter((message) => !isUnanswered(message))
         expect(answer).toHaveLength(waiting.length)
         for (const [at, message] of waiting.entries()) expectAnswer(message, answer[at])
       }),
@@ -74,11 +74,11 @@ it(
   },
 )
 
-it("as bytes is JSON, or is refused as none", { timeout: 300_000 }, async () => {
+it("any bytes are read as JSON or rejected as a parse error", { timeout: 300_000 }, async () => {
   const bytes = fc.oneof(
     fc.uint8Array({ minLength: 1, maxLength: 80 }),
-    fc.tuple(messages, fc.nat(), fc.nat(255)).map(([whole, at, byte]) => {
-      const text = Buffer.from(JSON.stringify(whole))
+    fc.tuple(messages, fc.nat(), fc.nat(255)).map(([message, at, byte]) => {
+      const text = Buffer.from(JSON.stringify(message))
       text[at % text.length] = byte
       return text
     }),

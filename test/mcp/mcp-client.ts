@@ -1,4 +1,4 @@
-/** An installation with tools that are not there, and how its MCP server is asked. */
+/** An app with sample tools, and a client for its MCP server. */
 import type { FastifyInstance } from "fastify"
 import { z } from "zod"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
@@ -27,14 +27,14 @@ const reads = { readOnlyHint: true, destructiveHint: false }
 const changes = { readOnlyHint: false, destructiveHint: false }
 const Size = z.enum(["small", "large"]).meta({ id: "PretendedSize", description: "How large" })
 
-/** Lists, with what only a query says. */
+/** Lists things; its arguments are query parameters. */
 export const listThingsTool = route({
   ...base,
   name: "toolListThings",
   method: "GET",
   url: "/api/v1/pretended/tools",
   query: z.object({
-    all: z.literal("1").optional().describe("Everybody's"),
+    all: z.literal("1").optional().describe("Of all people"),
     path: z.string().optional().describe("Where to look"),
     hidden: z.literal("1").optional().describe("No argument of the tool"),
   }),
@@ -52,7 +52,7 @@ export const listThingsTool = route({
   }),
 })
 
-/** Shows how its call was sent, or that there is no such thing. */
+/** Returns the headers and target of its call; rejects the id `none` and throws for `broken`. */
 export const getThingTool = route({
   ...base,
   name: "toolGetThing",
@@ -64,7 +64,7 @@ export const getThingTool = route({
   tool: {
     name: "get_thing",
     title: "Get a thing",
-    description: "Tells of a thing.",
+    description: "Gets a thing.",
     arguments: { path: { thing: "id" } },
     annotations: reads,
   },
@@ -75,16 +75,16 @@ export const getThingTool = route({
   ): Promise<Reply<Record<string, unknown>>> => {
     if (id === "none")
       return { ok: false, refusal: refusal("not_found", "There is no such thing.") }
-    if (id === "broken") throw new Error("a fault within, that nobody is told of")
+    if (id === "broken") throw new Error("a fault within, which no caller sees")
     const { headers, target, address } = rawRequest
     return { ok: true, body: { id, requestId, headers, target, address } }
   },
 })
 
-/** What was changed, in its order. */
+/** The changes made, in order. */
 export const changesMade: string[] = []
 
-/** What a change waits for before it is done. */
+/** A hook that runs before each change. */
 export const changeGate: { before: (stopping: AbortSignal) => Promise<void> } = {
   before: async () => undefined,
 }
@@ -98,7 +98,7 @@ const ThingChange = z.object({
   secretly: z.boolean().optional().describe("No argument of the tool"),
 })
 
-/** Takes a body. */
+/** Changes a thing; its arguments are in the path and the body. */
 export const changeThingTool = route({
   ...base,
   name: "toolChangeThing",
@@ -124,7 +124,7 @@ export const changeThingTool = route({
   },
 })
 
-/** Needs a parameter of its query, and takes no body. */
+/** Deletes a thing; it has a required query parameter and no body. */
 const deleteThingTool = route({
   ...base,
   name: "toolDeleteThing",
@@ -147,7 +147,7 @@ const deleteThingTool = route({
   }),
 })
 
-/** Charges. */
+/** Buys a thing; each call is charged. */
 const buyThingTool = immediatePaidRoute({
   ...base,
   name: "toolBuyThing",
@@ -169,10 +169,10 @@ const buyThingTool = immediatePaidRoute({
     changesMade.push(`bought ${body.about}`)
     return { reply: { hint: `${body.about} ${changesMade.length}` } }
   },
-  refundReason: "the finder did not find anything out",
+  refundReason: "the finder returned no result",
 })
 
-/** All of them. */
+/** All sample tools. */
 export const SAMPLE_TOOLS: readonly Route[] = [
   listThingsTool,
   getThingTool,
@@ -181,20 +181,20 @@ export const SAMPLE_TOOLS: readonly Route[] = [
   buyThingTool,
 ]
 
-/** The slice. */
+/** The slice of the sample tools. */
 export const sampleToolsSlice: Slice = {
   name: "pretended",
-  groups: { pretended: "What is not there." },
+  groups: { pretended: "Sample routes of the tests." },
   routes: SAMPLE_TOOLS,
 }
 
-/** Where it is. */
+/** Path of the MCP server. */
 export const MCP_PATH = "/api/v1/mcp"
 
-/** The program with them. */
+/** The program with the sample tools. */
 const PROGRAM_WITH_TOOLS = assemble([...SLICES, sampleToolsSlice])
 
-/** The program's app, with them. Its caller closes it. */
+/** Builds the program's app with the sample tools. The caller closes it. */
 export async function appWithTools(
   ports: Ports,
   rateLimits: "on" | "off" = "off",
@@ -205,16 +205,16 @@ export async function appWithTools(
   return app
 }
 
-/** What is answered. */
+/** An answer of the MCP server. */
 interface McpAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
-  // A test says what it expects of it.
+  // Each test asserts the shape that it expects.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 
-/** Sends a body with a key. A text goes as it is. */
+/** Sends a body with a key. Text and bytes are sent unchanged, other values as JSON. */
 export async function postMcp(
   app: FastifyInstance,
   key: string | null,
@@ -241,7 +241,7 @@ export async function postMcp(
   return found
 }
 
-/** A message. */
+/** Builds a JSON-RPC request. */
 export const mcpMessage = (method: string, given?: unknown, id: unknown = 1): object => ({
   jsonrpc: "2.0",
   id,
@@ -249,7 +249,7 @@ export const mcpMessage = (method: string, given?: unknown, id: unknown = 1): ob
   ...(given === undefined ? {} : { params: given }),
 })
 
-/** A message that calls a tool. */
+/** Builds a message that calls a tool. */
 export const toolCallMessage = (
   name: string,
   given: object = {},
@@ -262,13 +262,13 @@ export const toolCallMessage = (
     id,
   )
 
-/** What a tool answered, out of an answer to `calling`. */
+/** Reads a tool's result from an answer to `tools/call`. */
 export function toolResultOf({ result }: McpAnswer["body"]): {
   readonly isError: boolean
-  // A test says what it expects of it.
+  // Each test asserts the shape that it expects.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly said: any
+  readonly answer: any
 } {
   const { content, isError } = result
-  return { isError, said: JSON.parse(content[0].text) as unknown }
+  return { isError, answer: JSON.parse(content[0].text) as unknown }
 }

@@ -1,4 +1,4 @@
-/** What JSON-RPC and the protocol say of messages: requests, notifications, batches, and what is none. */
+/** Messages by JSON-RPC and MCP: requests, notifications, responses, batches and invalid input. */
 import { afterAll, describe, expect, it } from "vitest"
 import { RELEASE } from "../../src/frame/operator/cli/command-spec.ts"
 import { PROTOCOL_VERSIONS } from "../../src/mcp/mcp-route.ts"
@@ -22,13 +22,13 @@ afterAll(() => app.close())
 const send = (body: unknown, headers = {}) => postMcp(app, company.key, body, headers)
 
 describe("initialize", () => {
-  it.for(PROTOCOL_VERSIONS)("speaks %s", async (protocolVersion) => {
+  it.for(PROTOCOL_VERSIONS)("accepts protocol version %s", async (protocolVersion) => {
     const { status, body } = await send(mcpMessage("initialize", { protocolVersion }))
     expect([status, body.result.protocolVersion]).toEqual([200, protocolVersion])
   })
 
   it.for([undefined, {}, { protocolVersion: "2099-01-01" }, { protocolVersion: 7 }])(
-    "offers the newest version to who asks %o",
+    "offers the newest version for the params %o",
     async (params) => {
       const { body } = await send(mcpMessage("initialize", params))
       expect(body.result).toEqual({
@@ -40,7 +40,7 @@ describe("initialize", () => {
     },
   )
 
-  it("gives no session, and takes no notice of what a client says of itself in headers", async () => {
+  it("starts no session and ignores the protocol headers of a client", async () => {
     const { status, headers } = await send(mcpMessage("ping"), {
       accept: "text/event-stream",
       "mcp-protocol-version": "1999-01-01",
@@ -52,7 +52,7 @@ describe("initialize", () => {
 })
 
 describe("a message", () => {
-  it.for([0, -1, 1.5, "", "a", "1"])("is answered under its id %o", async (id) => {
+  it.for([0, -1, 1.5, "", "a", "1"])("is answered with its id %o", async (id) => {
     const { status, body } = await send(mcpMessage("ping", undefined, id))
     expect([status, body]).toEqual([200, { jsonrpc: "2.0", id, result: {} }])
   })
@@ -76,14 +76,14 @@ describe("a message", () => {
     [{ jsonrpc: "2.0", id: 1, error: "no" }, 1],
     [{ jsonrpc: "2.0", result: {} }, null],
     [{ method: "ping" }, null],
-  ] as const)("that is none is told so: %o", async ([sent, id]) => {
+  ] as const)("that is invalid gets error -32600: %o", async ([sent, id]) => {
     const { status, body } = await send(sent === "text" ? `"text"` : sent)
     const error = { code: -32_600, message: expect.stringMatching(/^[A-Z].*\.$/) as string }
     expect([status, body]).toEqual([200, { jsonrpc: "2.0", id, error }])
   })
 
   it.for(["nothing", "tools/Call", "constructor", "resources/list", "", "x".repeat(1_000)])(
-    "with a method that there is not is told so: %s",
+    "with an unknown method gets error -32601: %s",
     async (method) => {
       const { status, body } = await send(mcpMessage(method))
       expect([status, body.id, body.error.code]).toEqual([200, 1, -32_601])
@@ -100,7 +100,7 @@ describe("a message", () => {
     { name: "list_things", arguments: [] },
     { name: "list_things", _meta: 1 },
     { name: "list_things", _meta: { idempotencyKey: 1 } },
-  ])("that calls no tool is told so: %o", async (params) => {
+  ])("with an invalid tool call gets error -32602: %o", async (params) => {
     const { status, body } = await send(mcpMessage("tools/call", params))
     expect([status, body.id, body.error.code]).toEqual([200, 1, -32_602])
     expect(body.error.message).toMatch(/^[A-Z].*\.$/)
@@ -111,13 +111,13 @@ describe("a message", () => {
     { name: "list_things", arguments: null },
     { name: "list_things", arguments: {}, _meta: null },
     { name: "list_things", arguments: { all: null, path: null }, _meta: { idempotencyKey: null } },
-  ])("leaves out by null what it may leave out: %o", async (params) => {
+  ])("may have null for optional members: %o", async (params) => {
     const { body } = await send(mcpMessage("tools/call", params))
     expect(toolResultOf(body)).toMatchObject({ isError: false })
     expect((await send(mcpMessage("ping", null))).body).toMatchObject({ result: {} })
   })
 
-  it("that lists takes any cursor for the beginning", async () => {
+  it("that lists tools ignores its cursor", async () => {
     const { body } = await send(mcpMessage("tools/list", { cursor: "a" }))
     expect(body.result.tools.length).toBeGreaterThan(0)
     expect(body.result.nextCursor).toBeUndefined()
@@ -134,20 +134,22 @@ describe("a notification", () => {
       { jsonrpc: "2.0", method: "ping" },
       { jsonrpc: "2.0", method: "nothing" },
     ],
-  ])("is taken without an answer: %o", async (sent) => {
+  ])("is accepted without an answer: %o", async (sent) => {
     const { status, headers, body } = await send(sent)
     expect([status, body, headers["content-type"]]).toEqual([202, "", undefined])
   })
 
-  it("of a tool is carried out", async () => {
-    const params = { name: "change_thing", arguments: { thing: "a", text: "told alone" } }
-    const told = { jsonrpc: "2.0", method: "tools/call", params }
-    expect((await send(told)).status).toBe(202)
-    const second = { ...told, params: { ...params, arguments: { thing: "a", text: "told too" } } }
-    expect((await send([second])).status).toBe(202)
-    expect(changesMade.filter((text) => text.startsWith("told"))).toEqual([
-      "told alone",
-      "told too",
+  it("that calls a tool is executed, alone or in a batch", async () => {
+    const notify = (text: string) => ({
+      jsonrpc: "2.0",
+      method: "tools/call",
+      params: { name: "change_thing", arguments: { thing: "a", text } },
+    })
+    expect((await send(notify("notified alone"))).status).toBe(202)
+    expect((await send([notify("notified in a batch")])).status).toBe(202)
+    expect(changesMade.filter((text) => text.startsWith("notified"))).toEqual([
+      "notified alone",
+      "notified in a batch",
     ])
   })
 })
@@ -163,35 +165,38 @@ describe("a response", () => {
     expect([status, body]).toEqual([202, ""])
   })
 
-  it("in a batch takes no place among the answers", async () => {
+  it("in a batch gets no answer", async () => {
     const { body } = await send([{ jsonrpc: "2.0", id: 9, result: {} }, mcpMessage("ping")])
     expect(body).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
   })
 })
 
 describe("a batch", () => {
-  it("is answered in its order, without what asks for nothing, one thing after another", async () => {
+  it("is executed and answered in order, without answers to notifications", async () => {
     changesMade.length = 0
     const changes = ["one", "two", "three"].map((text, at) =>
       toolCallMessage("change_thing", { thing: "a", text }, at),
     )
-    const told = { jsonrpc: "2.0", method: "notifications/cancelled" }
-    const { status, headers, body } = await send([...changes, told, {}, mcpMessage("nothing"), 7])
+    const notification = { jsonrpc: "2.0", method: "notifications/cancelled" }
+    const batch = [...changes, notification, {}, mcpMessage("nothing"), 7]
+    const { status, headers, body } = await send(batch)
     expect([status, headers["content-type"]]).toEqual([200, "application/json; charset=utf-8"])
     expect(changesMade).toEqual(["one", "two", "three"])
-    expect(body.slice(0, 3).map((one: object) => toolResultOf(one).said.length)).toEqual([3, 3, 5])
+    expect(body.slice(0, 3).map((one: object) => toolResultOf(one).answer.length)).toEqual([
+      3, 3, 5,
+    ])
     expect(body.map(({ id }: { id: unknown }) => id)).toEqual([0, 1, 2, null, 1, null])
     const codes = body.slice(3).map(({ error }: { error: { code: number } }) => error.code)
     expect(codes).toEqual([-32_600, -32_601, -32_600])
   })
 
-  it("of one is answered by a list, with what is none in it too", async () => {
+  it("of one message is answered with a list, even if the message is invalid", async () => {
     const { body } = await send([mcpMessage("ping")])
     expect(body).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
     expect((await send([[]])).body).toMatchObject([{ id: null, error: { code: -32_600 } }])
   })
 
-  it("has 1,000 messages at most, and nothing is done of one that has more", async () => {
+  it("has at most 1,000 messages; a larger one is rejected and not executed", async () => {
     const pings = (count: number) =>
       Array.from({ length: count }, (_, at) => mcpMessage("ping", undefined, at))
     const { body } = await send(pings(1_000))
@@ -209,8 +214,8 @@ describe("a batch", () => {
 
 const FREE = ["initialize", "ping", "tools/list"]
 
-describe("a key that is not let in", () => {
-  it("is told so under the id of its request, and of none where there are several", async () => {
+describe("an invalid key", () => {
+  it("is rejected with the id of its request, or with null for a batch", async () => {
     const callers = callersOf(world, company)
     const { key: deleted } = await callers.ofDeletedCompany()
     const { key: usedUp } = await callers.withExhaustedLimit()
@@ -234,7 +239,7 @@ describe("a key that is not let in", () => {
     }
   })
 
-  it("is the only one: no operation and no funds are needed to look", async () => {
+  it("is the only reason to reject a free method: no operation or funds are needed", async () => {
     const { companyId, key } = await makeCompany(world, {
       funds: "0",
       key: { operations: ["team.people.read"] },
@@ -247,15 +252,15 @@ describe("a key that is not let in", () => {
         body: { id: 1 },
       })
     }
-    const { isError, said } = toolResultOf(
+    const { isError, answer } = toolResultOf(
       (await postMcp(app, key, toolCallMessage("list_things"))).body,
     )
-    expect([isError, said.error]).toEqual([true, "payment_required"])
+    expect([isError, answer.error]).toEqual([true, "payment_required"])
   })
 })
 
-describe("the app's shared key", () => {
-  it("may look, and is told by each tool that it takes a person's own, signed in or not", async () => {
+describe("the app key", () => {
+  it("may call free methods, but tools require a person's own key, signed in or not", async () => {
     const callers = callersOf(world, company)
     for (const { key, headers } of [await callers.withAppKey(), await callers.signedIn("owner")]) {
       const sendSigned = (sent: object) => {
@@ -264,15 +269,15 @@ describe("the app's shared key", () => {
       }
       for (const method of FREE)
         expect((await sendSigned(mcpMessage(method))).body.result).toBeDefined()
-      const { isError, said } = toolResultOf(
+      const { isError, answer } = toolResultOf(
         (await sendSigned(toolCallMessage("list_things"))).body,
       )
-      expect([isError, said.error]).toEqual([true, "not_allowed"])
+      expect([isError, answer.error]).toEqual([true, "not_allowed"])
     }
   })
 })
 
-describe("what is free", () => {
+describe("a free method", () => {
   it("is not counted as an API call", async () => {
     const own = await makeCompany(world)
     for (const method of [...FREE, "nothing"]) await postMcp(app, own.key, mcpMessage(method))
@@ -283,14 +288,14 @@ describe("what is free", () => {
   })
 })
 
-describe("a body that nobody can read", () => {
+describe("an unreadable body", () => {
   it.for([
     ["{", 400, -32_700, "validation"],
     ["no json", 400, -32_700, "validation"],
     [Buffer.from([0xff, 0xfe]), 400, -32_700, "validation"],
     [`${'{"a":'.repeat(70)}1${"}".repeat(70)}`, 400, -32_700, "validation"],
     [`"${"x".repeat(33 * 1024 * 1024)}"`, 413, -32_600, "too_large"],
-  ] as const)("is refused without an id", async ([sent, status, code, error]) => {
+  ] as const)("is rejected without an id", async ([sent, status, code, error]) => {
     const answer = await postMcp(app, company.key, sent)
     expect(answer.status).toBe(status)
     expect(answer.body).toMatchObject({
@@ -300,7 +305,7 @@ describe("a body that nobody can read", () => {
     })
   })
 
-  it("is refused where it says that it is of another type, or has a header that is not right", async () => {
+  it("is rejected for another content type or an invalid header", async () => {
     const typed = await postMcp(app, company.key, mcpMessage("ping"), {
       "content-type": "text/plain",
     })
@@ -311,7 +316,7 @@ describe("a body that nobody can read", () => {
     expect(placed).toMatchObject({ status: 400, body: { id: 1, error: { code: -32_600 } } })
   })
 
-  it("may have 32 MiB otherwise", async () => {
+  it("is not one with up to 32 MiB", async () => {
     const text = "x".repeat(31 * 1024 * 1024)
     const { status, body } = await postMcp(app, company.key, mcpMessage("ping", { text }))
     expect([status, body.result]).toEqual([200, {}])
@@ -320,7 +325,7 @@ describe("a body that nobody can read", () => {
 
 describe("another verb and another path", () => {
   it.for(["GET", "DELETE", "PUT", "HEAD"] as const)(
-    "%s is 405 before a key is looked at",
+    "%s is rejected with 405 before the key is checked",
     async (method) => {
       const { statusCode, headers } = await app.inject({ method, url: MCP_PATH })
       expect([statusCode, headers["allow"]]).toEqual([405, "POST"])
@@ -328,7 +333,7 @@ describe("another verb and another path", () => {
   )
 
   it.for(["oauth-protected-resource", "oauth-authorization-server", "openid-configuration"])(
-    "%s is not there: nobody signs in but by a key",
+    "%s does not exist, because the server accepts only API keys",
     async (name) => {
       for (const url of [`/.well-known/${name}`, `/.well-known/${name}${MCP_PATH}`]) {
         expect((await app.inject({ method: "GET", url })).statusCode).toBe(404)

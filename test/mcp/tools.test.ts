@@ -1,4 +1,4 @@
-/** Tools as they are listed, made from routes. */
+/** Tool definitions are built from routes. */
 import { readFileSync } from "node:fs"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { describe, expect, it } from "vitest"
@@ -18,11 +18,11 @@ import {
 } from "./mcp-client.ts"
 
 const tools = buildMcpTools(SAMPLE_TOOLS)
-const listedOf = (name: string) => tools.get(name)?.definition
+const definitionOf = (name: string) => tools.get(name)?.definition
 
 describe("a tool", () => {
-  it("says what it is, and takes what its route takes in path and body, described", () => {
-    expect(listedOf("change_thing")).toEqual({
+  it("has a description, and its route's path and body fields as arguments", () => {
+    expect(definitionOf("change_thing")).toEqual({
       name: "change_thing",
       title: "Change a thing",
       description: "Changes a thing.",
@@ -43,24 +43,24 @@ describe("a tool", () => {
     })
   })
 
-  it("takes what its query takes, and a flag as models say it", () => {
-    expect(listedOf("list_things")).toMatchObject({
+  it('has its route\'s query parameters as arguments, with flags as "1"', () => {
+    expect(definitionOf("list_things")).toMatchObject({
       inputSchema: {
         properties: {
-          all: { type: "string", enum: ["1"], description: "Everybody's" },
+          all: { type: "string", enum: ["1"], description: "Of all people" },
           path: { type: "string", description: "Where to look" },
         },
         required: [],
       },
       annotations: { readOnlyHint: true, destructiveHint: false },
     })
-    expect(listedOf("delete_thing")).toMatchObject({
+    expect(definitionOf("delete_thing")).toMatchObject({
       inputSchema: { required: ["thing", "path"] },
       annotations: { readOnlyHint: false, destructiveHint: true },
     })
   })
 
-  it("takes a flag alike where its query takes more than 1 for it", () => {
+  it('has a flag as "1" even if its query also accepts other values', () => {
     const all = z.union([z.literal("1"), z.literal("true"), z.literal(1)]).optional()
     const query = z.object({ all: all.describe("All"), path: z.string().describe("Where") })
     const [listed] = [...buildMcpTools([{ ...listThingsTool, query }]).values()].map(
@@ -74,7 +74,7 @@ describe("a tool", () => {
     })
   })
 
-  it("has a schema that is one, and refers to nothing", () => {
+  it("has a valid schema without references", () => {
     for (const { definition } of tools.values()) {
       const { inputSchema } = definition as { readonly inputSchema: object }
       expect(() =>
@@ -86,51 +86,47 @@ describe("a tool", () => {
   })
 })
 
-describe("a route that is no tool as it says", () => {
+describe("a route with an invalid tool", () => {
   const words = changeThingTool.tool
   const broken: readonly (readonly [string, Partial<Route>, string])[] = [
     [
-      "takes what the route does not",
+      "has an argument that the route does not take",
       { tool: { ...words, arguments: { body: ["nothing"] } } as NonNullable<typeof words> },
       "change_thing takes nothing, and its route does not describe nothing",
     ],
     [
-      "takes what nothing describes",
+      "has an argument without a description",
       { body: z.object({ text: z.string() }) },
       "change_thing takes text, and its route does not describe text",
     ],
+    ["has a path parameter without a schema", { params: z.object({}) }, "change_thing takes thing"],
     [
-      "takes a path's name that has no schema",
-      { params: z.object({}) },
-      "change_thing takes thing",
-    ],
-    [
-      "takes texts or numbers",
+      "has an argument that is text or a number",
       { body: z.object({ text: z.union([z.string(), z.number()]).describe("Either") }) },
       "an argument of a tool has one kind of value",
     ],
     ["answers with a file", { fileTypes: ["audio/mpeg"] }, "change_thing is no tool"],
     ["answers with nothing", { bodilessStatuses: [200] }, "change_thing is no tool"],
-    ["takes pieces", { body: CHUNKED_BODY }, "change_thing is no tool"],
+    ["takes a chunked body", { body: CHUNKED_BODY }, "change_thing is no tool"],
   ]
 
-  it.for(broken)("is found before anybody calls it: it %s", ([, change, why]) => {
+  it.for(broken)("is rejected at startup if it %s", ([, change, why]) => {
     expect(() => buildMcpTools([{ ...changeThingTool, ...change }])).toThrow(why)
   })
 
-  it("is found where two have one name", () => {
+  it("is rejected if another tool has the same name", () => {
     const twin = { ...listThingsTool, name: "twin", url: "/api/v1/twin" }
     const slices = [...SLICES, { ...sampleToolsSlice, routes: [...SAMPLE_TOOLS, twin] }]
     expect(() => assemble(slices)).toThrow("two slices contribute the tool list_things")
   })
 
-  it("is no tool where it does not say that it is", () => {
+  it("is not listed without a tool declaration", () => {
     const { tool: _none, ...plain } = getThingTool
     expect([...buildMcpTools([plain]).keys()]).toEqual([])
   })
 })
 
-/** Keywords that Gemini, OpenAI and Anthropic all take. */
+/** JSON Schema keywords that Gemini, OpenAI and Anthropic all accept. */
 const SHARED = new Set([
   "type",
   "description",
@@ -148,7 +144,7 @@ const SHARED = new Set([
 ])
 const TYPES = new Set(["string", "number", "integer", "boolean", "array", "object"])
 
-/** What of a schema not all large clients take, as paths. */
+/** Paths of the parts of a schema that some large clients do not accept. */
 function unshared(schema: Readonly<Record<string, unknown>>, path: string): readonly string[] {
   const { type, default: usual, enum: values, items, properties = {} } = schema
   const own = Object.keys(schema).filter((name) => !SHARED.has(name))
@@ -161,7 +157,7 @@ function unshared(schema: Readonly<Record<string, unknown>>, path: string): read
     ...(values === undefined ||
     (Array.isArray(values) && type === "string" && values.every((one) => typeof one === "string"))
       ? []
-      : [`${path} lists what is no text`]),
+      : [`${path} lists a value that is not text`]),
     ...inner.flatMap(([name, one]) => unshared({ ...one }, `${path}.${name}`)),
   ]
 }
@@ -178,7 +174,7 @@ describe("the tools of the program", () => {
   const rows = table.filter(({ tool }) => tool !== undefined)
   const built = PROGRAM.routes.filter(({ tool }) => tool !== undefined)
 
-  it("have schemas that all large clients take", () => {
+  it("have schemas that all large clients accept", () => {
     for (const [name, { definition }] of buildMcpTools(built)) {
       const { additionalProperties, ...schema } = definition["inputSchema"] as Record<
         string,
@@ -191,23 +187,23 @@ describe("the tools of the program", () => {
       "x.a has anyOf",
       "x.a has no type",
       "x.a is null by default",
-      "x.a lists what is no text",
+      "x.a lists a value that is not text",
     ])
   })
 
-  it("are those of the specification's table, each over its route and with its arguments", () => {
+  it("are the tools of the specification's table, with their routes and arguments", () => {
     const listed = buildMcpTools(built)
     const found = built.map(({ tool, method, url }) => {
       const { inputSchema } = (listed.get(tool?.name ?? "") as McpTool).definition
       const { properties } = inputSchema as { readonly properties: object }
       return [tool?.name, method, url, Object.keys(properties).toSorted()]
     })
-    const wanted = rows
+    const expected = rows
       .filter((row) =>
         PROGRAM.routes.some(({ method, url }) => method === row.method && url === row.path),
       )
       .map((row) => [row.tool, row.method, row.path, row.arguments?.toSorted()])
-    expect(found).toEqual(wanted)
+    expect(found).toEqual(expected)
     expect(rows).toHaveLength(16)
   })
 })
