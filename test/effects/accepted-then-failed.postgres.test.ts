@@ -1,6 +1,6 @@
 /**
- * A provider accepted a request, or may have, and the request that follows fails: the outcome is unknown. The job
- * asks again until it knows; meanwhile the charge stays, and the provider does the thing once.
+ * A provider accepts a request, or may have, and the next request fails: the outcome is unknown. The job checks the
+ * status until it knows; meanwhile the charge stays pending, and the provider executes the request once.
  */
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
@@ -19,64 +19,65 @@ import type { TelnyxCallFailure } from "../support/telnyx-server.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 
-let by: TelnyxInstallation
+let installation: TelnyxInstallation
 let texting: TelnyxTextingCompany
 beforeAll(async () => {
-  by = await openTelnyxInstallation()
-  texting = await by.makeTexting()
+  installation = await openTelnyxInstallation()
+  texting = await installation.makeTexting()
 })
 beforeEach(() => {
-  const { pacer } = by.world.ports
+  const { pacer } = installation.world.ports
   const pause = pacer.pause.bind(pacer)
-  // The carrier is asked about an order again after a second: no test waits for that. Loops of the world pass a
-  // signal; without their pause they would send thousands of statements.
+  // Skips the second before an order's status is checked again. Background loops pass a signal; without their
+  // pause they would send thousands of statements.
   vi.spyOn(pacer, "pause").mockImplementation((ms, signal) =>
     ms === 1_000 && signal === undefined ? Promise.resolve() : pause(ms, signal),
   )
-  by.server.callFailure = null
-  by.server.nextBehavior = null
+  installation.server.callFailure = null
+  installation.server.nextBehavior = null
 })
-afterAll(() => by.close())
+afterAll(() => installation.close())
 
-/** What is done outside for a charge. */
+/** A charged request to a provider. */
 interface ChargedEffect {
   readonly name: string
-  /** The company that pays, ready to begin. */
+  /** Creates the company that pays. */
   readonly company: () => Promise<Company>
-  /** Begins it by the API. */
+  /** Sends the request through the API. */
   readonly begin: (company: Company) => Promise<unknown>
-  /** The job that the request runs itself, before its fact enqueues it; absent where it does not. */
+  /** The job that the API request runs itself, before its fact enqueues it. */
   readonly job?: string
-  /** What the provider accepts, once. */
+  /** The call that the provider accepts. */
   readonly accepts: string
-  /** The requests that follow the accepted one. */
+  /** The calls that follow the accepted one. */
   readonly follows: RegExp
-  /** Whether the answer to the accepted request is lost, so that only asking tells. */
+  /** Whether the answer to the accepted call is lost, so that only a status check tells its outcome. */
   readonly isLost: boolean
 }
 
 const ready = async () => {
-  const company = await makeCompany(by.world)
-  await saveRegistration(by.world, company)
+  const company = await makeCompany(installation.world)
+  await saveRegistration(installation.world, company)
   return company
 }
 const texts = {
   company: async () => texting,
   begin: (company: Company) =>
-    postText(by.world, company.key, { from: texting.number, to: newPhoneNumber() }),
+    postText(installation.world, company.key, { from: texting.number, to: newPhoneNumber() }),
   accepts: "POST /messages",
   follows: /^GET \/(detail_records|messages)/,
 }
 const OF_NUMBERS = /^GET \/(phone_numbers|number_orders)/
 const numbers = {
-  company: () => makeCompany(by.world),
-  begin: (company: Company) => requestNumber(by.world, company, [...by.server.orderableNumbers][0]),
+  company: () => makeCompany(installation.world),
+  begin: (company: Company) =>
+    requestNumber(installation.world, company, [...installation.server.orderableNumbers][0]),
   job: "buy-number",
   accepts: "POST /number_orders",
 }
 const business = {
   company: ready,
-  begin: (company: Company) => requestBusinessReview(by.world, company, { live: true }),
+  begin: (company: Company) => requestBusinessReview(installation.world, company, { live: true }),
   job: "submit-part",
   accepts: "POST /10dlc/brand",
   follows: /^GET \/10dlc\/brand/,
@@ -84,11 +85,11 @@ const business = {
 const campaign = {
   company: async () => {
     const company = await ready()
-    await requestBusinessReview(by.world, company, { live: true })
-    await setReviewOutcome(by.world, company, "business")
+    await requestBusinessReview(installation.world, company, { live: true })
+    await setReviewOutcome(installation.world, company, "business")
     return company
   },
-  begin: (company: Company) => requestCampaignReview(by.world, company),
+  begin: (company: Company) => requestCampaignReview(installation.world, company),
   job: "submit-part",
   accepts: "POST /10dlc/campaignBuilder",
   follows: /^GET \/10dlc\/(brand|campaign)/,
@@ -98,17 +99,19 @@ const EFFECTS: readonly ChargedEffect[] = [
   { name: "a text whose answer is lost", ...texts, isLost: true },
   { name: "a number", ...numbers, follows: /^GET \/phone_numbers/, isLost: false },
   { name: "a number whose order is lost", ...numbers, follows: /^GET \/number_o/, isLost: true },
-  { name: "a number of which nothing is told", ...numbers, follows: OF_NUMBERS, isLost: false },
+  { name: "a number without any status", ...numbers, follows: OF_NUMBERS, isLost: false },
   { name: "a business whose answer is lost", ...business, isLost: true },
   { name: "a campaign whose answer is lost", ...campaign, isLost: true },
 ]
 const FAULTS: readonly TelnyxCallFailure["failure"][] = [429, 401, 500, "cut"]
-const ROWS = EFFECTS.flatMap((effect) => FAULTS.map((how) => [effect.name, how, effect] as const))
+const ROWS = EFFECTS.flatMap((effect) =>
+  FAULTS.map((fault) => [effect.name, fault, effect] as const),
+)
 
-/** What a company was charged and refunded, in order. */
+/** The states of a company's charges, and its refunds, in order. */
 async function charges({ companyId }: Company) {
-  await by.world.operate("wait")
-  const rows = await selectChargeRows(by.world.ports.readAll)
+  await installation.world.operate("wait")
+  const rows = await selectChargeRows(installation.world.ports.readAll)
     .where("company_id", "=", companyId)
     .where("kind", "in", ["charge", "rent", "give_back"])
     .orderBy("revision")
@@ -116,25 +119,25 @@ async function charges({ companyId }: Company) {
   return rows.map(({ kind, state }) => (kind === "give_back" ? "refunded" : state))
 }
 
-/** Enqueues a job as its fact does where that is late: the request ran the job, and another row asks about it. */
+/** Enqueues a job that the request already ran itself, as its fact does later; a status job exists by then. */
 async function enqueueLate({ companyId }: Company, kind: string) {
-  const { jobs, runJobNow } = by.world.ports
+  const { jobs, runJobNow } = installation.world.ports
   const { rows } = await sql<{ name: string; payload: string }>`
     select name, payload from ledger.jobs where company_id = ${companyId} and kind like 'ask-%'
-  `.execute(by.world.ports.readAll)
+  `.execute(installation.world.ports.readAll)
   const [row] = rows
-  if (row === undefined) throw new Error("nothing is asked about")
+  if (row === undefined) throw new Error("there is no status job")
   const { name } = row
   const job = { kind, name, subject: name, companyId, payload: JSON.parse(row.payload), dueAt: 0 }
   expect(await runJobNow(job, new AbortController().signal)).toBe(true)
   expect(await jobs.findByName(kind, name)).toBeNull()
 }
 
-describe("accepted, then the request that follows fails", () => {
+describe("an accepted request whose next call fails", () => {
   it.each(ROWS)(
-    "%s, %s: unknown, asked again, charged and done once",
+    "(%s, %s) has an unknown outcome, is checked again, and is charged and executed once",
     async (_name, failure, effect) => {
-      const { world, server } = by
+      const { world, server } = installation
       const company = await effect.company()
       await world.operate("wait")
       const before = await charges(company)
@@ -142,7 +145,7 @@ describe("accepted, then the request that follows fails", () => {
       const doneBefore = done()
 
       if (effect.isLost) server.nextBehavior = { status: 500, code: "10007", isDone: true }
-      // What must be looked up before it is accepted is not what fails here.
+      // Calls before the accepted one do not fail here.
       server.callFailure = { calls: effect.follows, failure }
       await effect.begin(company)
       expect(await charges(company)).toEqual([...before, "open"])
@@ -162,11 +165,11 @@ describe("accepted, then the request that follows fails", () => {
   )
 })
 
-describe("answered by 500 and never accepted", () => {
+describe("a request that got 500 and was never accepted", () => {
   it.each(EFFECTS.filter(({ isLost }) => isLost).map((effect) => [effect.name, effect] as const))(
-    "%s: asked about until Telnyx's own time is over, then refunded once, and never done again",
+    "(%s) is checked until Telnyx's time limit, then refunded once and never sent again",
     async (_name, effect) => {
-      const { world, server } = by
+      const { world, server } = installation
       const company = await effect.company()
       const before = await charges(company)
       const sent = () => server.requests.filter(({ call }) => call === effect.accepts).length

@@ -3,11 +3,11 @@ import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts
 import { fundsMicrosOf, makeCompany, ownWorld } from "../support/world.ts"
 import { SEGMENT_MICROS, callChargesMicros, retryJobsOf } from "./texts.ts"
 
-const OF_TEXTS = ["send-text", "ask-text"]
+const TEXT_JOB_KINDS = ["send-text", "ask-text"]
 
 const world = await ownWorld("time")
 
-it("a text that the carrier did not take for three days is given back and was never sent", async () => {
+it("a text that the carrier did not accept for three days is refunded and never sent", async () => {
   const { key, companyId } = await makeCompany(world)
   await world.operate("simulator set", { name: "carrier", outcome: "unavailable" })
   await world.call(key, "POST", "/api/v1/phone/messages", {
@@ -15,7 +15,7 @@ it("a text that the carrier did not take for three days is given back and was ne
   })
   await world.operate("wait")
   await world.operate("clock advance", { duration: "73h" })
-  await retryJobsOf(world, companyId, ...OF_TEXTS)
+  await retryJobsOf(world, companyId, ...TEXT_JOB_KINDS)
   const list = await world.call(key, "GET", "/api/v1/phone/messages")
   expect(list.body.messages).toMatchObject([{ status: "failed", errorCode: "unknown_to_carrier" }])
   expect(await fundsMicrosOf(world, { companyId })).toBe(
@@ -23,12 +23,12 @@ it("a text that the carrier did not take for three days is given back and was ne
   )
 })
 
-it("a text that it took from a process that died is not given back, however long it is away", async () => {
+it("a text that the carrier accepted before it became unavailable is not refunded", async () => {
   const company = await makeCompany(world)
   const { carrier } = world.ports
   const send = carrier.send.bind(carrier)
   const sending = vi.spyOn(carrier, "send").mockImplementation(async (text) => {
-    // It is taken, and whoever handed it over never hears of it; from then on nobody is there.
+    // The carrier accepts the text, but its answer is lost.
     await send(text)
     throw new ProviderUnavailable("the carrier answered 503")
   })
@@ -38,7 +38,7 @@ it("a text that it took from a process that died is not given back, however long
   })
   await world.operate("wait")
   await world.operate("clock advance", { duration: "73h" })
-  await retryJobsOf(world, company.companyId, ...OF_TEXTS)
+  await retryJobsOf(world, company.companyId, ...TEXT_JOB_KINDS)
   sending.mockRestore()
   const list = await world.call(company.key, "GET", "/api/v1/phone/messages")
   expect(list.body.messages).toMatchObject([{ status: "sent" }])

@@ -4,7 +4,7 @@ import { LARGE_BLOB_LIMIT, BLOB_OWNER, pausedSource } from "../contracts/blobs-f
 import { queryRows } from "../support/embedded-postgres.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
-it("sweeps blobs that somebody left half-written, and no clock of a test makes them older", async () => {
+it("housekeeping deletes unfinished blobs by the real time, not by the test clock", async () => {
   const world = await openWorld("time", { clock: "test" })
   try {
     const { companyId } = await makeCompany(world)

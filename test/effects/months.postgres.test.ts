@@ -11,32 +11,32 @@ let world = await openWorld("time")
 afterAll(() => world.close())
 await world.operate("clock set", { to: "2040-01-30T12:00:00Z" })
 
-/** The months that are closed, and when each was. */
+/** The closed months, each with the time of its closing. */
 async function closedMonths(companyId: CompanyId) {
   const facts = await ledgerFactsOf(world, companyId, "MonthClosed")
   return facts.map(({ month, at }) => [month, new Date(at).toISOString()])
 }
 
-/** The month whose closing waits, and when it is due. */
-async function waiting(companyId: CompanyId) {
-  const { jobs: work } = await world.operate("job list")
-  return work
+/** The company's jobs: kind, name, due time and reason if stuck. */
+async function pendingJobs(companyId: CompanyId) {
+  const { jobs } = await world.operate("job list")
+  return jobs
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
     .map(({ kind, name, dueAt, stuck }: Record<string, string>) => [kind, name, dueAt, stuck])
 }
 
-describe("a month's end", () => {
-  it("closes the month of a company in which nothing happens, to the millisecond", async () => {
+describe("the end of a month", () => {
+  it("closes the month of an inactive company, to the millisecond", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock set", { to: "2040-01-31T23:59:59.999Z" })
     expect(await closedMonths(companyId)).toEqual([])
     await world.operate("clock advance", { duration: "1h" })
     expect(await closedMonths(companyId)).toEqual([["2040-01", "2040-02-01T00:00:00.000Z"]])
     const next = ["close-month", `${companyId}:2040-02`, "2040-03-01T00:00:00.000Z", null]
-    expect(await waiting(companyId)).toEqual([next])
+    expect(await pendingJobs(companyId)).toEqual([next])
   })
 
-  it("closes the month of a busy company once, whichever comes first", async () => {
+  it("closes the month of an active company once, by the next charge or by the job", async () => {
     const { companyId } = await makeCompany(world)
     await spend(world, companyId, { dollars: 2 })
     await world.operate("wait")
@@ -56,10 +56,10 @@ describe("a month's end", () => {
       { addedMicros: 50_000_000, chargedMicros: 2_000_000, fundsMicros: 48_000_000, charges: 1 },
     ])
     const next = ["close-month", `${companyId}:2040-03`, "2040-04-01T00:00:00.000Z", null]
-    expect(await waiting(companyId)).toEqual([next])
+    expect(await pendingJobs(companyId)).toEqual([next])
   })
 
-  it("that nobody saw is closed by whoever works next, each month once", async () => {
+  it("that no process saw is closed later, each month once", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("wait")
     await advanceWithoutWorkers(world, "2040-06-02T03:04:05.678Z")
@@ -72,10 +72,10 @@ describe("a month's end", () => {
       ["2040-05", at],
     ])
     const next = ["close-month", `${companyId}:2040-06`, "2040-07-01T00:00:00.000Z", null]
-    expect(await waiting(companyId)).toEqual([next])
+    expect(await pendingJobs(companyId)).toEqual([next])
   })
 
-  it("closes the month of a deleted company too, and of one without a cent", async () => {
+  it("closes the month of a deleted company without funds", async () => {
     const { companyId } = await makeCompany(world, { funds: "0" })
     await executeLedgerCommand(world, companyId, { type: "CloseLedger" })
     await world.operate("clock set", { to: "2040-07-01T00:00:00Z" })
@@ -83,8 +83,8 @@ describe("a month's end", () => {
   })
 })
 
-describe("the closing of a month that is the last fact", () => {
-  it("is in the checkpoint of a stop, and an audit finds that right", async () => {
+describe("the closing of a month as the last fact", () => {
+  it("is in the checkpoint of a shutdown, and an audit passes", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock set", { to: "2040-08-01T00:00:01Z" })
     await world.operate("wait")
@@ -96,19 +96,19 @@ describe("the closing of a month that is the last fact", () => {
   })
 })
 
-describe("the closing of a month, called before its time", () => {
-  it("is rejected with its due time, and still happens then", async () => {
+describe("a retry of a closing before it is due", () => {
+  it("is rejected with the due time, and the month still closes then", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock advance", { duration: "1d" })
     const { jobId } = await jobOf(world, "close-month", `${companyId}:2040-08`)
-    await expect(world.operate("job retry", { jobId: jobId })).rejects.toMatchObject({
+    await expect(world.operate("job retry", { jobId })).rejects.toMatchObject({
       code: "conflict",
       details: { dueAt: "2040-09-01T00:00:00.000Z" },
     })
     await world.operate("wait")
     expect(await closedMonths(companyId)).toEqual([])
-    const put = ["close-month", `${companyId}:2040-08`, "2040-09-01T00:00:00.000Z", null]
-    expect(await waiting(companyId)).toEqual([put])
+    const job = ["close-month", `${companyId}:2040-08`, "2040-09-01T00:00:00.000Z", null]
+    expect(await pendingJobs(companyId)).toEqual([job])
     await world.operate("clock set", { to: "2040-09-01T00:00:00Z" })
     expect(await closedMonths(companyId)).toEqual([["2040-08", "2040-09-01T00:00:00.000Z"]])
   })

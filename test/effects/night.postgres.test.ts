@@ -19,40 +19,40 @@ const OWN: ApiCallCounter = { via: "own_key", keyId: "key_own", personId: "per_a
 const SIGNED: ApiCallCounter = { via: "app_key", keyId: "key_app", personId: "per_b", calls: 7 }
 const APP: ApiCallCounter = { via: "app_key", keyId: "key_app", personId: null, calls: 11 }
 
-/** What was charged for calls: id, number of calls and amount, in order. */
-async function nights(companyId: CompanyId) {
+/** The charges for calls: id, number of calls and amount, in order. */
+async function callCharges(companyId: CompanyId) {
   const facts = await ledgerFactsOf(world, companyId, "Charged")
   return facts.map(({ chargeId, quantity, amountMicros }) => [chargeId, quantity, amountMicros])
 }
 
-/** The kinds of work of a company that are not done. */
-async function workLeft(companyId: CompanyId): Promise<readonly string[]> {
-  const { jobs: work } = await world.operate("job list")
-  return work
+/** The kinds of a company's jobs. */
+async function pendingJobKinds(companyId: CompanyId): Promise<readonly string[]> {
+  const { jobs } = await world.operate("job list")
+  return jobs
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
     .map((row: { kind: string }) => row.kind)
 }
 
-describe("the night after", () => {
-  it("charges the calls of each key and person for the day, once", async () => {
+describe("the night", () => {
+  it("charges the day's calls of each key and person once", async () => {
     const { companyId } = await makeCompany(world)
     await recordServedCalls(world, companyId, [OWN, SIGNED, APP])
     await recordServedCalls(world, companyId, [OWN])
     await world.operate("clock set", { to: "2040-03-28T23:59:59.999Z" })
-    expect(await nights(companyId)).toEqual([])
+    expect(await callCharges(companyId)).toEqual([])
     await world.operate("clock set", { to: "2040-03-29T03:00:00Z" })
-    expect(await nights(companyId)).toEqual([
+    expect(await callCharges(companyId)).toEqual([
       ["key_own:per_a:2040-03-28", 10, 1_000],
       ["key_app:per_b:2040-03-28", 7, 700],
       ["key_app:-:2040-03-28", 11, 1_100],
     ])
     await world.operate("clock advance", { duration: "3d" })
-    expect(await nights(companyId)).toHaveLength(3)
+    expect(await callCharges(companyId)).toHaveLength(3)
     expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 2_800)
-    expect(await workLeft(companyId)).toEqual(["close-month"])
+    expect(await pendingJobKinds(companyId)).toEqual(["close-month"])
   })
 
-  it("that was missed three times is made up for, each day by its own charge", async () => {
+  it("that was missed is made up for, with one charge for each day", async () => {
     const { companyId } = await makeCompany(world)
     for (const day of [1, 2, 3]) {
       await advanceWithoutWorkers(world, `2040-04-0${day}T12:00:00Z`)
@@ -63,14 +63,14 @@ describe("the night after", () => {
     const rows = await Promise.all(
       [1, 2, 3].map((day) => jobOf(world, "charge-calls", `${companyId}:2040-04-0${day}`)),
     )
-    expect(await nights(companyId)).toEqual([])
+    expect(await callCharges(companyId)).toEqual([])
     world = await world.restart()
     await world.operate("clock advance", { duration: "1s" })
     const charged = [1, 2, 3].flatMap((day) => [
       [`key_own:per_a:2040-04-0${day}`, 5, 500],
       [`key_app:-:2040-04-0${day}`, day, day * 100],
     ])
-    expect(await nights(companyId)).toEqual(charged)
+    expect(await callCharges(companyId)).toEqual(charged)
     expect(await ledgerFactsOf(world, companyId, "Charged")).toMatchObject(
       charged.map(() => ({ at: Date.parse("2040-04-07T12:00:00Z"), exemption: "funds" })),
     )
@@ -79,12 +79,12 @@ describe("the night after", () => {
       expect(again).toEqual(rows.map(() => ({ result: "done" })))
     }
     await world.operate("clock advance", { duration: "3d" })
-    expect(await nights(companyId)).toEqual(charged)
+    expect(await callCharges(companyId)).toEqual(charged)
     expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 1_500 - 600)
-    expect(await workLeft(companyId)).toEqual(["close-month"])
+    expect(await pendingJobKinds(companyId)).toEqual(["close-month"])
   })
 
-  it("charges the calls that a key made, over a restart and three days, once", async () => {
+  it("charges a key's calls once, over a restart and three days", async () => {
     const { companyId, keyId, ownerId, key } = await makeCompany(world)
     const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
     const read = async () => (await world.call(key, "GET", "/api/v1/phone/messages")).status
@@ -92,37 +92,37 @@ describe("the night after", () => {
     world = await world.restart()
     expect(await read()).toBe(200)
     await world.operate("clock advance", { duration: "3d" })
-    expect(await nights(companyId)).toEqual([[`${keyId}:${ownerId}:${day}`, 4, 400]])
+    expect(await callCharges(companyId)).toEqual([[`${keyId}:${ownerId}:${day}`, 4, 400]])
     await world.operate("clock advance", { duration: "3d" })
     expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 400)
   })
 
   it("charges more keys than fit into one append", async () => {
     const { companyId } = await makeCompany(world)
-    const tallies = Array.from({ length: 501 }, (_, i) => ({
+    const counters = Array.from({ length: 501 }, (_, i) => ({
       ...OWN,
       keyId: `key_${i}` as const,
       calls: 1,
     }))
-    await recordServedCalls(world, companyId, tallies)
+    await recordServedCalls(world, companyId, counters)
     await world.operate("clock advance", { duration: "1d" })
-    const ids = (await nights(companyId)).map(([chargeId]) => chargeId)
+    const ids = (await callCharges(companyId)).map(([chargeId]) => chargeId)
     expect(new Set(ids).size).toBe(501)
     expect(ids).toHaveLength(501)
     expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 501 * 100)
   })
 
-  it("charges a deleted, locked company without funds: the calls were served", async () => {
+  it("charges a deleted, locked company without funds, because the calls were served", async () => {
     const { companyId } = await makeCompany(world, { funds: "0" })
     await recordServedCalls(world, companyId, [OWN])
     await executeLedgerCommand(world, companyId, { type: "LockAccount" })
     await executeLedgerCommand(world, companyId, { type: "CloseLedger" })
     await world.operate("clock advance", { duration: "1d" })
-    expect(await nights(companyId)).toHaveLength(1)
+    expect(await callCharges(companyId)).toHaveLength(1)
     expect(await fundsMicrosOf(world, { companyId })).toBe(-500)
   })
 
-  it("of a month's last day bills it to the next month, and says when it was served", async () => {
+  it("after a month's last day charges in the next month, with the day of the calls", async () => {
     await world.operate("clock set", { to: "2040-04-30T12:00:00Z" })
     const { companyId } = await makeCompany(world)
     await recordServedCalls(world, companyId, [OWN])
@@ -135,20 +135,20 @@ describe("the night after", () => {
   })
 })
 
-describe("the charging of calls, called before its time", () => {
-  it("is rejected, and still happens at the end of the day", async () => {
+describe("a retry of the charge for calls before it is due", () => {
+  it("is rejected, and the calls are still charged at the end of the day", async () => {
     const { companyId } = await makeCompany(world)
     await recordServedCalls(world, companyId, [OWN])
     await world.operate("wait")
     const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
     const { jobId } = await jobOf(world, "charge-calls", `${companyId}:${day}`)
-    await expect(world.operate("job retry", { jobId: jobId })).rejects.toThrow(
+    await expect(world.operate("job retry", { jobId })).rejects.toThrow(
       "runs by itself when it is due",
     )
     await world.operate("wait")
-    expect(await nights(companyId)).toEqual([])
-    expect(await workLeft(companyId)).toContain("charge-calls")
+    expect(await callCharges(companyId)).toEqual([])
+    expect(await pendingJobKinds(companyId)).toContain("charge-calls")
     await world.operate("clock advance", { duration: "1d" })
-    expect(await nights(companyId)).toEqual([[`key_own:per_a:${day}`, 5, 500]])
+    expect(await callCharges(companyId)).toEqual([[`key_own:per_a:${day}`, 5, 500]])
   })
 })

@@ -1,4 +1,4 @@
-/** Several processes know a paid thing: whichever has its job goes by what the store knows. */
+/** With multiple processes, the process that runs a job reads the paid thing's latest state from the store. */
 import { expect, it } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
@@ -15,13 +15,13 @@ const TEXT = "msg_a"
 const stream = recipientStreamOf(COMPANY, parseStored(parseKeyedHash, "a1"))
 const cause = causedBy("test")
 
-it("is found by the process that has its job a moment after another one recorded it", async () => {
+it("a paid thing is found by another process a moment after it was recorded", async () => {
   const store = openMemoryEventStore()
   const pacer = virtualPacer()
   const clock = { now: () => Date.UTC(2026, 10, 21, 12) + pacer.elapsedMs() }
   const open = () => runnerWith({ store, pacer, clock })
   const [recording, working] = [open(), open()]
-  // The worker's process has read the stream before the text was recorded.
+  // The working process has read the stream before the text was recorded.
   await working.read(stream, optOutStateOf)
   const body = { body: "s1.body", segments: 1, amountMicros: 9_000 } as const
   await recording.execute(

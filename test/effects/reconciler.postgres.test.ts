@@ -28,7 +28,7 @@ beforeEach(async () => {
 const cause = causedBy("test")
 const view = () => undefined
 
-/** An open charge, as a process leaves it that dies before it queues the text. */
+/** Makes a pending charge, as left by a process that dies before it queues the text. */
 async function chargeOnly(messageId: MessageId, resource?: string): Promise<void> {
   const { companyId, keyId, ownerId } = company
   const tag = await world.ports.sealing.tag(companyId, TEXT_RECIPIENT)
@@ -61,12 +61,12 @@ async function chargeOnly(messageId: MessageId, resource?: string): Promise<void
   expect(charged.accepted).toBe(true)
 }
 
-/** Queues the text that belongs to such a charge. */
+/** Queues the text of such a charge. */
 async function queueText(messageId: MessageId, numberId: NumberId = "num_none") {
   const { companyId } = company
   const { sealing, runner } = world.ports
   const tag = await sealing.tag(companyId, TEXT_RECIPIENT)
-  const seal = (words: string) => sealing.seal(companyId, tag, words)
+  const seal = (text: string) => sealing.seal(companyId, tag, text)
   const withoutLine = { body: await seal("Hi"), segments: 1, amountMicros: SEGMENT_MICROS }
   return runner.execute(
     recipientStreamOf(companyId, tag),
@@ -88,7 +88,7 @@ async function queueText(messageId: MessageId, numberId: NumberId = "num_none") 
 }
 
 describe("a charge whose text was never queued", () => {
-  it("is given back after ten minutes, and its text can never be queued", async () => {
+  it("is refunded after ten minutes, and its text can never be queued", async () => {
     await chargeOnly("msg_lost")
     await world.operate("clock advance", { duration: "599s" })
     expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
@@ -104,11 +104,11 @@ describe("a charge whose text was never queued", () => {
     expect(await pendingJobsOf(world, company.companyId)).toEqual([])
   })
 
-  it("is not given back where it was queued after all, a moment before", async () => {
+  it("is not refunded if the text was queued a moment before", async () => {
     await chargeOnly("msg_late")
     const begin = world.ports.clock.now()
     await world.operate("clock advance", { duration: "599s" })
-    const work = await jobOf(world, "reconcile-charge", "chg_msg_late")
+    const job = await jobOf(world, "reconcile-charge", "chg_msg_late")
     await setCarrierOutcome(world, "silent")
     const { rows } = await sql<{ id: NumberId }>`
       select number_id as id from numbers where company_id = ${company.companyId}`.execute(
@@ -116,13 +116,13 @@ describe("a charge whose text was never queued", () => {
     )
     expect((await queueText("msg_late", rows[0]?.id)).accepted).toBe(true)
     const dueAt = begin + 599_000 + 3_600_000
-    expect(await endCharge.perform(world.ports, work)).toEqual({ result: "later", dueAt })
+    expect(await endCharge.perform(world.ports, job)).toEqual({ result: "later", dueAt })
     expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
     await world.operate("clock advance", { duration: "1h" })
     expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
   })
 
-  it("is given back where what it was to say, or from where, was erased", async () => {
+  it("is refunded if the text's number or content was erased", async () => {
     await chargeOnly("msg_erased")
     expect((await queueText("msg_erased")).accepted).toBe(true)
     expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([
@@ -135,19 +135,19 @@ describe("a charge whose text was never queued", () => {
     ])
   })
 
-  it("of something else is parked, for nobody knows how to end it", async () => {
+  it("leaves a stuck job if no slice knows the charged resource", async () => {
     await chargeOnly("msg_other", "thing_1234")
     await world.operate("clock advance", { duration: "10m" })
     expect(await pendingJobsOf(world, company.companyId)).toMatchObject([
       { kind: "reconcile-charge", stuck: "no slice can reconcile a charge for thing_1234" },
     ])
     const audit = await world.operate("audit verify", { company: company.companyId })
-    const owned = "every pending charge has a job that settles it"
-    expect(audit.checks).toContainEqual({ name: owned, ok: true, detail: "1 pending" })
+    const name = "every pending charge has a job that settles it"
+    expect(audit.checks).toContainEqual({ name, ok: true, detail: "1 pending" })
   })
 })
 
-describe("work that is done twice", () => {
+describe("a job that runs twice", () => {
   it("sends no text twice and moves no money twice", async () => {
     const sending = vi.spyOn(world.ports.carrier, "send")
     await setCarrierOutcome(world, "silent", 1)
@@ -157,8 +157,8 @@ describe("work that is done twice", () => {
     const { chargeId } = ask.payload as { readonly chargeId: string }
     const end = await jobOf(world, "reconcile-charge", chargeId)
     for (const handler of [askText, askText, sendText, endCharge]) {
-      const work = handler === endCharge ? end : ask
-      expect(await handler.perform(world.ports, work)).toEqual({ result: "done" })
+      const job = handler === endCharge ? end : ask
+      expect(await handler.perform(world.ports, job)).toEqual({ result: "done" })
     }
     expect(sending).toHaveBeenCalledTimes(1)
     expect(await recipientFactTypes(world, company.companyId)).toEqual([
@@ -169,7 +169,7 @@ describe("work that is done twice", () => {
     expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
   })
 
-  it("gives back once what was refused, and once what was never queued", async () => {
+  it("refunds a rejected text once, and a text that was never queued once", async () => {
     await setCarrierOutcome(world, "silent", 1)
     const id = await sendTextForId(world, company)
     await chargeOnly("msg_lost")
@@ -200,34 +200,34 @@ describe("work that is done twice", () => {
   })
 })
 
-describe("work that fails", () => {
-  /** Lets a row stand as if it had failed so often. */
-  const failed = (name: string, tries: number) =>
+describe("a failing job", () => {
+  /** Sets the number of a job's failed attempts. */
+  const setAttempts = (name: string, tries: number) =>
     sql`update ledger.jobs set attempts = ${tries}, retry_at = null where name = ${name}`.execute(
       world.ports.readAll,
     )
 
-  it("is parked after twenty tries with its reason, and done when it is tried again", async () => {
+  it("is stuck after twenty attempts, with the reason, until an operator retries it", async () => {
     const sending = vi
       .spyOn(world.ports.carrier, "send")
       .mockRejectedValue(new Error("the carrier speaks another language"))
     const id = await sendTextForId(world, company)
     await world.operate("wait")
-    await failed(id, 18)
+    await setAttempts(id, 18)
     await world.operate("wait")
     expect(await pendingJobsOf(world, company.companyId)).toContainEqual(
       expect.objectContaining({ kind: "send-text", attempts: 19, stuck: null }),
     )
-    await failed(id, 19)
+    await setAttempts(id, 19)
     await world.operate("wait")
-    const parked = (await pendingJobsOf(world, company.companyId)).find((row) => row.stuck !== null)
-    expect(parked).toMatchObject({
+    const stuck = (await pendingJobsOf(world, company.companyId)).find((row) => row.stuck !== null)
+    expect(stuck).toMatchObject({
       kind: "send-text",
       attempts: 20,
       stuck: "the carrier speaks another language",
     })
     expect(world.warnings.join()).toContain("the carrier speaks another language")
-    const again = () => world.operate("job retry", { jobId: parked?.jobId })
+    const again = () => world.operate("job retry", { jobId: stuck?.jobId })
     expect(await again()).toMatchObject({ retried: true, state: "failed", stuck: null })
     const answer = Promise.withResolvers<never>()
     sending.mockReturnValue(answer.promise)
@@ -241,37 +241,37 @@ describe("work that fails", () => {
     await expect(world.operate("job retry", { jobId: 999_999 })).rejects.toThrow("no job 999999")
   })
 
-  it("of a kind that nobody does is parked at once", async () => {
+  it("of an unknown kind is stuck immediately", async () => {
     await sql`
       insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
       values ('wash-car', 'a', 'a', ${company.companyId}, '{}', now() - interval '1 day')`.execute(
       world.ports.readAll,
     )
     const rows = await pendingJobsOf(world, company.companyId)
-    const parked = "no reaction runs wash-car jobs"
-    expect(rows).toMatchObject([{ kind: "wash-car", stuck: parked }])
+    const reason = "no reaction runs wash-car jobs"
+    expect(rows).toMatchObject([{ kind: "wash-car", stuck: reason }])
     const again = await world.operate("job retry", { jobId: rows[0]?.jobId })
-    expect(again).toMatchObject({ state: "stuck", stuck: parked })
+    expect(again).toMatchObject({ state: "stuck", stuck: reason })
   })
 
-  it("because a recipient does not know its text, is parked", async () => {
+  it("is stuck if the recipient's stream has no such text", async () => {
     await setCarrierOutcome(world, "silent", 1)
     const id = await sendTextForId(world, company)
     await world.operate("wait")
-    const work = await jobOf(world, "ask-text", id)
-    const stray = { ...work, payload: { ...(work.payload as object), messageId: "msg_stray" } }
-    const park = { result: "park", reason: "the recipient's stream has no such text" }
-    expect(await askText.perform(world.ports, stray)).toEqual(park)
-    expect(await sendText.perform(world.ports, stray)).toEqual(park)
+    const job = await jobOf(world, "ask-text", id)
+    const stray = { ...job, payload: { ...(job.payload as object), messageId: "msg_stray" } }
+    const stuck = { result: "park", reason: "the recipient's stream has no such text" }
+    expect(await askText.perform(world.ports, stray)).toEqual(stuck)
+    expect(await sendText.perform(world.ports, stray)).toEqual(stuck)
   })
 })
 
-describe("an answer that does not come", () => {
-  it("counts as silence after ten seconds, and its timer ends with an answer", async () => {
+describe("a call without an answer", () => {
+  it("counts as unanswered after ten seconds; the timer is cancelled by an answer", async () => {
     await setCarrierOutcome(world, "silent", 1)
     const id = await sendTextForId(world, company)
     await world.operate("wait")
-    const work = { ...(await jobOf(world, "ask-text", id)), kind: "send-text" }
+    const job = { ...(await jobOf(world, "ask-text", id)), kind: "send-text" }
     const signals: (AbortSignal | undefined)[] = []
     const pacer = {
       ...world.ports.pacer,
@@ -281,14 +281,14 @@ describe("an answer that does not come", () => {
       },
     }
     const never = { ...world.ports.carrier, send: () => new Promise<never>(() => undefined) }
-    const silent = await sendText.perform({ ...world.ports, pacer, carrier: never }, work)
+    const silent = await sendText.perform({ ...world.ports, pacer, carrier: never }, job)
     const dueAt = world.ports.clock.now() + 60_000
     expect(silent).toEqual({ result: "later", dueAt, kind: "ask-text", subject: id })
     const pending = {
       ...pacer,
       pause: (_ms: number, signal?: AbortSignal) => new Promise<void>(() => signals.push(signal)),
     }
-    expect(await askText.perform({ ...world.ports, pacer: pending }, work)).toEqual({
+    expect(await askText.perform({ ...world.ports, pacer: pending }, job)).toEqual({
       result: "done",
     })
     expect(signals.map((signal) => signal?.aborted)).toEqual([true, true])

@@ -1,4 +1,4 @@
-/** Work that an operator skips, or calls before it is due: what is given up, and what stays owed. */
+/** Jobs that an operator discards, or retries before they are due. */
 import { sql } from "kysely"
 import { beforeEach, expect, it, vi, describe } from "vitest"
 import type { Company } from "../support/world.ts"
@@ -24,8 +24,8 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-/** Parks the company's row of a kind; answers its number. */
-async function park(kind: string): Promise<number> {
+/** Marks the company's job of a kind as stuck; returns its id. */
+async function markStuck(kind: string): Promise<number> {
   const { rows } = await sql<{ job_id: number }>`
     update ledger.jobs set stuck = 'a test', process_id = null, leased_until = null
     where kind = ${kind} and company_id = ${company.companyId} returning job_id`.execute(
@@ -34,9 +34,9 @@ async function park(kind: string): Promise<number> {
   return Number(rows[0]?.job_id)
 }
 
-/** Adds a parked row beside those that there may be; answers its number. */
-async function addParked(kind: string, payload: object): Promise<number> {
-  const name = `parked ${company.companyId}`
+/** Adds a stuck job; returns its id. */
+async function addStuckJob(kind: string, payload: object): Promise<number> {
+  const name = `stuck ${company.companyId}`
   const { rows } = await sql<{ job_id: number }>`
     insert into ledger.jobs (kind, name, subject, company_id, payload, due_at, stuck)
     values (${kind}, ${name}, ${name}, ${company.companyId}, ${JSON.stringify(payload)}, now(),
@@ -45,15 +45,15 @@ async function addParked(kind: string, payload: object): Promise<number> {
   return Number(rows[0]?.job_id)
 }
 
-const skip = (workId: number) => world.operate("job discard", { jobId: workId })
+const discard = (jobId: number) => world.operate("job discard", { jobId })
 
-it("a text that is given up counts as failed, costs nothing, and nothing stays open", async () => {
+it("a discarded text counts as failed and costs nothing, and no job remains", async () => {
   silenceStatusChecks(world)
   await setCarrierOutcome(world, "silent", 1)
   const id = await sendTextForId(world, company)
   await world.operate("wait")
-  const workId = await park("ask-text")
-  expect(await skip(workId)).toEqual({ jobId: workId, discarded: true })
+  const jobId = await markStuck("ask-text")
+  expect(await discard(jobId)).toEqual({ jobId, discarded: true })
   expect(await messageRowOf(world, id)).toMatchObject({ status: "failed", error_code: "given_up" })
   const { companyId } = company
   expect(
@@ -68,25 +68,25 @@ it("a text that is given up counts as failed, costs nothing, and nothing stays o
     (await callChargesMicros(world, companyId))
   expect(spent).toBe(0)
   expect(await pendingJobsOf(world, companyId)).toEqual([])
-  await expect(skip(workId)).rejects.toThrow(`no job ${workId}`)
+  await expect(discard(jobId)).rejects.toThrow(`no job ${jobId}`)
 })
 
-it("a reminder that is given up is not sent", async () => {
-  const workId = await addParked("send-reminder", {})
-  expect(await skip(workId)).toEqual({ jobId: workId, discarded: true })
+it("a discarded reminder is not sent", async () => {
+  const jobId = await addStuckJob("send-reminder", {})
+  expect(await discard(jobId)).toEqual({ jobId, discarded: true })
   expect(await pendingJobsOf(world, company.companyId)).toEqual([])
 })
 
-it("what is not parked goes on by itself", async () => {
+it("a job that is not stuck cannot be discarded", async () => {
   silenceStatusChecks(world)
   await setCarrierOutcome(world, "silent", 1)
   await sendTextForId(world, company)
   await world.operate("wait")
-  const workId = await park("ask-text")
-  await sql`update ledger.jobs set stuck = null where job_id = ${workId}`.execute(
+  const jobId = await markStuck("ask-text")
+  await sql`update ledger.jobs set stuck = null where job_id = ${jobId}`.execute(
     world.ports.readAll,
   )
-  await expect(skip(workId)).rejects.toThrow("runs by itself")
+  await expect(discard(jobId)).rejects.toThrow("runs by itself")
 })
 
 const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, countedAt: 0 }
@@ -96,19 +96,19 @@ it.each([
   ["charge-calls", { day: 0 }, 'Fix the cause, then run "job retry".'],
   ["open-company", {}, 'Fix the cause, then run "job retry".'],
   ["wash-car", {}, "does not know jobs of the kind wash-car"],
-])("%s cannot be given up", async (kind, payload, said) => {
-  const workId = await addParked(kind, payload)
-  await expect(skip(workId)).rejects.toThrow(said)
-  const { jobs: work } = await world.operate("job list")
-  expect(work).toContainEqual(expect.objectContaining({ jobId: workId, stuck: "a test" }))
+])("a job of the kind %s cannot be discarded", async (kind, payload, message) => {
+  const jobId = await addStuckJob(kind, payload)
+  await expect(discard(jobId)).rejects.toThrow(message)
+  const { jobs } = await world.operate("job list")
+  expect(jobs).toContainEqual(expect.objectContaining({ jobId, stuck: "a test" }))
 })
 
-/** The kinds that an operator may call early, and why that is safe. */
+/** The kinds of jobs that an operator may retry early, and why that is safe. */
 const SAFE: Readonly<Record<string, string>> = {
-  "check-domain": "it looks the records up",
-  "check-sender": "it looks the records up",
-  "check-part": "it asks the registry how a review stands",
-  "register-numbers": "it registers what is not registered, and asks how that stands",
+  "check-domain": "it looks up DNS records",
+  "check-sender": "it looks up DNS records",
+  "check-part": "it asks the registry for the state of a review",
+  "register-numbers": "it registers missing numbers and asks for their state",
   "send-text": "it asks the carrier first",
   "ask-text": "it asks the carrier",
   "buy-number": "it asks the carrier first",
@@ -120,22 +120,22 @@ const SAFE: Readonly<Record<string, string>> = {
   "check-card": "it asks the processor first",
   "ask-hold": "it asks the processor",
 }
-/** The kind that may be called early from the instant that its row carries. */
+/** The kind that may be retried early from the time in its payload. */
 const RENT = "rent"
 const holder = await makeCompany(world)
 
-/** A row that is due in a day. */
-async function waiting(kind: string, name = "early"): Promise<number> {
-  const { rows } = await sql<{ workId: number }>`
+/** Adds a job that is due in a day. */
+async function addFutureJob(kind: string, name = "early"): Promise<number> {
+  const { rows } = await sql<{ jobId: number }>`
     insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
     values (${kind}, ${name}, ${name}, ${holder.companyId}, '{}',
       ${new Date(world.ports.clock.now() + 86_400_000)})
-    returning job_id as "workId"`.execute(world.ports.readAll)
-  return rows[0]?.workId ?? 0
+    returning job_id as "jobId"`.execute(world.ports.readAll)
+  return rows[0]?.jobId ?? 0
 }
 
-describe("work that is not due", () => {
-  it("may be called early only where that is known to be safe", () => {
+describe("a job that is not due", () => {
+  it("may be retried early only if that is known to be safe", () => {
     const early = PROGRAM.reactions.filter(({ earliestRetryAt }) => earliestRetryAt !== undefined)
     const kinds = early.map(({ kind }) => kind)
     expect(kinds.toSorted()).toEqual([...Object.keys(SAFE), RENT].toSorted())
@@ -144,22 +144,25 @@ describe("work that is not due", () => {
   })
 
   const others = PROGRAM.reactions.filter(({ kind }) => SAFE[kind] === undefined)
-  it.each(others.map(({ kind }) => kind))("%s is neither tried nor given up", async (kind) => {
-    const workId = await waiting(kind)
-    const before = (await world.ports.jobs.find(workId)) as StoredJob
-    for (const operation of ["job retry", "job discard"]) {
-      await expect(world.operate(operation, { jobId: workId })).rejects.toMatchObject({
-        code: "conflict",
-        message: `Job ${workId} (${kind}) runs by itself when it is due, at ${before.dueAt}.`,
-        details: { dueAt: before.dueAt },
-      })
-    }
-    expect(await world.ports.jobs.find(workId)).toEqual(before)
-  })
+  it.each(others.map(({ kind }) => kind))(
+    "of the kind %s can neither be retried nor discarded",
+    async (kind) => {
+      const jobId = await addFutureJob(kind)
+      const before = (await world.ports.jobs.find(jobId)) as StoredJob
+      for (const operation of ["job retry", "job discard"]) {
+        await expect(world.operate(operation, { jobId })).rejects.toMatchObject({
+          code: "conflict",
+          message: `Job ${jobId} (${kind}) runs by itself when it is due, at ${before.dueAt}.`,
+          details: { dueAt: before.dueAt },
+        })
+      }
+      expect(await world.ports.jobs.find(jobId)).toEqual(before)
+    },
+  )
 
-  it("is not made due where it put itself off a moment before", async () => {
-    const workId = await waiting("close-month", "put off")
-    expect(await world.ports.jobs.retry(workId, world.ports.clock.now(), false)).toBe(false)
-    expect(await world.ports.jobs.retry(workId, world.ports.clock.now(), true)).toBe(true)
+  it("does not become due if it postponed itself a moment before", async () => {
+    const jobId = await addFutureJob("close-month", "postponed")
+    expect(await world.ports.jobs.retry(jobId, world.ports.clock.now(), false)).toBe(false)
+    expect(await world.ports.jobs.retry(jobId, world.ports.clock.now(), true)).toBe(true)
   })
 })

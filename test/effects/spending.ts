@@ -1,4 +1,4 @@
-/** Spending in a world of a test's own, past the API: what reactions follow from. */
+/** Spending without the API, so that reactions have facts to handle. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type {
   ApiCallCounter,
@@ -13,7 +13,7 @@ import { newId } from "../../src/frame/kernel/ids.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import type { World } from "../support/world.ts"
 
-/** Carries out a command on a company's ledger, and fails the test where it is refused. */
+/** Executes a command on a company's ledger and throws if it is rejected. */
 export async function executeLedgerCommand(
   world: World,
   companyId: CompanyId,
@@ -21,10 +21,10 @@ export async function executeLedgerCommand(
 ) {
   const stream = ledgerStreamOf(companyId)
   const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
-  if (!outcome.accepted) throw new Error(`${command.type} was refused: ${outcome.refusal.type}`)
+  if (!outcome.accepted) throw new Error(`${command.type} was rejected: ${outcome.refusal.type}`)
 }
 
-/** Who spends how much, and on what. */
+/** An amount, its class and its spender. */
 interface Spending {
   readonly dollars: number
   readonly class?: "ai" | "general"
@@ -32,7 +32,7 @@ interface Spending {
   readonly personId?: PersonId
 }
 
-/** Charges a person's own key, a person, or the company alone. */
+/** Charges a person's own key, a person, or the company. */
 export async function spend(world: World, companyId: CompanyId, spending: Spending): Promise<void> {
   const { keyId = null, personId = null, class: charged = "general", dollars } = spending
   const amountMicros = dollars * 1_000_000
@@ -56,7 +56,7 @@ export async function spend(world: World, companyId: CompanyId, spending: Spendi
   await executeLedgerCommand(world, companyId, { type: "Charge", ...request, ...rest })
 }
 
-/** Records calls that were served on the present day, as the writer does with what it gathered. */
+/** Records calls that were served today, as the writer does with buffered calls. */
 export async function recordServedCalls(
   world: World,
   companyId: CompanyId,
@@ -88,7 +88,7 @@ export async function ledgerFactsOf<T extends LedgerEvent["type"]>(
   return found
 }
 
-/** Lets time pass while nobody works: what comes due is found by whoever works next. */
+/** Advances the clock while no worker runs. Due jobs wait for the next start. */
 export async function advanceWithoutWorkers(world: World, at: string): Promise<void> {
   const { setClock, jobWorkers } = world.ports
   if (setClock === null) throw new Error("this world has no test clock")

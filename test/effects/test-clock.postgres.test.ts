@@ -10,19 +10,19 @@ afterAll(() => world.close())
 
 const now = async () => Date.parse((await world.operate("clock show")).now)
 
-describe("moving the test clock", () => {
-  it("goes from due time to due time, so that everything happens at its own", async () => {
+describe("the test clock", () => {
+  it("advances from due time to due time, so that every job runs at its own", async () => {
     const company = await makeCompany(world)
-    const asked: number[] = []
+    const checkedAt: number[] = []
     const begin = await now()
-    silenceStatusChecks(world, () => asked.push(world.ports.clock.now() - begin))
+    silenceStatusChecks(world, () => checkedAt.push(world.ports.clock.now() - begin))
     await setCarrierOutcome(world, "silent")
     await sendTextForId(world, company)
     await world.operate("wait")
     await world.operate("clock advance", { duration: "90s" })
     await sendTextForId(world, company, "+14155550124")
     await world.operate("clock advance", { duration: "1h" })
-    expect(asked).toEqual([60, 150, 300, 390, 1_800, 1_890].map((seconds) => seconds * 1_000))
+    expect(checkedAt).toEqual([60, 150, 300, 390, 1_800, 1_890].map((seconds) => seconds * 1_000))
     expect(await now()).toBe(begin + 90_000 + 3_600_000)
     vi.restoreAllMocks()
     await setCarrierOutcome(world, "ok")
@@ -30,7 +30,7 @@ describe("moving the test clock", () => {
     expect(await pendingJobsOf(world, company.companyId)).toEqual([])
   })
 
-  it("takes seconds, minutes, hours and days, and an instant of any time zone", async () => {
+  it("accepts seconds, minutes, hours, days, and a time in any time zone", async () => {
     for (const [duration, ms] of [
       ["1s", 1_000],
       ["2m", 120_000],
@@ -47,7 +47,7 @@ describe("moving the test clock", () => {
     expect(await now()).toBe(Date.parse(later))
   })
 
-  it("refuses to go back, and what is no time", async () => {
+  it("rejects earlier times and invalid ones", async () => {
     const before = await now()
     const back = new Date(before - 1).toISOString()
     await expect(world.operate("clock set", { to: back })).rejects.toMatchObject({
@@ -68,14 +68,14 @@ describe("moving the test clock", () => {
     expect(await now()).toBe(before)
   })
 
-  it("outlives a restart", async () => {
+  it("survives a restart", async () => {
     await world.operate("clock advance", { duration: "1h" })
     const before = await now()
     world = await world.restart()
     expect(await now()).toBe(before)
   })
 
-  it("is refused where the clock is the system's, which is the database's", async () => {
+  it("cannot be set if the clock is the system's, which is the database's", async () => {
     const real = await openWorld("time", { clock: "system" })
     const { now: shown, clock } = await real.operate("clock show")
     expect(clock).toBe("system")
@@ -91,8 +91,8 @@ describe("moving the test clock", () => {
   })
 })
 
-describe("an incoming text, as the operator makes one", () => {
-  it("is refused for a number that nobody here holds, or another company than is named", async () => {
+describe("an incoming text of an operator", () => {
+  it("is rejected for an unknown number, or for a company that does not have the number", async () => {
     const company = await makeCompany(world)
     const other = await makeCompany(world)
     const { rows } = await sql<{ number: string }>`
@@ -110,8 +110,8 @@ describe("an incoming text, as the operator makes one", () => {
     await expect(world.operate("carrier text-in", others)).rejects.toMatchObject({
       code: "not_found",
     })
-    const nobody = { ...text, to: "+12015559999" }
-    await expect(world.operate("carrier text-in", nobody)).rejects.toMatchObject({
+    const unknown = { ...text, to: "+12015559999" }
+    await expect(world.operate("carrier text-in", unknown)).rejects.toMatchObject({
       code: "not_found",
     })
     await expect(world.operate("carrier text-in", { ...text, from: "5" })).rejects.toMatchObject({
@@ -124,8 +124,8 @@ describe("an incoming text, as the operator makes one", () => {
   })
 })
 
-describe("stand-ins", () => {
-  it("do what they are told so many times, then go on as if nothing had been", async () => {
+describe("a simulator", () => {
+  it("has an outcome for a number of calls and then the default outcome again", async () => {
     await world.operate("simulator set", { name: "carrier", outcome: "reject", times: 2 })
     expect((await world.operate("simulator list")).simulators).toMatchObject([
       { name: "carrier", outcome: "reject", times: 2, outcomes: expect.arrayContaining(["ok"]) },
@@ -159,8 +159,8 @@ describe("stand-ins", () => {
       { name: "publish", outcome: "ok", times: null },
     ])
     await world.operate("simulator set", { name: "carrier", outcome: "silent" })
-    const asked = await Promise.all(Array.from({ length: 5 }, next))
-    expect(new Set(asked)).toEqual(new Set(["silent"]))
+    const outcomes = await Promise.all(Array.from({ length: 5 }, next))
+    expect(new Set(outcomes)).toEqual(new Set(["silent"]))
     await setCarrierOutcome(world, "slow", 3)
     const counted = await Promise.all(Array.from({ length: 10 }, next))
     expect(counted.filter((outcome) => outcome === "slow")).toHaveLength(3)

@@ -24,8 +24,8 @@ beforeEach(async () => {
   await setCarrierOutcome(world, "ok")
 })
 
-/** The charge's state, the funds that are gone, and what work is left. */
-async function standing() {
+/** The company's text charges, spent funds and pending jobs. */
+async function companyState() {
   const { companyId } = company
   const lines = await textChargeLinesOf(world, companyId)
   return {
@@ -34,53 +34,53 @@ async function standing() {
       FUNDS -
       (await fundsMicrosOf(world, { companyId })) -
       (await callChargesMicros(world, companyId)),
-    work: (await pendingJobsOf(world, companyId)).map(({ kind }) => kind).toSorted(),
+    jobs: (await pendingJobsOf(world, companyId)).map(({ kind }) => kind).toSorted(),
   }
 }
 
-const OPEN = {
+const PENDING = {
   charges: [["charge", "open", -SEGMENT_MICROS]],
   spent: SEGMENT_MICROS,
-  work: ["ask-text", "reconcile-charge"],
+  jobs: ["ask-text", "reconcile-charge"],
 }
-const FINAL = { charges: [["charge", "final", -SEGMENT_MICROS]], spent: SEGMENT_MICROS, work: [] }
-const GIVEN_BACK = {
+const SETTLED = { charges: [["charge", "final", -SEGMENT_MICROS]], spent: SEGMENT_MICROS, jobs: [] }
+const REFUNDED = {
   charges: [
     ["charge", "given_back", -SEGMENT_MICROS],
     ["give_back", null, SEGMENT_MICROS],
   ],
   spent: 0,
-  work: [],
+  jobs: [],
 }
 
-describe("a carrier that takes a text", () => {
-  it("ends its charge", async () => {
+describe("the charge of an accepted text", () => {
+  it("is settled", async () => {
     const id = await sendTextForId(world, company)
     expect(await messageRowOf(world, id)).toMatchObject({ status: "sent", error_code: null })
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
   })
 
-  it("slowly, ends its charge when it is through", async () => {
+  it("is settled when a slow carrier answers", async () => {
     await setCarrierOutcome(world, "slow", 1)
     const id = await sendTextForId(world, company)
     expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
   })
 
-  it("and cannot deliver it, changes the status and gives nothing back", async () => {
+  it("is not refunded if the text cannot be delivered", async () => {
     await setCarrierOutcome(world, "undelivered", 1)
     const id = await sendTextForId(world, company)
     const undelivered = { status: "failed", error_code: "30003" }
     await expect.poll(() => messageRowOf(world, id)).toMatchObject(undelivered)
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
   })
 
-  it("and delivers it later, is told once", async () => {
+  it("stays settled when the text is delivered, which is recorded once", async () => {
     const id = await sendTextForId(world, company)
     await world.operate("wait")
     for (const status of ["delivered", "failed", "delivered"]) {
-      const told = await world.operate("carrier deliver", { messageId: id, status })
-      expect(told).toEqual({ messageId: id, status: "delivered" })
+      const delivery = await world.operate("carrier deliver", { messageId: id, status })
+      expect(delivery).toEqual({ messageId: id, status: "delivered" })
     }
     expect(await messageRowOf(world, id)).toMatchObject({ status: "delivered", error_code: null })
     expect(await recipientFactTypes(world, company.companyId)).toEqual([
@@ -88,22 +88,22 @@ describe("a carrier that takes a text", () => {
       "TextAccepted",
       "TextDelivered",
     ])
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
   })
 })
 
-describe("a carrier that refuses a text", () => {
-  it("gives its charge back, once", async () => {
+describe("a text that the carrier rejects", () => {
+  it("is refunded once", async () => {
     await setCarrierOutcome(world, "reject", 1)
     const id = await sendTextForId(world, company)
     expect(await messageRowOf(world, id)).toMatchObject({ status: "failed", error_code: "30007" })
-    expect(await standing()).toEqual(GIVEN_BACK)
+    expect(await companyState()).toEqual(REFUNDED)
     const late = await world.operate("carrier deliver", { messageId: id, status: "delivered" })
     expect(late.status).toBe("rejected")
-    expect(await standing()).toEqual(GIVEN_BACK)
+    expect(await companyState()).toEqual(REFUNDED)
   })
 
-  it("leaves the next text the first one, with the opt-out line", async () => {
+  it("does not count as the first text: the next one has the opt-out line", async () => {
     await setCarrierOutcome(world, "reject", 1)
     await sendTextForId(world, company)
     await world.operate("wait")
@@ -112,22 +112,22 @@ describe("a carrier that refuses a text", () => {
   })
 })
 
-describe("a carrier that is not there", () => {
-  it("is tried again, and gets the text once", async () => {
+describe("an unavailable carrier", () => {
+  it("is called again and gets the text once", async () => {
     const sending = vi.spyOn(world.ports.carrier, "send")
     await setCarrierOutcome(world, "unavailable", 2)
     const id = await sendTextForId(world, company)
     const isSent = async () => (await messageRowOf(world, id)).status === "sent"
     await expect.poll(isSent, { interval: 50 }).toBe(true)
     expect(sending.mock.calls.map(([text]) => text.textId)).toEqual([id, id, id])
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
   })
 
-  it("holds up the texts to one recipient in their order, and nobody who waits for all", async () => {
+  it("delays the texts to one recipient in order, but not an operator's `wait`", async () => {
     await setCarrierOutcome(world, "unavailable")
     const first = await sendTextForId(world, company)
     const second = await sendTextForId(world, company)
-    // `wait` ends though both wait out a back-off, the second one the first one's.
+    // `wait` ends although both texts wait for the backoff of the first one.
     const rows = await pendingJobsOf(world, company.companyId)
     expect(rows.map(({ kind }) => kind).toSorted()).toEqual([
       "reconcile-charge",
@@ -144,89 +144,89 @@ describe("a carrier that is not there", () => {
   })
 })
 
-describe("a carrier that is silent", () => {
-  it("leaves the charge open and is asked after a minute, never sent the text again", async () => {
+describe("a carrier that does not answer", () => {
+  it("leaves the charge pending; the status is checked after a minute and the text not sent again", async () => {
     const sending = vi.spyOn(world.ports.carrier, "send")
     await setCarrierOutcome(world, "silent", 1)
     const id = await sendTextForId(world, company)
     expect(await messageRowOf(world, id)).toMatchObject({ status: "queued" })
-    expect(await standing()).toEqual(OPEN)
+    expect(await companyState()).toEqual(PENDING)
     await world.operate("clock advance", { duration: "59s" })
-    expect(await standing()).toEqual(OPEN)
+    expect(await companyState()).toEqual(PENDING)
     await world.operate("clock advance", { duration: "1s" })
     expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
     expect(sending).toHaveBeenCalledTimes(1)
   })
 
-  it("about one text, blocks no other to the same recipient", async () => {
+  it("about one text does not block the next text to the same recipient", async () => {
     await setCarrierOutcome(world, "silent", 1)
-    const silent = await sendTextForId(world, company)
+    const unanswered = await sendTextForId(world, company)
     await world.operate("wait")
     const next = await sendTextForId(world, company)
     expect(await messageRowOf(world, next)).toMatchObject({ status: "sent" })
-    expect(await messageRowOf(world, silent)).toMatchObject({ status: "queued" })
+    expect(await messageRowOf(world, unanswered)).toMatchObject({ status: "queued" })
   })
 
-  it("and never got the text, gives it back after ten minutes and not before", async () => {
+  it("and never got the text causes a refund after ten minutes and not before", async () => {
     await setCarrierOutcome(world, "silent", 1)
     const id = await sendTextForId(world, company)
     await world.operate("wait")
     await sql`delete from ledger.simulated_records where name = ${id}`.execute(world.ports.readAll)
     await world.operate("clock advance", { duration: "599s" })
-    expect(await standing()).toEqual(OPEN)
+    expect(await companyState()).toEqual(PENDING)
     await world.operate("clock advance", { duration: "1s" })
     expect(await messageRowOf(world, id)).toMatchObject({
       status: "failed",
       error_code: "unknown_to_carrier",
     })
-    expect(await standing()).toEqual(GIVEN_BACK)
+    expect(await companyState()).toEqual(REFUNDED)
   })
 
-  it("also when asked, is asked after 1, 5 and 30 minutes, then hourly, and parked after 72 h", async () => {
-    const asked: number[] = []
+  it("is asked again after 1, 5 and 30 minutes, then hourly; the job is stuck after 72 hours", async () => {
+    const checkedAt: number[] = []
     const begin = world.ports.clock.now()
-    silenceStatusChecks(world, () => asked.push((world.ports.clock.now() - begin) / 60_000))
+    silenceStatusChecks(world, () => checkedAt.push((world.ports.clock.now() - begin) / 60_000))
     await setCarrierOutcome(world, "silent", 1)
     const id = await sendTextForId(world, company)
     await world.operate("clock advance", { duration: "259199s" })
-    expect(asked.slice(0, 6)).toEqual([1, 5, 30, 90, 150, 210])
-    expect(await standing()).toEqual(OPEN)
+    expect(checkedAt.slice(0, 6)).toEqual([1, 5, 30, 90, 150, 210])
+    expect(await companyState()).toEqual(PENDING)
     await world.operate("clock advance", { duration: "1s" })
-    expect(asked.at(-1)).toBe(72 * 60)
-    expect(await standing()).toEqual(OPEN)
-    const parked = (await pendingJobsOf(world, company.companyId)).filter(
+    expect(checkedAt.at(-1)).toBe(72 * 60)
+    expect(await companyState()).toEqual(PENDING)
+    const stuck = (await pendingJobsOf(world, company.companyId)).filter(
       (row) => row.stuck !== null,
     )
-    expect(parked).toMatchObject([
+    expect(stuck).toMatchObject([
       { kind: "ask-text", stuck: "the carrier has given no outcome for this text in 72 hours" },
     ])
     vi.restoreAllMocks()
-    await world.operate("job retry", { jobId: parked[0]?.jobId })
+    await world.operate("job retry", { jobId: stuck[0]?.jobId })
     expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
-    expect((await standing()).charges).toEqual(FINAL.charges)
+    expect((await companyState()).charges).toEqual(SETTLED.charges)
   })
 
-  it("but reports the delivery, ends the charge by that", async () => {
+  it("but reports the delivery settles the charge by that report", async () => {
     await setCarrierOutcome(world, "silent", 1)
     const id = await sendTextForId(world, company)
     await world.operate("wait")
-    const told = await world.operate("carrier deliver", { messageId: id, status: "failed" })
-    expect(told.status).toBe("undelivered")
+    const delivery = await world.operate("carrier deliver", { messageId: id, status: "failed" })
+    expect(delivery.status).toBe("undelivered")
     expect(await recipientFactTypes(world, company.companyId)).toEqual([
       "TextQueued",
       "TextAccepted",
       "TextUndelivered",
     ])
-    expect((await standing()).charges).toEqual(FINAL.charges)
+    expect((await companyState()).charges).toEqual(SETTLED.charges)
     await world.operate("clock advance", { duration: "1m" })
     expect(await messageRowOf(world, id)).toMatchObject({ status: "failed", error_code: "30003" })
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
   })
 })
 
 describe("a free reply", () => {
-  it("is sent and charges nothing, and refused by the carrier gives nothing back", async () => {
+  it("is not charged, and not refunded if the carrier rejects it", async () => {
     const from = await messageRowOf(world, await sendTextForId(world, company))
     await setCarrierOutcome(world, "reject", 1)
     await world.operate("carrier text-in", {
@@ -234,7 +234,7 @@ describe("a free reply", () => {
       to: from.from_number,
       body: "help",
     })
-    expect(await standing()).toEqual(FINAL)
+    expect(await companyState()).toEqual(SETTLED)
     expect(await recipientFactTypes(world, company.companyId)).toEqual([
       "TextQueued",
       "TextAccepted",

@@ -1,4 +1,4 @@
-/** Texts in a world of a test's own, and what became of them. */
+/** Sends texts in a test world and reads their outcomes. */
 import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { sql } from "kysely"
@@ -14,11 +14,11 @@ import type { Company, World } from "../support/world.ts"
 
 /** The recipient of the tests' texts. */
 export const TEXT_RECIPIENT = "+14155550123"
-/** What one segment costs, in micros. */
+/** Price of one segment, in micros. */
 export const SEGMENT_MICROS = 9_000
 const URL = "/api/v1/phone/messages"
 
-/** Sends a text; answers its id. The worker may have done its part by then or not. */
+/** Sends a text and returns its id. The worker may or may not have sent it yet. */
 export async function sendTextForId(
   world: World,
   { key }: Company,
@@ -30,7 +30,7 @@ export async function sendTextForId(
   return answer.id
 }
 
-/** Sets what the built-in carrier does next. */
+/** Sets the next outcomes of the carrier simulator. */
 export async function setCarrierOutcome(
   world: World,
   outcome: string,
@@ -39,7 +39,7 @@ export async function setCarrierOutcome(
   await world.operate("simulator set", { name: "carrier", outcome, times })
 }
 
-/** Lets the carrier say nothing when it is asked, until the test ends. */
+/** Leaves status checks with the carrier unanswered until the test ends. */
 export function silenceStatusChecks(world: World, onAsked: () => void = () => undefined): void {
   vi.spyOn(world.ports.carrier, "checkTextStatus").mockImplementation(() => {
     onAsked()
@@ -47,7 +47,7 @@ export function silenceStatusChecks(world: World, onAsked: () => void = () => un
   })
 }
 
-/** A message as the read model has it. */
+/** A message in the read model. */
 export async function messageRowOf(world: World, id: string): Promise<MessageRow> {
   await world.operate("wait")
   const { rows } = await sql<MessageRow>`select * from messages where message_id = ${id}`.execute(
@@ -56,7 +56,7 @@ export async function messageRowOf(world: World, id: string): Promise<MessageRow
   return rows[0] as MessageRow
 }
 
-/** The billing lines of a company's texts: not its opening funds, nor the calls of the API. */
+/** The charges and refunds of a company's texts, without opening funds and API calls. */
 export async function textChargeLinesOf(
   world: World,
   companyId: CompanyId,
@@ -69,7 +69,7 @@ export async function textChargeLinesOf(
     .execute()
 }
 
-/** What the company paid for calls of the API, in micros. */
+/** The sum of a company's charges for API calls, in micros. */
 export async function callChargesMicros(world: World, companyId: CompanyId): Promise<number> {
   const { rows } = await sql<{ sum: number }>`
     select coalesce(sum(-amount_micros), 0)::bigint as sum from charges
@@ -77,29 +77,29 @@ export async function callChargesMicros(world: World, companyId: CompanyId): Pro
   return rows[0]?.sum ?? 0
 }
 
-/** What waits for the calendar in every company, whatever becomes of its texts. */
+/** Kinds of jobs that every company has, due by the calendar. */
 const CALENDAR_JOB_KINDS = new Set(["close-month", "charge-calls"])
 
-/** The work that is not done, of one company, beside what waits for the calendar. */
+/** A company's pending jobs, without those due by the calendar. */
 export async function pendingJobsOf(world: World, companyId: CompanyId) {
   await world.operate("wait")
-  const { jobs: work } = await world.operate("job list")
-  return (work as ListedJob[]).filter(
+  const { jobs } = await world.operate("job list")
+  return (jobs as ListedJob[]).filter(
     (row) => row.companyId === companyId && !CALENDAR_JOB_KINDS.has(row.kind),
   )
 }
 
 /**
- * Has a company's work of some kinds tried at once and waits until it was. A back-off runs by the
- * machine's own time and ends by itself: the work may be done by now.
+ * Retries a company's jobs of some kinds immediately and waits for them. A job may be done already, because a backoff
+ * follows the machine's own time.
  */
 export async function retryJobsOf(
   world: World,
   companyId: CompanyId,
   ...kinds: readonly string[]
 ): Promise<void> {
-  const { jobs: work } = await world.operate("job list")
-  const rows = (work as ListedJob[]).filter(
+  const { jobs } = await world.operate("job list")
+  const rows = (jobs as ListedJob[]).filter(
     (row) => row.companyId === companyId && kinds.includes(row.kind),
   )
   for (const { jobId } of rows) await world.ports.jobs.retry(jobId, world.ports.clock.now(), true)
@@ -116,14 +116,14 @@ export async function recipientFactTypes(
   return (await collectEvents(world.ports.store.read(stream))).map(({ type }) => type)
 }
 
-/** A row of work as a reaction gets it, whether or not a worker holds it. */
+/** A job as a reaction gets it, whether or not a worker has claimed it. */
 export async function jobOf(world: World, kind: string, name: string): Promise<Job<unknown>> {
   const { rows } = await sql<Job<unknown> & { payload: string }>`
     select job_id as "jobId", kind, name, subject, company_id as "companyId", payload, attempts,
       dispatched_at is not null as "isDispatched"
     from ledger.jobs where kind = ${kind} and name = ${name}`.execute(world.ports.readAll)
   const row = rows[0]
-  if (row === undefined) throw new Error(`there is no work ${kind} ${name}`)
+  if (row === undefined) throw new Error(`there is no job ${kind} ${name}`)
   const { signal } = new AbortController()
   return { ...row, payload: JSON.parse(row.payload) as unknown, signal }
 }

@@ -1,4 +1,4 @@
-/** Which rows the workers of a process take, and how they keep and lose them. */
+/** How the workers of a process claim, keep and lose jobs. */
 import { vi, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
 import { NO_TRACING } from "../../adapters/telemetry/port.ts"
@@ -18,74 +18,74 @@ import { partialFake } from "../support/partial-fake.ts"
 const LEASE_MS = 60_000
 
 interface Row {
-  readonly workId: number
+  readonly jobId: number
   readonly work: Omit<NewJob, "companyId"> & { readonly companyId: string }
   holder: string | null
   leasedUntil: number
   tries: number
 }
 
-/** The table, and what a test sees of it. */
-class PretendedQueue {
+/** A job table in memory. */
+class MemoryJobQueue {
   readonly rows = new Map<number, Row>()
-  #made = 0
+  #added = 0
 
-  /** Adds a row that is due. */
+  /** Adds a due job. */
   add(kind: string, companyId = "co_aaaaaa"): number {
-    this.#made += 1
-    const workId = this.#made
-    const name = `row ${workId}`
+    this.#added += 1
+    const jobId = this.#added
+    const name = `row ${jobId}`
     const work = { kind, name, subject: name, companyId, payload: {}, dueAt: 0 }
-    this.rows.set(workId, { workId, work, holder: null, leasedUntil: 0, tries: 0 })
-    return workId
+    this.rows.set(jobId, { jobId, work, holder: null, leasedUntil: 0, tries: 0 })
+    return jobId
   }
 
-  /** Whose a row is by its lease; null for nobody's, undefined where there is none. */
-  holderOf(workId: number): string | null | undefined {
-    const row = this.rows.get(workId)
+  /** The process with the lease of a job; null if none has it, undefined if there is no such job. */
+  holderOf(jobId: number): string | null | undefined {
+    const row = this.rows.get(jobId)
     if (row === undefined) return undefined
     return row.leasedUntil > Date.now() ? row.holder : null
   }
 
-  /** The queue as one process asks it. */
+  /** The queue of one process. */
   of(own: string): JobQueue {
-    const isOwn = (workId: number) => this.rows.get(workId)?.holder === own
+    const isOwn = (jobId: number) => this.rows.get(jobId)?.holder === own
     const hold = (row: Row): ClaimedJob => {
       row.holder = own
       row.leasedUntil = Date.now() + LEASE_MS
       row.tries += 1
-      const { workId: jobId, work, tries: attempts } = row
+      const { jobId, work, tries: attempts } = row
       const companyId = parseCompanyId(work.companyId)
       return { ...work, jobId, companyId, attempts, isDispatched: false }
     }
     return {
       claim: async (_now, limit, bounds = []) =>
         [...this.rows.values()]
-          .filter(({ workId }) => this.holderOf(workId) === null)
+          .filter(({ jobId }) => this.holderOf(jobId) === null)
           .filter(within(bounds, [...this.rows.values()], (id) => this.holderOf(id) !== null))
           .slice(0, limit)
           .map(hold),
       enqueueClaimed: async (work) => {
         if ([...this.rows.values()].some((row) => row.work.name === work.name)) return null
-        const workId = this.add(work.kind)
-        const row = { ...(this.rows.get(workId) as Row), work }
-        this.rows.set(workId, row)
+        const jobId = this.add(work.kind)
+        const row = { ...(this.rows.get(jobId) as Row), work }
+        this.rows.set(jobId, row)
         return hold(row)
       },
-      renewLeases: async (workIds) => {
-        const ours = workIds.filter(isOwn)
+      renewLeases: async (jobIds) => {
+        const ours = jobIds.filter(isOwn)
         for (const id of ours) (this.rows.get(id) as Row).leasedUntil = Date.now() + LEASE_MS
         return ours
       },
-      dispatch: async (workId) => isOwn(workId),
+      dispatch: async (jobId) => isOwn(jobId),
       releaseExcept: async (inHand) => {
         for (const row of this.rows.values()) {
-          if (row.holder === own && !inHand.includes(row.workId)) row.holder = null
+          if (row.holder === own && !inHand.includes(row.jobId)) row.holder = null
         }
       },
-      settle: async (workId, { result }) => {
-        const row = this.rows.get(workId)
-        if (result === "done") this.rows.delete(workId)
+      settle: async (jobId, { result }) => {
+        const row = this.rows.get(jobId)
+        if (result === "done") this.rows.delete(jobId)
         else if (row?.holder === own) {
           row.holder = null
           if (result === "let go") row.tries -= 1
@@ -104,7 +104,7 @@ class PretendedQueue {
   }
 }
 
-/** Whether a row may be taken beside those that come before it: as many of a bounded kind as its bound says. */
+/** A filter that accepts jobs, in order, as long as the limits of their kinds allow. */
 function within(
   bounds: readonly JobKindLimit[],
   rows: readonly Row[],
@@ -112,8 +112,8 @@ function within(
 ) {
   const taken = new Map<string, number>()
   const add = (key: string) => taken.set(key, (taken.get(key) ?? 0) + 1)
-  for (const { workId, work } of rows) {
-    if (isHeld(workId)) add(`${work.kind} ${work.companyId}`)
+  for (const { jobId, work } of rows) {
+    if (isHeld(jobId)) add(`${work.kind} ${work.companyId}`)
   }
   return ({ work: { kind, companyId } }: Row): boolean => {
     const bound = bounds.find((one) => one.kind === kind)
@@ -129,18 +129,18 @@ function within(
   }
 }
 
-/** What a test may change of a process. */
-interface Around {
+/** Parts of a process that a test replaces. */
+interface ProcessOverrides {
   readonly work?: Partial<JobQueue>
   readonly hasRead?: () => Promise<boolean>
 }
 
-/** The workers of a process, as they are started. */
+/** Starts the workers of a process. */
 function startedWorkers(
-  queue: PretendedQueue,
+  queue: MemoryJobQueue,
   own: string,
   reactions: readonly Reaction[],
-  { work = {}, hasRead: waitUntilRead = async () => true }: Around = {},
+  { work = {}, hasRead: waitUntilRead = async () => true }: ProcessOverrides = {},
 ) {
   const warn = vi.fn<Ports["log"]["warn"]>()
   const ports = partialFake<Ports>({
@@ -160,14 +160,14 @@ function startedWorkers(
 const MINUTE = 60_000
 const NEVER = new AbortController().signal
 
-/** What is begun, in its order, and what ends it all. */
-let queue: PretendedQueue
+/** The queue, the jobs that began in order, and a promise that ends them all. */
+let queue: MemoryJobQueue
 let begun: string[]
 let over: PromiseWithResolvers<void>
 const stops: (() => Promise<void>)[] = []
 beforeEach(() => {
   vi.useFakeTimers()
-  queue = new PretendedQueue()
+  queue = new MemoryJobQueue()
   begun = []
   over = Promise.withResolvers()
 })
@@ -179,7 +179,7 @@ afterEach(async () => {
 
 type Bounded = Pick<ReactionSpec<object>, "isLong" | "concurrency">
 
-/** Work that goes on until the test is over, or it is let go. */
+/** A reaction whose jobs run until the test ends or the job is released. */
 const working = (own: string, kind: string, bounded: Bounded = {}) =>
   reaction<object>({
     kind,
@@ -188,8 +188,8 @@ const working = (own: string, kind: string, bounded: Bounded = {}) =>
     ...bounded,
     perform: async (_ports, { signal, name }) => {
       begun.push(`${own}: ${kind} ${name}`)
-      const letGo = new Promise((resolve) => signal.addEventListener("abort", resolve))
-      await Promise.race([over.promise, letGo])
+      const released = new Promise((resolve) => signal.addEventListener("abort", resolve))
+      await Promise.race([over.promise, released])
       signal.throwIfAborted()
       return { result: "done" }
     },
@@ -200,25 +200,25 @@ const start = (own: string, ...args: [Parameters<typeof startedWorkers>[2], obje
   stops.push(started.workers.stop)
   return started
 }
-/** Lets time pass in which all look for work. */
+/** Lets time pass in which all processes look for jobs. */
 const pass = (ms = 1_000) => vi.advanceTimersByTimeAsync(ms)
 const held = (own: string) => [...queue.rows.values()].filter(({ holder }) => holder === own)
 
-describe("a row that a call inserts", () => {
+describe("a job that a call inserts", () => {
   const companyId = parseStored(parseCompanyId, "co_aaaaaa")
   const work = { kind: "x", name: "new", subject: "new", companyId, payload: {}, dueAt: 0 }
 
-  it("stays this process's while what was lost is let go of", async () => {
+  it("stays with this process while lost claims are released", async () => {
     const answers = Promise.withResolvers<void>()
     const real = queue.of("a")
     let isLost = true
     const own = {
-      claim: async (...asked: Parameters<typeof real.claim>) => {
-        const rows = await real.claim(...asked)
+      claim: async (...args: Parameters<typeof real.claim>) => {
+        const rows = await real.claim(...args)
         if (isLost) throw new Error("the connection broke")
         return rows
       },
-      // The row is in the table before its process hears of it.
+      // The row is in the table before its process gets the answer.
       enqueueClaimed: async () => {
         const row = await real.enqueueClaimed(work)
         await answers.promise
@@ -243,19 +243,19 @@ describe("a row that a call inserts", () => {
     expect(await inserted).toBe(true)
   })
 
-  it("waits until what was lost is let go of", async () => {
-    const asked = Promise.withResolvers<void>()
+  it("waits until lost claims are released", async () => {
+    const release = Promise.withResolvers<void>()
     const real = queue.of("a")
     let takes = 0
     const own = {
-      claim: async (...given: Parameters<typeof real.claim>): Promise<readonly ClaimedJob[]> => {
+      claim: async (...args: Parameters<typeof real.claim>): Promise<readonly ClaimedJob[]> => {
         takes += 1
         if (takes === 1) throw new Error("the connection broke")
-        return real.claim(...given)
+        return real.claim(...args)
       },
-      // It reaches the table late.
+      // The release reaches the table late.
       releaseExcept: async (inHand: readonly number[]) => {
-        await asked.promise
+        await release.promise
         await real.releaseExcept(inHand)
       },
     }
@@ -264,7 +264,7 @@ describe("a row that a call inserts", () => {
     const inserted = workers.runJobNow(work, NEVER)
     await pass()
     expect(begun).toEqual([])
-    asked.resolve()
+    release.resolve()
     await pass()
     expect(begun).toEqual(["a: x new"])
     expect(queue.holderOf(1)).toBe("a")
@@ -272,7 +272,7 @@ describe("a row that a call inserts", () => {
     expect(await inserted).toBe(true)
   })
 
-  it("stays this process's where others are let go of, for a stop came before they were heard", async () => {
+  it("stays with this process when a stop releases the others", async () => {
     const answers = Promise.withResolvers<void>()
     const real = queue.of("a")
     const own = {
@@ -282,17 +282,17 @@ describe("a row that a call inserts", () => {
         return row
       },
     }
-    const taken = queue.add("x")
+    const claimed = queue.add("x")
     const { workers } = start("a", [working("a", "x")], { work: own, hasRead: async () => false })
     await pass()
-    expect(queue.holderOf(taken)).toBe("a")
+    expect(queue.holderOf(claimed)).toBe("a")
     const inserted = workers.runJobNow(work, NEVER)
     await pass()
     let isStopped = false
     const stopped = workers.stop().then(() => (isStopped = true))
     await pass()
     expect(isStopped).toBe(false)
-    expect([queue.holderOf(taken), queue.rows.get(taken)?.tries]).toEqual([null, 0])
+    expect([queue.holderOf(claimed), queue.rows.get(claimed)?.tries]).toEqual([null, 0])
     expect(queue.holderOf(2)).toBe("a")
     answers.resolve()
     await pass()
@@ -304,33 +304,33 @@ describe("a row that a call inserts", () => {
   })
 })
 
-describe("work in hand", () => {
-  it("stays its process's for an hour, though another one tries to take it", async () => {
-    const workId = queue.add("long")
+describe("a running job", () => {
+  it("stays with its process for an hour, although another process tries to claim it", async () => {
+    const jobId = queue.add("long")
     start("a", [working("a", "long", { isLong: true })])
     await pass()
     start("b", [working("b", "long", { isLong: true })])
     for (let minutes = 0; minutes < 60; minutes += 1) {
       await pass(MINUTE)
-      expect(queue.holderOf(workId)).toBe("a")
+      expect(queue.holderOf(jobId)).toBe("a")
     }
     expect(begun).toEqual(["a: long row 1"])
-    expect(queue.rows.get(workId)?.tries).toBe(1)
+    expect(queue.rows.get(jobId)?.tries).toBe(1)
   })
 
-  it("is let go where another process has it by now", async () => {
-    const workId = queue.add("x")
+  it("is released if another process has claimed it", async () => {
+    const jobId = queue.add("x")
     start("a", [working("a", "x")])
     await pass()
-    Object.assign(queue.rows.get(workId) ?? {}, { holder: "b" })
+    Object.assign(queue.rows.get(jobId) ?? {}, { holder: "b" })
     await pass(MINUTE)
-    expect(queue.holderOf(workId)).not.toBe("b")
+    expect(queue.holderOf(jobId)).not.toBe("b")
     expect(begun).toEqual(["a: x row 1", "a: x row 1"])
   })
 })
 
-describe("places", () => {
-  it("are kept for short work: long work takes half of them and no more", async () => {
+describe("a process's capacity", () => {
+  it("is reserved for short jobs: long jobs take at most half of it", async () => {
     for (let i = 0; i < 100; i += 1) queue.add(i % 2 === 0 ? "long" : "longer")
     const kinds = ["long", "longer"].map((kind) => working("a", kind, { isLong: true }))
     start("a", [...kinds, working("a", "short")])
@@ -342,7 +342,7 @@ describe("places", () => {
     expect(held("a")).toHaveLength(64)
   })
 
-  it("are given to a bounded kind by process and by company", async () => {
+  it("is limited for a kind per process and per company", async () => {
     const companies = ["co_aaaaaa", "co_bbbbbb", "co_cccccc", "co_dddddd", "co_eeeeee"]
     for (const company of companies) for (let i = 0; i < 3; i += 1) queue.add("few", company)
     const few = (own: string) => working(own, "few", { concurrency: { process: 4, company: 2 } })
