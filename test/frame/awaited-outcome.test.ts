@@ -15,21 +15,21 @@ const NOW = Date.UTC(2026, 10, 28)
 const DUE = { stuck: null, dueAt: new Date(NOW).toISOString() }
 const JOB = partialFake<NewJob>({ kind: "make-thing", name: "thing_a" })
 
-/** A request that waits at most ten seconds, on a clock that goes on where the request pauses. */
+/** A request that waits at most ten seconds, on a clock that advances with the request's pauses. */
 class Waiting {
   elapsedMs = 0
   /** When the outcome is known; null for never. */
   knownAtMs: number | null = null
-  looks = 0
-  /** What this process does of it; by default it is silent for ever. */
+  reads = 0
+  /** Runs the job in this process; by default it never ends. */
   doNow: () => Promise<boolean> = () => new Promise(() => undefined)
-  /** The job as another process has it; by default it is being done. */
+  /** The job in another process; by default it is running. */
   job: () => Partial<StoredJob> | null = () => DUE
 
   readonly pacer = {
     elapsedMs: () => this.elapsedMs,
     pause: async (ms: number, signal?: AbortSignal) => {
-      // What is done immediately is done before any time goes by.
+      // Whatever is immediate happens before time passes.
       await new Promise(setImmediate)
       if (signal?.aborted !== true) this.elapsedMs += ms
     },
@@ -39,17 +39,17 @@ class Waiting {
     return this.knownAtMs !== null && this.elapsedMs >= this.knownAtMs
   }
 
-  /** The outcome, and when the request has it. */
-  async ends(stopping = new AbortController().signal): Promise<readonly [unknown, number]> {
-    const look = async () => {
-      this.looks += 1
+  /** Waits for the outcome; returns it with the time at which the request has it. */
+  async result(stopping = new AbortController().signal): Promise<readonly [unknown, number]> {
+    const read = async () => {
+      this.reads += 1
       return this.isKnown() ? "made" : null
     }
-    const outcome = await awaitOutcome(this.ports(), JOB, look, stopping, WITHIN_MS)
+    const outcome = await awaitOutcome(this.ports(), JOB, read, stopping, WITHIN_MS)
     return [outcome, this.elapsedMs]
   }
 
-  /** What a request needs while it waits. */
+  /** The ports of a waiting request. */
   ports(): Pick<Ports, "clock" | "runJobNow" | "pacer" | "jobs"> {
     return partialFake<Ports>({
       pacer: this.pacer,
@@ -60,71 +60,71 @@ class Waiting {
   }
 }
 
-it("does not wait for more than its time where this process does the work", async () => {
-  expect(await new Waiting().ends()).toEqual([null, 10_000])
+it("a request waits no longer than its time limit for a job of this process", async () => {
+  expect(await new Waiting().result()).toEqual([null, 10_000])
 })
 
-it("is told what is known by the end of its time", async () => {
+it("a request gets an outcome that is known at its time limit", async () => {
   const waiting = new Waiting()
   waiting.knownAtMs = 9_999
-  expect(await waiting.ends()).toEqual(["made", 10_000])
+  expect(await waiting.result()).toEqual(["made", 10_000])
 })
 
-it("looks for what another process does until its time is over", async () => {
+it("a request reads the outcome of another process's job until its time limit", async () => {
   const waiting = new Waiting()
   waiting.doNow = async () => false
   waiting.knownAtMs = 5_000
-  expect(await waiting.ends()).toEqual(["made", 5_000])
+  expect(await waiting.result()).toEqual(["made", 5_000])
   waiting.knownAtMs = null
-  expect(await waiting.ends()).toEqual([null, 15_000])
+  expect(await waiting.result()).toEqual([null, 15_000])
 })
 
 it.for<[string, Partial<StoredJob> | null]>([
-  ["done, or is only asked about", null],
-  ["put off", { stuck: null, dueAt: new Date(NOW + 60_000).toISOString() }],
-  ["an operator's", { ...DUE, stuck: "the carrier is silent" }],
-])("waits no longer once the job of another process is %s", async ([, job]) => {
+  ["done or replaced by a status job", null],
+  ["postponed", { stuck: null, dueAt: new Date(NOW + 60_000).toISOString() }],
+  ["stuck", { ...DUE, stuck: "the carrier is silent" }],
+])("a request stops waiting once another process's job is %s", async ([, job]) => {
   const waiting = new Waiting()
   waiting.doNow = async () => false
   waiting.job = () => (waiting.elapsedMs < 3_000 ? DUE : job)
-  expect(await waiting.ends()).toEqual([null, 3_000])
-  // What the job recorded before it was put off is found.
+  expect(await waiting.result()).toEqual([null, 3_000])
+  // A job may record the outcome before it is postponed.
   waiting.elapsedMs = 0
   waiting.knownAtMs = 3_000
-  expect(await waiting.ends()).toEqual(["made", 3_000])
+  expect(await waiting.result()).toEqual(["made", 3_000])
 })
 
-it("waits for a job that no process has begun", async () => {
+it("a request waits for a job that no process has begun", async () => {
   const waiting = new Waiting()
   waiting.doNow = async () => false
   waiting.job = () => (waiting.elapsedMs < 3_000 ? null : DUE)
   waiting.knownAtMs = 5_000
-  expect(await waiting.ends()).toEqual(["made", 5_000])
+  expect(await waiting.result()).toEqual(["made", 5_000])
 })
 
-it("looks once more where this process did it or put it off, and no longer", async () => {
+it("a request reads the outcome once after this process ran or postponed the job", async () => {
   const waiting = new Waiting()
   waiting.doNow = async () => true
-  await waiting.ends()
-  expect(waiting.looks).toBe(2)
+  await waiting.result()
+  expect(waiting.reads).toBe(2)
 })
 
-it("does nothing where it is known already, or its process stops", async () => {
+it("a request does not wait if the outcome is known or its process stops", async () => {
   const known = new Waiting()
   known.knownAtMs = 0
-  expect(await known.ends()).toEqual(["made", 0])
-  expect(await new Waiting().ends(AbortSignal.abort())).toEqual([null, 0])
+  expect(await known.result()).toEqual(["made", 0])
+  expect(await new Waiting().result(AbortSignal.abort())).toEqual([null, 0])
 })
 
 interface Draft {
   readonly name: string
 }
 
-/** The scratch slice's route, where it waits for its thing. */
-const waitingRoute = ({ hasSoFar }: { readonly hasSoFar: boolean }) =>
-  paidWith([{ ...thingJobs[0], isAwaited: true }, ...thingJobs.slice(1)], hasSoFar)
+/** The example slice's route with a wait for its outcome. */
+const waitingRoute = ({ hasInterimReply }: { readonly hasInterimReply: boolean }) =>
+  paidWith([{ ...thingJobs[0], isAwaited: true }, ...thingJobs.slice(1)], hasInterimReply)
 
-const paidWith = (jobs: typeof thingJobs, hasSoFar = false) =>
+const paidWith = (jobs: typeof thingJobs, hasInterimReply = false) =>
   paidRoute({
     name: "orderThing",
     method: "POST",
@@ -149,56 +149,61 @@ const paidWith = (jobs: typeof thingJobs, hasSoFar = false) =>
     outcomeWait: {
       timeoutMs: WITHIN_MS,
       payload: (thingId, orderedAt) => ({ thingId, orderedAt }),
-      ...(hasSoFar && { interimReply: async (_ports, { name }) => ({ reply: `${name} begun` }) }),
+      ...(hasInterimReply && {
+        interimReply: async (_ports, { name }) => ({ reply: `${name} begun` }),
+      }),
     },
     answer: async (_ports, { name }, _id, { view: { outcome } }) =>
       outcome === null ? null : { reply: `${name} ${outcome}` },
   })
 
-/** Sends a request again whose thing is ordered; returns the answer, and when it comes. */
-async function asked(
+/** Retries a request whose thing is ordered; returns the answer and its time. */
+async function retry(
   waiting: Waiting,
   {
-    hasSoFar,
+    hasInterimReply,
     stopping = new AbortController().signal,
-  }: { hasSoFar: boolean; stopping?: AbortSignal },
+  }: { hasInterimReply: boolean; stopping?: AbortSignal },
 ): Promise<readonly [unknown, number]> {
   const ordered = { chargeId: "chg_a", maker: "relay", name: "Lamp" } as const
-  const look = async (_stream: unknown, viewIn: (things: Things) => unknown) => {
+  const read = async (_stream: unknown, viewIn: (things: Things) => unknown) => {
     const outcome = waiting.isKnown() ? ("made" as const) : null
-    // Whatever id the request derives: its company's stream knows the thing.
+    // The stream has a thing for any id.
     const things = partialFake<Things>({ get: () => ({ ...ordered, outcome }) })
     return viewIn(things)
   }
   const ports = partialFake<Ports>({
     ...waiting.ports(),
-    runner: { read: look, readLatest: look },
+    runner: { read, readLatest: read },
   })
   const caller = partialFake<Caller>({ companyId: "co_aaaaaa" })
   const seed = { parts: ["key_a", "one"], isKeyed: true }
   const input = partialFake<CheckedRequest<unknown, unknown, unknown>>({ seed, stopping })
-  const resumed = await waitingRoute({ hasSoFar }).resume?.(ports, caller, input)
+  const resumed = await waitingRoute({ hasInterimReply }).resume?.(ports, caller, input)
   const reply = resumed !== undefined && "reply" in resumed ? resumed.reply : null
   return [reply?.ok === true ? reply.body : reply, waiting.elapsedMs]
 }
 
-describe("a request for a thing that goes on after it", () => {
-  it("is told how far the thing has come, where that is an answer", async () => {
+describe("a request for a thing that continues after it", () => {
+  it("gets the interim reply if there is one", async () => {
     const waiting = new Waiting()
-    expect(await asked(waiting, { hasSoFar: true })).toEqual(["Lamp begun", 10_000])
+    expect(await retry(waiting, { hasInterimReply: true })).toEqual(["Lamp begun", 10_000])
     const stopping = AbortSignal.abort()
-    expect(await asked(waiting, { hasSoFar: true, stopping })).toEqual(["Lamp begun", 10_000])
+    expect(await retry(waiting, { hasInterimReply: true, stopping })).toEqual([
+      "Lamp begun",
+      10_000,
+    ])
     waiting.knownAtMs = 10_000
-    expect(await asked(waiting, { hasSoFar: true })).toEqual(["Lamp made", 10_000])
+    expect(await retry(waiting, { hasInterimReply: true })).toEqual(["Lamp made", 10_000])
   })
 
-  it("has an unknown outcome where that is no answer", async () => {
+  it("has an unknown outcome if there is no interim reply", async () => {
     const waiting = new Waiting()
-    await expect(asked(waiting, { hasSoFar: false })).rejects.toThrow(OutcomeUnknown)
+    await expect(retry(waiting, { hasInterimReply: false })).rejects.toThrow(OutcomeUnknown)
     expect(waiting.elapsedMs).toBe(10_000)
   })
 })
 
-it("refuses a route whose request would run a job that its fact enqueues a second time", () => {
+it("a route is rejected if its request runs a job that its fact also enqueues", () => {
   expect(() => paidWith(thingJobs)).toThrow(/runs make-thing itself: .* "isAwaited: true"/)
 })

@@ -1,4 +1,4 @@
-/** A stream both ways: what is still being sent is answered already, whatever its length. */
+/** A bidirectional stream: a request of any length is answered while it is still being sent. */
 import { createHash, randomBytes } from "node:crypto"
 import { once } from "node:events"
 import type { ClientRequest, IncomingMessage } from "node:http"
@@ -11,7 +11,7 @@ import { makeCompany, sharedWorld } from "../support/world.ts"
 import { echoRoute } from "./sample-routes.ts"
 
 const MIB = 1024 * 1024
-/** As many MiB as no buffer of the server holds. */
+/** More MiB than any buffer of the server holds. */
 const PIECES = 8
 
 const world = await sharedWorld()
@@ -25,7 +25,7 @@ beforeEach(async () => {
   ended = Promise.withResolvers<unknown>()
 })
 
-/** A call whose body is sent by hand, of this many bytes. */
+/** Begins a call with a body of this length, which the test writes itself. */
 function begin(key: string, bytes: number): ClientRequest {
   const { port } = app.server.address() as AddressInfo
   return request({
@@ -42,13 +42,13 @@ function begin(key: string, bytes: number): ClientRequest {
   })
 }
 
-/** The answer to a call: its head comes with the first byte of it. */
+/** The answer to a call, available with its headers. */
 async function answerTo(call: ClientRequest): Promise<IncomingMessage> {
   const [answer] = (await once(call, "response")) as [IncomingMessage]
   return answer
 }
 
-/** Reads so much of an answer, or up to its end. */
+/** Reads this many bytes of an answer, or up to its end. */
 async function take(answer: IncomingMessage, bytes: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   let length = 0
@@ -60,17 +60,17 @@ async function take(answer: IncomingMessage, bytes: number): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-const turned = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => ~byte))
+const inverted = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => ~byte))
 const hashOf = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
 
-it("is answered while it is sent: each piece comes back before the next is there", async () => {
+it("each piece is answered before the next is sent", async () => {
   const call = begin(company.key, PIECES * MIB)
   const answered = answerTo(call)
   for (let i = 0; i < PIECES; i += 1) {
     const piece = randomBytes(MIB)
     call.write(piece)
-    const back = await take(await answered, MIB)
-    expect([i, back.length, hashOf(back)]).toEqual([i, MIB, hashOf(turned(piece))])
+    const echoed = await take(await answered, MIB)
+    expect([i, echoed.length, hashOf(echoed)]).toEqual([i, MIB, hashOf(inverted(piece))])
   }
   call.end()
   const answer = await answered
@@ -79,7 +79,7 @@ it("is answered while it is sent: each piece comes back before the next is there
   expect(world.warnings).toEqual([])
 })
 
-it("ends where its caller goes away in the middle, and the next is answered", async () => {
+it("the stream ends if its caller disconnects, and the next one is answered", async () => {
   const call = begin(company.key, PIECES * MIB)
   call.on("error", () => undefined)
   call.write(randomBytes(MIB))
@@ -90,16 +90,16 @@ it("ends where its caller goes away in the middle, and the next is answered", as
   expect(await ended.promise).toMatchObject({
     code: expect.stringMatching(/^(ABORT_ERR|ECONNRESET)$/),
   })
-  // Whoever goes away is no fault of the house.
+  // A caller who disconnects causes no warning.
   expect(world.warnings).toEqual([])
   ended = Promise.withResolvers<unknown>()
   const next = begin(company.key, 3)
   next.end("abc")
-  expect(await take(await answerTo(next), 3)).toEqual(turned(Buffer.from("abc")))
+  expect(await take(await answerTo(next), 3)).toEqual(inverted(Buffer.from("abc")))
   expect(await ended.promise).toBeNull()
 })
 
-it("is refused before anything of it is read, where its key is none", async () => {
+it("a call with an invalid key is rejected before its body is read", async () => {
   const call = begin("cpk_none", PIECES * MIB)
   call.on("error", () => undefined)
   call.flushHeaders()

@@ -1,4 +1,4 @@
-/** Everything that a route can be, by a slice that is not there: over HTTP, and without a web server. */
+/** Features of routes, tested with sample routes over HTTP. */
 import { connect } from "node:net"
 import type { AddressInfo } from "node:net"
 import { once } from "node:events"
@@ -52,17 +52,17 @@ describe("a parameter of a path", () => {
     expect(answer).toMatchObject({ status: 200, body: { thing: "a b/c", port: 8080 } })
   })
 
-  it("is looked at by its route where it is long", async () => {
+  it("may be long", async () => {
     const url = `/api/v1/pretended/${"x".repeat(253)}/ports/1`
     expect((await callApp(app, company.key, "GET", url)).status).toBe(200)
   })
 
-  it("that does not have its form is named", async () => {
+  it("that is invalid is named in the error", async () => {
     const answer = await callApp(app, company.key, "GET", "/api/v1/pretended/a/ports/many")
     expect(answer).toMatchObject({ status: 400, body: { fields: { port: expect.any(String) } } })
   })
 
-  it("stands in the document", () => {
+  it("is in the document", () => {
     const { paths } = openApi(ROUTES, [], "http://ledger.test") as {
       paths: Record<string, Record<string, { parameters: object[] }>>
     }
@@ -86,13 +86,13 @@ describe("a parameter of a path", () => {
 })
 
 describe("an answer", () => {
-  it("has the first of the route's statuses", async () => {
+  it("has the route's first status", async () => {
     expect(await post("/api/v1/pretended", { name: "a" })).toMatchObject({ status: 201 })
   })
 })
 
 describe("a body", () => {
-  it("of any type is taken whole, up to its bound", async () => {
+  it("of any type is read up to its size limit", async () => {
     const put = (payload: Buffer) =>
       app.inject({
         method: "PUT",
@@ -105,7 +105,7 @@ describe("a body", () => {
     expect([answer.statusCode, answer.json().error]).toEqual([413, "too_large"])
   })
 
-  it("is taken piece by piece, however long it is", async () => {
+  it("of any length can be read in chunks", async () => {
     const answer = await app.inject({
       method: "POST",
       url: "/api/v1/pretended/pieces",
@@ -115,7 +115,7 @@ describe("a body", () => {
     expect(answer.json()).toEqual({ bytes: 3_000_000 })
   })
 
-  it("that does not come in its route's time ends the connection with 408", async () => {
+  it("that does not arrive within its route's timeout ends the connection with 408", async () => {
     const listening = await buildApp(world.ports, [shortDeadlineRoute], [])
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -146,26 +146,32 @@ describe("stored bytes", () => {
     ["bytes=0-0,2-3", 200, 0, 36, undefined],
     ["lines=1-2", 200, 0, 36, undefined],
     ["bytes=9-3", 200, 0, 36, undefined],
-  ] as const)("of %s are answered with %i", async ([range, status, from, to, said]) => {
-    const answer = await get(range)
-    expect(answer.statusCode).toBe(status)
-    expect(answer.rawPayload.equals(STORED_BYTES.subarray(from, to))).toBe(true)
-    expect(answer.headers["content-range"]).toBe(said)
-    expect(answer.headers["accept-ranges"]).toBe("bytes")
-    expect(answer.headers["content-type"]).toBe("audio/mpeg")
-    expect(answer.headers["content-length"]).toBe(String(to - from))
-  })
+  ] as const)(
+    "requested with the range %s are answered with %i",
+    async ([range, status, from, to, contentRange]) => {
+      const answer = await get(range)
+      expect(answer.statusCode).toBe(status)
+      expect(answer.rawPayload.equals(STORED_BYTES.subarray(from, to))).toBe(true)
+      expect(answer.headers["content-range"]).toBe(contentRange)
+      expect(answer.headers["accept-ranges"]).toBe("bytes")
+      expect(answer.headers["content-type"]).toBe("audio/mpeg")
+      expect(answer.headers["content-length"]).toBe(String(to - from))
+    },
+  )
 
-  it.for(["bytes=36-", "bytes=100-200", "bytes=-0"])("has none of %s: 416", async (range) => {
-    const answer = await get(range)
-    expect([answer.statusCode, answer.headers["content-range"]]).toEqual([416, "bytes */36"])
-    const message = "The requested range is outside the file, which has 36 bytes."
-    expect(answer.json()).toEqual({ error: "range_not_satisfiable", message })
-  })
+  it.for(["bytes=36-", "bytes=100-200", "bytes=-0"])(
+    "outside the file (%s) are answered with 416",
+    async (range) => {
+      const answer = await get(range)
+      expect([answer.statusCode, answer.headers["content-range"]]).toEqual([416, "bytes */36"])
+      const message = "The requested range is outside the file, which has 36 bytes."
+      expect(answer.json()).toEqual({ error: "range_not_satisfiable", message })
+    },
+  )
 })
 
 describe("a long call", () => {
-  /** A call that is under way, and what it will hear. */
+  /** Begins a call; `ended` resolves with the reason for its end. */
   async function begin() {
     const listening = await buildApp(world.ports, ROUTES, [])
     await listening.listen({ host: "127.0.0.1", port: 0 })
@@ -179,14 +185,14 @@ describe("a long call", () => {
     return { listening, socket, ended: ended.promise }
   }
 
-  it("hears that its caller has gone", async () => {
+  it("is notified when its caller disconnects", async () => {
     const { listening, socket, ended } = await begin()
     socket.destroy()
     expect(await ended).toBe("gone")
     await listening.close()
   })
 
-  it("hears that the process is about to stop, and answers", async () => {
+  it("is notified when the process is about to stop, and answers", async () => {
     const { listening, socket, ended } = await begin()
     const answered = once(socket, "data")
     await listening.close()

@@ -1,6 +1,6 @@
 /**
- * What happens where somebody else wrote to streams of some companies: these streams are held back and
- * named, and everything else goes on.
+ * Another program wrote to streams of some companies: these streams are held back and listed, and everything else
+ * keeps working.
  */
 import { randomUUID } from "node:crypto"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
@@ -17,7 +17,7 @@ import { makeCompany, openWorld } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 
-/** What somebody else writes behind the last event of a ledger. */
+/** Foreign events that are appended to a ledger. */
 const WRITTEN: Readonly<Record<string, (last: StoredEvent) => Partial<ProposedEvent>>> = {
   "an event of another program": () => ({ type: "Other", data: "{}", metadata: "" }),
   "metadata of another form": () => ({ type: "Other", data: "{}", metadata: '{"user":"me"}' }),
@@ -35,11 +35,11 @@ async function sendText(company: Company) {
 }
 
 beforeAll(async () => {
-  for (const [what, writtenAfter] of Object.entries(WRITTEN)) {
+  for (const [kind, writtenAfter] of Object.entries(WRITTEN)) {
     const company = await makeCompany(world)
     await sendText(company)
     await world.operate("wait")
-    corrupt.set(what, company)
+    corrupt.set(kind, company)
     const { stream } = ledgerStreamOf(company.companyId)
     const last = (await collectEvents(world.ports.store.read(stream))).at(-1) as StoredEvent
     const written = { id: randomUUID(), ...writtenAfter(last) } as ProposedEvent
@@ -50,7 +50,7 @@ afterAll(async () => {
   await world.close()
 })
 
-it("lets the texts of other companies be charged and sent", async () => {
+it("texts of other companies are charged and sent", async () => {
   expect(await sendText(healthy)).toMatchObject({ status: 200 })
   await world.operate("wait")
   const { body } = await world.call(healthy.key, "GET", TEXTS)
@@ -60,14 +60,14 @@ it("lets the texts of other companies be charged and sent", async () => {
   expect(stopped).toEqual([])
 })
 
-/** The corrupt streams as they are listed, by what was written to them. */
+/** The listed reasons of the corrupt streams, by the kind of foreign event. */
 async function listedReasons(): Promise<Record<string, unknown>> {
   const { corruptStreams } = await world.operate("projections status")
   expect(corruptStreams).toHaveLength(corrupt.size)
   return Object.fromEntries(
-    [...corrupt].map(([what, { companyId }]) => {
+    [...corrupt].map(([kind, { companyId }]) => {
       const { stream } = ledgerStreamOf(companyId)
-      return [what, corruptStreams.find((one: { stream: string }) => one.stream === stream)?.reason]
+      return [kind, corruptStreams.find((one: { stream: string }) => one.stream === stream)?.reason]
     }),
   )
 }
@@ -81,7 +81,7 @@ const REASONS = {
   ),
 }
 
-it("takes no command on a corrupt stream, and says so to its company", async () => {
+it("a command on a corrupt stream is rejected with stream_damaged", async () => {
   for (const company of corrupt.values()) {
     expect(await sendText(company)).toMatchObject({
       status: 503,
@@ -90,7 +90,7 @@ it("takes no command on a corrupt stream, and says so to its company", async () 
   }
 })
 
-it("names the corrupt streams in /readyz, in /metrics and for operators", async () => {
+it("the corrupt streams are listed in /readyz, in /metrics and for operators", async () => {
   const ready = await world.app.inject("/readyz")
   expect(ready.statusCode).toBe(200)
   const metrics = (await world.app.inject("/metrics")).body.split("\n")
@@ -105,7 +105,7 @@ it("names the corrupt streams in /readyz, in /metrics and for operators", async 
   expect(await listedReasons()).toEqual(REASONS)
 })
 
-it("rebuilds read models without what is held back, and says so", async () => {
+it("a rebuild of a read model omits the held-back events and lists their streams", async () => {
   const { corruptStreams } = await world.operate("projections status")
   const name = "charges"
   expect(await world.operate("projections rebuild", { name })).toEqual({
@@ -116,7 +116,7 @@ it("rebuilds read models without what is held back, and says so", async () => {
   expect(await world.operate("projections verify")).toMatchObject({ ok: true })
 })
 
-it("writes a backup without what is held back, and says so", async () => {
+it("a backup omits the held-back events and lists their streams", async () => {
   const written = await world.operate("backup")
   expect(written.ok).toBe(false)
   const left = new Map(
@@ -126,7 +126,7 @@ it("writes a backup without what is held back, and says so", async () => {
   expect(left).toEqual(new Map(streams.map((stream) => [stream, 1])))
 })
 
-it("signs no head of a company with a corrupt stream, exports what is proven, and names what it left out", async () => {
+it("tree heads and exports omit companies with a corrupt stream and list the streams", async () => {
   const { corruptStreams } = await world.operate("projections status")
   const { heads, corruptStreams: listed } = await world.operate("audit head")
   expect(listed).toEqual(corruptStreams)
@@ -142,7 +142,7 @@ it("signs no head of a company with a corrupt stream, exports what is proven, an
   }
 })
 
-it("releases no stream that is still corrupt", async () => {
+it("a stream that is still corrupt cannot be released", async () => {
   for (const { companyId } of corrupt.values()) {
     const { stream } = ledgerStreamOf(companyId)
     await expect(world.operate("store release", { stream })).rejects.toThrow(
@@ -153,7 +153,7 @@ it("releases no stream that is still corrupt", async () => {
   await expect(world.operate("store release", { stream })).rejects.toThrow(/is not held back/)
 })
 
-it("holds back the same after a restart", async () => {
+it("the same streams are held back after a restart", async () => {
   world = await world.restart()
   expect(await listedReasons()).toEqual(REASONS)
   await sendText(healthy)
@@ -162,7 +162,7 @@ it("holds back the same after a restart", async () => {
   expect(body.messages).toHaveLength(2)
 })
 
-it("shows, once it is released, what was held back, and queues the jobs that follow from it", async () => {
+it("a released stream's events appear in read models and enqueue their jobs", async () => {
   const { companyId } = await makeCompany(world)
   await world.operate("wait")
   const ledger = ledgerStreamOf(companyId)
@@ -171,7 +171,7 @@ it("shows, once it is released, what was held back, and queues the jobs that fol
   const revision = (await collectEvents(store.read(stream))).length
   list.holdBack({ stream, revision, reason: "a test holds it back" })
   await list.store()
-  // As another process, which does not know of it yet.
+  // Another process, which does not know of the corruption yet.
   const other = openRunner({
     store,
     pacer,
@@ -185,14 +185,14 @@ it("shows, once it is released, what was held back, and queues the jobs that fol
   })
   await world.operate("wait")
   expect(await jobs.findByName("erase-company", companyId)).toBeNull()
-  const beside = await openWorld("start", { url: world.databaseUrl })
-  expect(beside.ports.corruptList.get(stream)).toMatchObject({ revision })
+  const second = await openWorld("start", { url: world.databaseUrl })
+  expect(second.ports.corruptList.get(stream)).toMatchObject({ revision })
   vi.spyOn(world.ports.projector, "rebuild").mockRejectedValueOnce(new Error("no room"))
   await expect(world.operate("store release", { stream })).rejects.toThrow("no room")
   expect(list.get(stream)).toMatchObject({ revision })
   expect(await world.operate("store release", { stream })).toMatchObject({ revision })
-  await expect.poll(() => beside.ports.corruptList.get(stream)).toBeNull()
-  await beside.close()
+  await expect.poll(() => second.ports.corruptList.get(stream)).toBeNull()
+  await second.close()
   expect(await jobs.findByName("erase-company", companyId)).not.toBeNull()
   expect(await world.operate("company show", { company: companyId })).toMatchObject({
     deleted: { erasing: false },

@@ -1,4 +1,4 @@
-/** The one way of everything that is done outside: act, ask, end, by a provider that can do anything. */
+/** Effects: a job calls the provider, checks the status and records the outcome. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
 import {
@@ -17,35 +17,36 @@ const BEGUN = Date.UTC(2040, 0, 1)
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-type Answer = "made" | "under way" | "refused" | "never got it" | "given up"
+type Answer = "made" | "under way" | "refused" | "not received" | "discarded"
 
-/** What the provider does when it is called next, what was asked of it, and what came of it. */
+/** The provider's next answers, the state of the job, and the steps taken. */
 interface Scene {
   now: number
-  standing: JobStatus
-  acting: () => Promise<Answer>
-  asking: () => Promise<Answer | "unknown">
-  done: string[]
-  isRepeatable: boolean
-  /** Whether the row is still this process's, and how long it takes to hear of it. */
+  status: JobStatus
+  call: () => Promise<Answer>
+  check: () => Promise<Answer | "unknown">
+  steps: string[]
+  isIdempotent: boolean
+  /** Whether the job still belongs to this process. */
   isOwn: boolean
-  handOverMs: number
+  /** How long marking the job as dispatched takes. */
+  dispatchMs: number
   elapsedMs: number
 }
 
 const first = (): Scene => ({
   now: BEGUN,
-  standing: "open",
-  done: [],
-  isRepeatable: false,
-  acting: async () => "made",
-  asking: async () => "unknown",
+  status: "open",
+  steps: [],
+  isIdempotent: false,
+  call: async () => "made",
+  check: async () => "unknown",
   isOwn: true,
-  handOverMs: 0,
+  dispatchMs: 0,
   elapsedMs: 0,
 })
 const scene: Scene = first()
-/** Has all begin anew. */
+/** Restores the initial scene. */
 const reset = (): void => void Object.assign(scene, first())
 
 const spec = {
@@ -53,33 +54,33 @@ const spec = {
   payload: z.object({ begunAt: z.number() }),
   provider: "the provider",
   thingName: "this thing",
-  missingReason: "nobody knows this thing",
+  missingReason: "this thing is unknown",
   startedAt: ({ begunAt }: { begunAt: number }) => begunAt,
-  checkStatus: async () => scene.standing,
+  checkStatus: async () => scene.status,
   callProvider: async () => {
-    scene.done.push("act")
-    return scene.acting()
+    scene.steps.push("call")
+    return scene.call()
   },
   checkProvider: async () => {
-    scene.done.push("ask")
-    return scene.asking()
+    scene.steps.push("check")
+    return scene.check()
   },
-  isIdempotent: () => scene.isRepeatable,
-  recordOutcome: async (_ports: Ports, _work: unknown, answer: Answer) => {
-    scene.done.push(`end: ${answer}`)
+  isIdempotent: () => scene.isIdempotent,
+  recordOutcome: async (_ports: Ports, _job: unknown, answer: Answer) => {
+    scene.steps.push(`end: ${answer}`)
     return answer !== "under way"
   },
-  notReceivedOutcome: async () => "never got it" as const,
-  discardedOutcome: "given up" as const,
+  notReceivedOutcome: async () => "not received" as const,
+  discardedOutcome: "discarded" as const,
 }
 const ports = partialFake<Ports>({
   clock: { now: () => scene.now },
-  // Nothing here takes its time: a pause lasts as long as the test.
+  // A pause lasts as long as the test.
   pacer: { pause: () => new Promise<void>(() => undefined), elapsedMs: () => scene.elapsedMs },
   jobs: {
     dispatch: async () => {
-      scene.done.push("hand over")
-      scene.elapsedMs += scene.handOverMs
+      scene.steps.push("dispatch")
+      scene.elapsedMs += scene.dispatchMs
       return scene.isOwn
     },
   },
@@ -88,9 +89,9 @@ const ports = partialFake<Ports>({
 const perform = (
   reaction: Reaction,
   given: Partial<Job<unknown>> = {},
-  by: Ports = ports,
+  usedPorts: Ports = ports,
 ): Promise<JobResult> =>
-  reaction.perform(by, {
+  reaction.perform(usedPorts, {
     jobId: 1,
     kind: reaction.kind,
     name: "a",
@@ -109,125 +110,125 @@ const later = (dueAt: number) => ({
   result: "later",
   dueAt,
   kind: "ask-thing",
-  subject: "apart",
+  subject: "own subject",
 })
 
 beforeEach(reset)
 
-const [performing, askingAbout] = effect<{ begunAt: number }, Answer>({
+const [calling, checking] = effect<{ begunAt: number }, Answer>({
   ...spec,
   checkKind: "ask-thing",
-  checkSubject: () => "apart",
+  checkSubject: () => "own subject",
 }) as readonly [Reaction, Reaction]
-const [onlyAsked] = effect<{ begunAt: number }, Answer>({ ...spec, callProvider: null }) as [
+const [onlyChecked] = effect<{ begunAt: number }, Answer>({ ...spec, callProvider: null }) as [
   Reaction,
 ]
 
-describe("what is to be done", () => {
-  it("is written down as handed over before the provider is called, and ended", async () => {
-    expect(await perform(performing)).toEqual({ result: "done" })
-    expect(scene.done).toEqual(["hand over", "act", "end: made"])
+describe("a job", () => {
+  it("is marked as dispatched before the provider is called, and its outcome is recorded", async () => {
+    expect(await perform(calling)).toEqual({ result: "done" })
+    expect(scene.steps).toEqual(["dispatch", "call", "end: made"])
   })
 
-  it("is not done where it has ended, and left to an operator where nobody knows it", async () => {
-    scene.standing = "ended"
-    expect(await perform(performing)).toEqual({ result: "done" })
-    scene.standing = "not there"
-    const reason = "nobody knows this thing"
-    expect(await perform(performing)).toEqual({ result: "park", reason })
-    expect(scene.done).toEqual([])
+  it("is done if its thing has ended, and stuck if its thing is unknown", async () => {
+    scene.status = "ended"
+    expect(await perform(calling)).toEqual({ result: "done" })
+    scene.status = "not there"
+    const reason = "this thing is unknown"
+    expect(await perform(calling)).toEqual({ result: "park", reason })
+    expect(scene.steps).toEqual([])
   })
 
-  it("is tried again where the provider did nothing, as if it had not been handed over", async () => {
-    scene.acting = unavailable
+  it("is retried if the provider was unavailable, as if it had not been dispatched", async () => {
+    scene.call = unavailable
     const reason = "the provider is not available"
     const retry = { result: "retry", afterMs: 500, reason, isDispatchCleared: true }
-    expect(await perform(performing)).toEqual(retry)
+    expect(await perform(calling)).toEqual(retry)
     scene.now = BEGUN + 72 * HOUR
-    expect(await perform(performing)).toEqual(later(scene.now))
+    expect(await perform(calling)).toEqual(later(scene.now))
   })
 
-  it("is asked about from a minute on where the provider was silent, and never done again", async () => {
-    scene.acting = silent
-    expect(await perform(performing)).toEqual(later(BEGUN + MINUTE))
+  it("becomes a status check after a minute if the provider did not answer", async () => {
+    scene.call = silent
+    expect(await perform(calling)).toEqual(later(BEGUN + MINUTE))
   })
 
-  it("is asked about again where it has come to nothing yet", async () => {
-    scene.acting = async () => "under way"
-    expect(await perform(performing)).toEqual(later(BEGUN + MINUTE))
+  it("becomes a status check if it has no final outcome yet", async () => {
+    scene.call = async () => "under way"
+    expect(await perform(calling)).toEqual(later(BEGUN + MINUTE))
   })
 })
 
-describe("what is another process's by now", () => {
-  it("is let go before the provider is called", async () => {
+describe("a job that another process has claimed", () => {
+  it("is released before the provider is called", async () => {
     scene.isOwn = false
-    expect(await perform(performing)).toEqual({ result: "let go" })
-    expect(scene.done).toEqual(["hand over"])
+    expect(await perform(calling)).toEqual({ result: "let go" })
+    expect(scene.steps).toEqual(["dispatch"])
   })
 
-  it("is not even handed over where that is known", async () => {
+  it("is not marked as dispatched if that is known", async () => {
     const signal = AbortSignal.abort()
-    expect(await perform(performing, { signal })).toEqual({ result: "let go" })
-    expect(scene.done).toEqual([])
+    expect(await perform(calling, { signal })).toEqual({ result: "let go" })
+    expect(scene.steps).toEqual([])
   })
 
-  it("is let go where this was cut off until its row may have been lost", async () => {
-    scene.handOverMs = 60_000
-    const letGo = { result: "let go" }
-    expect(await perform(performing)).toEqual({ ...letGo, isDispatchCleared: true })
-    scene.asking = async () => "unknown"
-    scene.isRepeatable = true
-    expect(await perform(performing, { isDispatched: true })).toEqual(letGo)
-    expect(scene.done).toEqual(["hand over", "ask", "hand over"])
+  it("is released if marking it took so long that the lease may have expired", async () => {
+    scene.dispatchMs = 60_000
+    const released = { result: "let go" }
+    expect(await perform(calling)).toEqual({ ...released, isDispatchCleared: true })
+    scene.check = async () => "unknown"
+    scene.isIdempotent = true
+    expect(await perform(calling, { isDispatched: true })).toEqual(released)
+    expect(scene.steps).toEqual(["dispatch", "check", "dispatch"])
   })
 })
 
-describe("what was handed over by a process that is gone", () => {
-  const handedOver = { isDispatched: true }
+describe("a job that a dead process had dispatched", () => {
+  const dispatched = { isDispatched: true }
 
-  it("is asked about first, and ends as the provider says", async () => {
-    scene.asking = async () => "refused"
-    expect(await perform(performing, handedOver)).toEqual({ result: "done" })
-    expect(scene.done).toEqual(["ask", "end: refused"])
+  it("is checked first and ends with the provider's answer", async () => {
+    scene.check = async () => "refused"
+    expect(await perform(calling, dispatched)).toEqual({ result: "done" })
+    expect(scene.steps).toEqual(["check", "end: refused"])
   })
 
-  it("is done again where the provider does not know it and takes a name once", async () => {
-    scene.isRepeatable = true
-    expect(await perform(performing, handedOver)).toEqual({ result: "done" })
-    expect(scene.done).toEqual(["ask", "hand over", "act", "end: made"])
+  it("is called again if the provider does not know it and is idempotent", async () => {
+    scene.isIdempotent = true
+    expect(await perform(calling, dispatched)).toEqual({ result: "done" })
+    expect(scene.steps).toEqual(["check", "dispatch", "call", "end: made"])
   })
 
   it.for([
-    ["does not know it and would do it twice", () => Promise.resolve("unknown" as const)],
-    ["is silent", silent],
+    ["does not know it and is not idempotent", () => Promise.resolve("unknown" as const)],
+    ["does not answer", silent],
     ["is not available", unavailable],
-  ] as const)("is only asked about where the provider %s", async ([, answer]) => {
-    scene.asking = answer
-    expect(await perform(performing, handedOver)).toEqual(later(BEGUN + MINUTE))
-    expect(scene.done).toEqual(["ask"])
+  ] as const)("becomes a status check if the provider %s", async ([, answer]) => {
+    scene.check = answer
+    expect(await perform(calling, dispatched)).toEqual(later(BEGUN + MINUTE))
+    expect(scene.steps).toEqual(["check"])
   })
 })
 
-describe("what is asked about", () => {
+describe("a status check", () => {
   it.for([
     [1, 4 * MINUTE],
     [5, 5 * MINUTE],
-  ])("after %i minutes and still unknown is asked about again", async ([minutes, waitMs]) => {
+  ])("after %i minutes without an outcome is repeated", async ([minutes, waitMs]) => {
     scene.now = BEGUN + (minutes ?? 0) * MINUTE
-    expect(await perform(askingAbout)).toEqual({
+    expect(await perform(checking)).toEqual({
       result: "later",
       dueAt: scene.now + (waitMs ?? 0),
     })
   })
 
-  it("ends as never got where it is unknown after ten minutes", async () => {
+  it("ends as not received if the thing is unknown after ten minutes", async () => {
     scene.now = BEGUN + 10 * MINUTE
-    expect(await perform(askingAbout)).toEqual({ result: "done" })
-    expect(scene.done).toEqual(["ask", "end: never got it"])
+    expect(await perform(checking)).toEqual({ result: "done" })
+    expect(scene.steps).toEqual(["check", "end: not received"])
   })
 
-  it("is asked about for three days where the provider says nothing, then parked", async () => {
-    scene.asking = silent
+  it("is repeated for three days if the provider does not answer, then stuck", async () => {
+    scene.check = silent
     for (const [age, next] of [
       [MINUTE, 5 * MINUTE],
       [5 * MINUTE, 30 * MINUTE],
@@ -235,37 +236,40 @@ describe("what is asked about", () => {
       [71.5 * HOUR, 72 * HOUR],
     ] as const) {
       scene.now = BEGUN + age
-      expect(await perform(askingAbout)).toEqual({ result: "later", dueAt: BEGUN + next })
+      expect(await perform(checking)).toEqual({ result: "later", dueAt: BEGUN + next })
     }
     scene.now = BEGUN + 72 * HOUR
     const reason = "the provider has given no outcome for this thing in 72 hours"
-    expect(await perform(askingAbout)).toEqual({ result: "park", reason })
+    expect(await perform(checking)).toEqual({ result: "park", reason })
   })
 
-  it("by whoever cannot do it is not asked about before its first time", async () => {
+  it("of an effect without a provider call waits for its first due time", async () => {
     scene.now = BEGUN + 1
-    expect(await perform(onlyAsked)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
-    expect(scene.done).toEqual([])
+    expect(await perform(onlyChecked)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
+    expect(scene.steps).toEqual([])
     scene.now = BEGUN + MINUTE
-    scene.asking = async () => "made"
-    expect(await perform(onlyAsked, { isDispatched: true })).toEqual({ result: "done" })
-    expect(scene.done).toEqual(["ask", "end: made"])
+    scene.check = async () => "made"
+    expect(await perform(onlyChecked, { isDispatched: true })).toEqual({ result: "done" })
+    expect(scene.steps).toEqual(["check", "end: made"])
   })
 })
 
-it("what is given up ends by its word", async () => {
-  const { discard } = performing
-  if (typeof discard !== "function") expect.unreachable("it can be given up")
-  const work = { jobId: 1, kind: "do-thing", name: "a", subject: "a", companyId: "co_a" } as const
-  const parked = { ...work, payload: { begunAt: BEGUN }, stuck: "a test" }
+it("a discarded job records the effect's outcome for that", async () => {
+  const { discard } = calling
+  if (typeof discard !== "function") expect.unreachable("it can be discarded")
+  const job = { jobId: 1, kind: "do-thing", name: "a", subject: "a", companyId: "co_a" } as const
+  const stuck = { ...job, payload: { begunAt: BEGUN }, stuck: "a test" }
   const cause = { command: "c", actor: null, keyId: null, personId: null, reason: null }
-  expect(await discard(ports, parked, cause)).toBeNull()
-  expect(scene.done).toEqual(["end: given up"])
+  expect(await discard(ports, stuck, cause)).toBeNull()
+  expect(scene.steps).toEqual(["end: discarded"])
 })
 
-/** Of a provider that cannot be asked. */
-const mute = effect<{ begunAt: number }, Answer>({ ...spec, checkProvider: null })[0] as Reaction
-/** Of times of its own. */
+/** An effect whose provider has no status query. */
+const unchecked = effect<{ begunAt: number }, Answer>({
+  ...spec,
+  checkProvider: null,
+})[0] as Reaction
+/** Shorter times than the default ones. */
 const times: EffectTimes = {
   retryUnavailableForMs: 2 * MINUTE,
   checkAfterMs: [2 * MINUTE, 7 * MINUTE],
@@ -273,113 +277,116 @@ const times: EffectTimes = {
   notReceivedAfterMs: 3 * MINUTE,
   stuckAfterMs: 90 * MINUTE,
 }
-const [hurrying, askingSoon] = effect<{ begunAt: number }, Answer>({
+const [shortCalling, shortChecking] = effect<{ begunAt: number }, Answer>({
   ...spec,
   checkKind: "ask-thing",
-  checkSubject: () => "apart",
+  checkSubject: () => "own subject",
   unavailableOutcome: "refused",
   times,
 }) as readonly [Reaction, Reaction]
 
-describe("what a provider is given that cannot be asked", () => {
-  const handedOver = { isDispatched: true }
-  const unasked = {
+describe("a job whose provider has no status query", () => {
+  const dispatched = { isDispatched: true }
+  const stuck = {
     result: "park",
     reason: "the provider may have done this thing, gave no answer, and has no status query",
   }
   beforeEach(() => {
-    scene.isRepeatable = true
+    scene.isIdempotent = true
   })
 
-  it("is the same once more where it was silent, and left to an operator then", async () => {
-    scene.acting = silent
-    expect(await perform(mute)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
-    expect(await perform(mute, handedOver)).toEqual(unasked)
-    expect(scene.done).toEqual(["hand over", "act", "hand over", "act"])
+  it("is called a second time if the provider did not answer, then stuck", async () => {
+    scene.call = silent
+    expect(await perform(unchecked)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
+    expect(await perform(unchecked, dispatched)).toEqual(stuck)
+    expect(scene.steps).toEqual(["dispatch", "call", "dispatch", "call"])
   })
 
-  it("is not given again where it would be done twice", async () => {
-    scene.isRepeatable = false
-    scene.acting = silent
-    expect(await perform(mute)).toEqual(unasked)
-    expect(await perform(mute, handedOver)).toEqual(unasked)
-    expect(scene.done).toEqual(["hand over", "act"])
+  it("is not called again if the provider is not idempotent", async () => {
+    scene.isIdempotent = false
+    scene.call = silent
+    expect(await perform(unchecked)).toEqual(stuck)
+    expect(await perform(unchecked, dispatched)).toEqual(stuck)
+    expect(scene.steps).toEqual(["dispatch", "call"])
   })
 
-  it("ends as never got where it was not available for its time", async () => {
-    scene.acting = unavailable
+  it("ends as not received if the provider was unavailable for 72 hours", async () => {
+    scene.call = unavailable
     scene.now = BEGUN + 72 * HOUR - 1
-    expect(await perform(mute)).toMatchObject({ result: "retry", isDispatchCleared: true })
+    expect(await perform(unchecked)).toMatchObject({ result: "retry", isDispatchCleared: true })
     scene.now = BEGUN + 72 * HOUR
-    expect(await perform(mute)).toEqual({ result: "done" })
-    expect(scene.done.at(-1)).toBe("end: never got it")
+    expect(await perform(unchecked)).toEqual({ result: "done" })
+    expect(scene.steps.at(-1)).toBe("end: not received")
   })
 
-  it("stays on its way where it was silent before and is not available now", async () => {
-    scene.acting = unavailable
+  it("stays dispatched if the provider did not answer before and is unavailable now", async () => {
+    scene.call = unavailable
     const reason = "the provider is not available"
     const again = { result: "retry", afterMs: 500, reason }
-    expect(await perform(mute, handedOver)).toStrictEqual(again)
-    scene.acting = silent
-    expect(await perform(mute, handedOver)).toEqual(unasked)
+    expect(await perform(unchecked, dispatched)).toStrictEqual(again)
+    scene.call = silent
+    expect(await perform(unchecked, dispatched)).toEqual(stuck)
   })
 
-  it("is left to an operator where it may have been done before its time was over", async () => {
-    scene.acting = unavailable
+  it("is stuck after 72 hours if it may have been executed before", async () => {
+    scene.call = unavailable
     scene.now = BEGUN + 72 * HOUR
-    expect(await perform(mute, handedOver)).toEqual(unasked)
-    expect(scene.done).toEqual(["hand over", "act"])
+    expect(await perform(unchecked, dispatched)).toEqual(stuck)
+    expect(scene.steps).toEqual(["dispatch", "call"])
   })
 
-  it("is not given without end where it comes to nothing", async () => {
-    scene.acting = async () => "under way"
-    expect(await perform(mute)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
-    expect(await perform(mute, handedOver)).toEqual(unasked)
+  it("is not called endlessly without an outcome", async () => {
+    scene.call = async () => "under way"
+    expect(await perform(unchecked)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
+    expect(await perform(unchecked, dispatched)).toEqual(stuck)
   })
 })
 
-describe("an effect of its own times", () => {
-  it("is tried for its time and ends then", async () => {
-    scene.acting = unavailable
+describe("an effect with its own times", () => {
+  it("is retried for its time and then ends", async () => {
+    scene.call = unavailable
     scene.now = BEGUN + 2 * MINUTE - 1
-    expect(await perform(hurrying)).toMatchObject({ result: "retry" })
+    expect(await perform(shortCalling)).toMatchObject({ result: "retry" })
     scene.now = BEGUN + 2 * MINUTE
-    expect(await perform(hurrying)).toEqual({ result: "done" })
-    expect(scene.done.at(-1)).toBe("end: refused")
+    expect(await perform(shortCalling)).toEqual({ result: "done" })
+    expect(scene.steps.at(-1)).toBe("end: refused")
   })
 
-  it("is asked about instead where it may have been done before", async () => {
-    scene.isRepeatable = true
-    scene.acting = unavailable
+  it("becomes a status check instead if it may have been executed before", async () => {
+    scene.isIdempotent = true
+    scene.call = unavailable
     scene.now = BEGUN + 2 * MINUTE
-    expect(await perform(hurrying, { isDispatched: true })).toEqual(later(scene.now))
+    expect(await perform(shortCalling, { isDispatched: true })).toEqual(later(scene.now))
   })
 
-  it("is asked about at its ages", async () => {
-    scene.acting = silent
-    expect(await perform(hurrying)).toEqual(later(BEGUN + 2 * MINUTE))
-    scene.asking = silent
+  it("is checked at its own ages", async () => {
+    scene.call = silent
+    expect(await perform(shortCalling)).toEqual(later(BEGUN + 2 * MINUTE))
+    scene.check = silent
     for (const [age, next] of [
       [2, 7],
       [7, 27],
       [80, 90],
     ] as const) {
       scene.now = BEGUN + age * MINUTE
-      expect(await perform(askingSoon)).toEqual({ result: "later", dueAt: BEGUN + next * MINUTE })
+      expect(await perform(shortChecking)).toEqual({
+        result: "later",
+        dueAt: BEGUN + next * MINUTE,
+      })
     }
   })
 
-  it("ends as never got, or is left to an operator, after its times", async () => {
+  it("ends as not received, or is stuck, after its own times", async () => {
     scene.now = BEGUN + 3 * MINUTE
-    expect(await perform(askingSoon)).toEqual({ result: "done" })
-    expect(scene.done.at(-1)).toBe("end: never got it")
-    scene.asking = silent
+    expect(await perform(shortChecking)).toEqual({ result: "done" })
+    expect(scene.steps.at(-1)).toBe("end: not received")
+    scene.check = silent
     scene.now = BEGUN + 90 * MINUTE
     const reason = "the provider has given no outcome for this thing in 90 minutes"
-    expect(await perform(askingSoon)).toEqual({ result: "park", reason })
+    expect(await perform(shortChecking)).toEqual({ result: "park", reason })
   })
 
-  it("waits for an answer as long as it says, and for ten seconds else", async () => {
+  it("waits for an answer for its own timeout, ten seconds by default", async () => {
     const pauses: number[] = []
     const pacer = {
       elapsedMs: () => 0,
@@ -388,15 +395,15 @@ describe("an effect of its own times", () => {
         return new Promise<void>(() => undefined)
       },
     }
-    const building = effect<{ begunAt: number }, Answer>({
+    const slow = effect<{ begunAt: number }, Answer>({
       ...spec,
       timeoutMs: HOUR,
     })[0] as Reaction
-    scene.isRepeatable = true
-    for (const one of [performing, building]) {
+    scene.isIdempotent = true
+    for (const one of [calling, slow]) {
       await perform(one, { isDispatched: true }, { ...ports, pacer })
     }
-    expect(scene.done.filter((what) => what === "ask" || what === "act")).toHaveLength(4)
+    expect(scene.steps.filter((step) => step === "check" || step === "call")).toHaveLength(4)
     expect(pauses).toEqual([10_000, 10_000, HOUR, HOUR])
   })
 })

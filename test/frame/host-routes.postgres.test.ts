@@ -1,4 +1,4 @@
-/** Doors on the wire: what is asked of them comes to them whole, and nothing comes that names two hosts. */
+/** Host routes over raw HTTP: they get requests unchanged, but no request that names two hosts. */
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
@@ -8,11 +8,11 @@ import type { HostRoute } from "../../src/frame/http/host-routes.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { sharedWorld } from "../support/world.ts"
 
-const door: HostRoute = {
-  name: "door",
-  matches: (host) => host.endsWith(".door.test"),
+const hostRoute: HostRoute = {
+  name: "sample",
+  matches: (host) => host.endsWith(".host.test"),
   serve: (request, response, { address }) => {
-    response.end(`door ${request.method} ${request.url} from ${address}`)
+    response.end(`served ${request.method} ${request.url} from ${address}`)
   },
   upgrade: (request, socket) => socket.end(`HTTP/1.1 101 Yes\r\nx-url: ${request.url}\r\n\r\n`),
 }
@@ -21,13 +21,13 @@ const world = await sharedWorld()
 const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
   rateLimits: "on",
   ownHost: "api.test",
-  hostRoutes: [door],
+  hostRoutes: [hostRoute],
 })
 await app.listen({ host: "127.0.0.1", port: 0 })
 afterAll(() => app.close())
 
-/** What is heard to these lines of a head. */
-async function heard(...lines: readonly string[]): Promise<string> {
+/** Sends these lines of a request and returns the answer. */
+async function send(...lines: readonly string[]): Promise<string> {
   const { port } = app.server.address() as AddressInfo
   const socket = connect(port, "127.0.0.1")
   let text = ""
@@ -37,8 +37,8 @@ async function heard(...lines: readonly string[]): Promise<string> {
   return text
 }
 
-const DOORS = "host: a.door.test"
-const APIS = "host: api.test"
+const TO_HOST_ROUTE = "host: a.host.test"
+const TO_API = "host: api.test"
 
 describe("a target", () => {
   it.for([
@@ -47,57 +47,59 @@ describe("a target", () => {
     ["/%zz"],
     ["//evil.test/x"],
     [`/${"a".repeat(3_000)}`],
-    ["/door"],
+    ["/served"],
     ["*"],
     ["/a#b"],
-  ])("%s comes to a door as it was sent", async ([target = ""]) => {
+  ])("%s reaches a host route unchanged", async ([target = ""]) => {
     const method = target === "*" ? "OPTIONS" : "PROPFIND"
-    const answer = await heard(`${method} ${target} HTTP/1.1`, DOORS)
-    expect(answer).toContain(`door ${method} ${target} from 127.0.0.1`)
+    const answer = await send(`${method} ${target} HTTP/1.1`, TO_HOST_ROUTE)
+    expect(answer).toContain(`served ${method} ${target} from 127.0.0.1`)
   })
 
-  it("with its host comes without it", async () => {
+  it("with a host reaches a host route without it", async () => {
     for (const [target, path] of [
-      ["http://a.door.test/x?y", "/x?y"],
-      ["HTTP://A.door.test:80", "/"],
-      ["http://a.door.test?y", "/?y"],
-      ["http://a.door.test//evil.test", "//evil.test"],
+      ["http://a.host.test/x?y", "/x?y"],
+      ["HTTP://A.host.test:80", "/"],
+      ["http://a.host.test?y", "/?y"],
+      ["http://a.host.test//evil.test", "//evil.test"],
     ]) {
-      expect(await heard(`GET ${target} HTTP/1.1`, DOORS)).toContain(`door GET ${path} from`)
+      expect(await send(`GET ${target} HTTP/1.1`, TO_HOST_ROUTE)).toContain(
+        `served GET ${path} from`,
+      )
     }
   })
 })
 
-describe("a request of two hosts", () => {
+describe("a request that names two hosts", () => {
   it.for([
-    ["GET / HTTP/1.1", DOORS, DOORS],
-    ["GET / HTTP/1.1", DOORS, APIS],
-    ["GET /livez HTTP/1.1", APIS, DOORS],
-    ["GET http://api.test/livez HTTP/1.1", DOORS],
-    ["GET http://a.door.test/livez HTTP/1.1", APIS],
-    ["GET http://b.door.test/ HTTP/1.1", DOORS],
-    ["GET http://a.door.test@b.door.test/ HTTP/1.1", DOORS],
-    ["GET http://[/ HTTP/1.1", DOORS],
-  ])("is nobody's: %j", async (lines) => {
-    const answer = await heard(...lines)
+    ["GET / HTTP/1.1", TO_HOST_ROUTE, TO_HOST_ROUTE],
+    ["GET / HTTP/1.1", TO_HOST_ROUTE, TO_API],
+    ["GET /livez HTTP/1.1", TO_API, TO_HOST_ROUTE],
+    ["GET http://api.test/livez HTTP/1.1", TO_HOST_ROUTE],
+    ["GET http://a.host.test/livez HTTP/1.1", TO_API],
+    ["GET http://b.host.test/ HTTP/1.1", TO_HOST_ROUTE],
+    ["GET http://a.host.test@b.host.test/ HTTP/1.1", TO_HOST_ROUTE],
+    ["GET http://[/ HTTP/1.1", TO_HOST_ROUTE],
+  ])("is rejected: %j", async (lines) => {
+    const answer = await send(...lines)
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
     expect(answer).toContain('"error":"validation"')
   })
 
-  it("speaks no other protocol either", async () => {
+  it("cannot upgrade to another protocol", async () => {
     const offer = ["connection: upgrade", "upgrade: x"]
     for (const lines of [
-      ["GET / HTTP/1.1", DOORS, APIS, ...offer],
-      ["GET http://b.door.test/ HTTP/1.1", DOORS, ...offer],
+      ["GET / HTTP/1.1", TO_HOST_ROUTE, TO_API, ...offer],
+      ["GET http://b.host.test/ HTTP/1.1", TO_HOST_ROUTE, ...offer],
     ]) {
-      expect(await heard(...lines)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
+      expect(await send(...lines)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
     }
-    const agreed = await heard("GET http://a.door.test/x HTTP/1.1", DOORS, ...offer)
+    const agreed = await send("GET http://a.host.test/x HTTP/1.1", TO_HOST_ROUTE, ...offer)
     expect(agreed).toContain("x-url: /x\r\n")
   })
 
-  it("is one of the API's where it names that twice", async () => {
-    expect(await heard("GET http://api.test/livez HTTP/1.1", APIS)).toMatch(
+  it("is accepted if both are the API's host", async () => {
+    expect(await send("GET http://api.test/livez HTTP/1.1", TO_API)).toMatch(
       /^HTTP\/1\.1 200 OK\r\n/,
     )
   })

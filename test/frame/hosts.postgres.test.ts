@@ -1,4 +1,4 @@
-/** Host names: a door of its own, the API, or nothing; and where a call comes from behind a proxy. */
+/** Host names select a host route or the API; behind a proxy, the caller's address comes from a header. */
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
@@ -36,27 +36,33 @@ const get = async (host: string, url = "/livez") =>
 
 describe("a host name", () => {
   it.for(["api.test", "API.test:443", "api.test.", "localhost:3000", "127.0.0.1", "[::1]:3000"])(
-    "%s is the API's",
+    "%s belongs to the API",
     async (host) => {
       expect((await get(host)).body).toBe("ok\n")
     },
   )
 
-  it.for(["other.test", "api.test.evil.test", "box.test", "x"])("%s is nobody's", async (host) => {
-    const answer = await get(host, "/api/v1/account")
-    expect([answer.statusCode, answer.json().error]).toEqual([421, "misdirected"])
-    expect(answer.headers["x-request-id"]).toMatch(/^req_/)
-  })
+  it.for(["other.test", "api.test.evil.test", "box.test", "x"])(
+    "%s is rejected as misdirected",
+    async (host) => {
+      const answer = await get(host, "/api/v1/account")
+      expect([answer.statusCode, answer.json().error]).toEqual([421, "misdirected"])
+      expect(answer.headers["x-request-id"]).toMatch(/^req_/)
+    },
+  )
 
-  it.for(["a.box.test", "A.BOX.test:8080"])("%s opens its own door, for any path", async (host) => {
-    expect((await get(host, "/api/v1/account")).body).toBe("box /api/v1/account")
-    expect((await get(host, "/nowhere")).body).toBe("box /nowhere")
-  })
+  it.for(["a.box.test", "A.BOX.test:8080"])(
+    "%s selects its host route for any path",
+    async (host) => {
+      expect((await get(host, "/api/v1/account")).body).toBe("box /api/v1/account")
+      expect((await get(host, "/nowhere")).body).toBe("box /nowhere")
+    },
+  )
 
-  it("without a dot, of the API itself or of an address is asked of no door", async () => {
-    const asked: string[] = []
+  it("without a dot, of the API itself or of an IP address is not matched by host routes", async () => {
+    const matched: string[] = []
     const matches = (host: string) => {
-      asked.push(host)
+      matched.push(host)
       return false
     }
     const own = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
@@ -73,11 +79,11 @@ describe("a host name", () => {
       "a.test",
     ]
     for (const host of hosts) await own.inject({ method: "GET", url: "/livez", headers: { host } })
-    expect(new Set(asked)).toEqual(new Set(["a.test"]))
+    expect(new Set(matched)).toEqual(new Set(["a.test"]))
     await own.close()
   })
 
-  it("is any where no public address is set", async () => {
+  it("may be any if no public URL is set", async () => {
     const open = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)
     const answer = await open.inject({ method: "GET", url: "/livez", headers: { host: "x.test" } })
     expect(answer.body).toBe("ok\n")
@@ -85,8 +91,8 @@ describe("a host name", () => {
   })
 })
 
-describe("a connection that is to speak another protocol", () => {
-  it("is its door's, and nobody's at the API", async () => {
+describe("an upgrade to another protocol", () => {
+  it("is handled by its host route and ignored by the API", async () => {
     const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
       hostRoutes: [boxes],
@@ -95,26 +101,26 @@ describe("a connection that is to speak another protocol", () => {
     const { port } = listening.server.address() as AddressInfo
     const upgrade = async (host: string): Promise<string> => {
       const socket = connect(port, "127.0.0.1")
-      let heard = ""
-      socket.on("data", (piece) => (heard += piece.toString()))
+      let answer = ""
+      socket.on("data", (piece) => (answer += piece.toString()))
       socket.write(
         `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade, close\r\nupgrade: echo\r\n\r\n`,
       )
       await once(socket, "close")
-      return heard
+      return answer
     }
     expect(await upgrade("a.box.test")).toContain("101 Switching Protocols")
-    // What the API is offered it answers in the protocol that it speaks.
+    // The API answers in HTTP/1.1 and ignores the offer.
     expect(await upgrade("api.test")).toMatch(/^HTTP\/1\.1 302 .*location: \/docs/s)
     await listening.close()
   })
 
-  it("is answered as any other where there is no such door", async () => {
+  it("is answered like any request if there is no host route", async () => {
     const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
     const socket = connect(port, "127.0.0.1")
-    // As clients offer HTTP/2 over plain TCP (RFC 7540, 3.2).
+    // Clients offer HTTP/2 over plain TCP like this (RFC 7540, 3.2).
     const offer =
       "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n"
     socket.write(`GET /livez HTTP/1.1\r\nhost: api.test\r\n${offer}\r\n`)
@@ -124,9 +130,9 @@ describe("a connection that is to speak another protocol", () => {
     await listening.close()
   })
 
-  it("ends where its other side is gone, and nothing else does", async () => {
+  it("ends when its client disconnects, without effect on other requests", async () => {
     const gone = Promise.withResolvers<unknown>()
-    const door: HostRoute = {
+    const echoing: HostRoute = {
       ...boxes,
       upgrade: (_request, socket) => {
         socket.on("close", gone.resolve)
@@ -138,7 +144,7 @@ describe("a connection that is to speak another protocol", () => {
     }
     const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
-      hostRoutes: [door],
+      hostRoutes: [echoing],
     })
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -155,8 +161,8 @@ describe("a connection that is to speak another protocol", () => {
   })
 })
 
-describe("what a door serves", () => {
-  it("has none of the headers of the API's own answers", async () => {
+describe("the answer of a host route", () => {
+  it("has none of the headers of the API's answers", async () => {
     const { headers } = await get("a.box.test")
     expect(Object.keys(headers).toSorted()).toEqual([
       "connection",
@@ -166,7 +172,7 @@ describe("what a door serves", () => {
     ])
   })
 
-  it("without end is ended where the server stops, and holds up nothing", async () => {
+  it("that is endless is ended when the server stops", async () => {
     const endless: HostRoute = {
       ...boxes,
       serve: (_request, response) => void response.writeHead(200).write("one"),
@@ -191,7 +197,7 @@ describe("what a door serves", () => {
 })
 
 describe("behind a proxy", () => {
-  /** Asks so often to be connected as one address may, and once more as another. */
+  /** Reaches the rate limit of one address, then calls once more from it and once from another. */
   async function askAs(trustProxy: readonly string[]): Promise<readonly number[]> {
     const behind = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
@@ -207,23 +213,23 @@ describe("behind a proxy", () => {
       return answer.statusCode
     }
     freezeRateWindow(world)
-    const most = RATE_LIMITS.connect.max
-    const first = await Promise.all(Array.from({ length: most }, () => ask("203.0.113.1")))
-    const told = [await ask("203.0.113.1"), await ask("203.0.113.2")]
+    const { max } = RATE_LIMITS.connect
+    const first = await Promise.all(Array.from({ length: max }, () => ask("203.0.113.1")))
+    const last = [await ask("203.0.113.1"), await ask("203.0.113.2")]
     await behind.close()
-    return [...new Set(first), ...told]
+    return [...new Set(first), ...last]
   }
 
-  it("that is trusted, callers are told apart by where they come from", async () => {
+  it("that is trusted, callers are distinguished by the forwarded address", async () => {
     expect(await askAs(["127.0.0.0/8"])).toEqual([202, 429, 202])
   })
 
-  it("that is not, what it says is nothing", async () => {
+  it("that is not trusted, the forwarded address is ignored", async () => {
     expect(await askAs([])).toEqual([202, 429, 429])
     expect(await askAs(["10.0.0.0/8"])).toEqual([202, 429, 429])
   })
 
-  it("is counted by its address alone, and an IPv6 network as one", () => {
+  it("callers are counted by address without port, and by IPv6 network", () => {
     const counted = (addresses: readonly string[]) => new Set(addresses.map(rateLimitAddress))
     expect(counted(["5.5.5.5", "5.5.5.5:401", "::ffff:5.5.5.5"])).toEqual(new Set(["5.5.5.5"]))
     expect(counted(["2001:db8::1", "[2001:DB8:0:0:9::2]:443"])).toEqual(
@@ -233,7 +239,7 @@ describe("behind a proxy", () => {
     expect(counted(["x1", "x2", ""])).toEqual(new Set(["unknown"]))
   })
 
-  it("is named by addresses and networks", () => {
+  it("TRUST_PROXY lists addresses and networks", () => {
     expect(readConfig({}).trustProxy).toEqual([])
     expect(readConfig({ TRUST_PROXY: "10.0.0.0/8, ::1" }).trustProxy).toEqual(["10.0.0.0/8", "::1"])
     for (const wrong of ["proxy.test", "10.0.0.0/33", "1.2.3.4/8/9", "true", "10.0.0.0/8,"]) {

@@ -1,4 +1,4 @@
-/** What is charged and takes bytes: an `Idempotency-Key` stands for these bytes alone. */
+/** Charged routes with a body of bytes: an `Idempotency-Key` belongs to one body. */
 import { z } from "zod"
 import { afterAll, expect, it } from "vitest"
 import { RAW_BODY, CHUNKED_BODY, route } from "../../src/frame/routes/declare/route.ts"
@@ -41,7 +41,7 @@ const upload = async (payload: string, type = "application/octet-stream") => {
   return [answer.statusCode, answer.headers["idempotency-replayed"], answer.json()]
 }
 
-it("is the same request with the same bytes, and another with others", async () => {
+it("a request with the same bytes is replayed, and one with other bytes is a conflict", async () => {
   expect(await upload("first bytes")).toEqual([200, undefined, { text: "first bytes" }])
   expect(await upload("first bytes", "image/png")).toEqual([200, "true", { text: "first bytes" }])
   for (const other of ["quite other bytes", '{"a":1}', ""]) {
@@ -49,7 +49,7 @@ it("is the same request with the same bytes, and another with others", async () 
   }
 })
 
-it("is not taken piece by piece", () => {
+it("a charged route cannot have a chunked body", () => {
   const handle = async () => ({ ok: true, body: { text: "" } }) as const
   expect(() => route({ ...base, body: CHUNKED_BODY, handle })).toThrow(RangeError)
 })

@@ -1,4 +1,4 @@
-/** Routes for clients that are none of the API's: how they sign in, are counted, and are told what is refused. */
+/** Routes for other clients than the API's: their authentication, counting and error format. */
 import { afterAll, expect, it } from "vitest"
 import { z } from "zod"
 import type { QueryVariants } from "../../src/frame/routes/declare/route-variants.ts"
@@ -10,7 +10,7 @@ import { assemble } from "../../src/frame/slice.ts"
 import { unchargedCallsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 
 const URL = "/pretended/:thing"
-let isGoingOn = false
+let isContinuation = false
 
 const nonApiClient: NonApiClient = {
   realm: "things",
@@ -18,7 +18,7 @@ const nonApiClient: NonApiClient = {
     if (user !== "Töchter") return refusal("invalid_key", "Not yours.")
     return params["thing"] === "none" ? refusal("not_found", "There is none.") : null
   },
-  isContinuation: async () => isGoingOn,
+  isContinuation: async () => isContinuation,
   formatRefusal: ({ error, status, message }) => ({
     ...(status === 403 ? { status: 200 } : {}),
     mediaType: "text/plain",
@@ -71,12 +71,12 @@ const ask = async (query: string, authorization?: string, thing = "it") => {
   const url = `/pretended/${thing}${query}`
   const headers = authorization === undefined ? {} : { authorization }
   const answer = await app.inject({ method: "GET", url, headers })
-  return { ...answer, said: [answer.statusCode, answer.body] }
+  return { ...answer, statusAndBody: [answer.statusCode, answer.body] }
 }
 
-it("signs in by a name and a key", async () => {
+it("a client authenticates with a user name and a key", async () => {
   for (const user of ["Töchter"]) {
-    expect((await ask("?kind=one", basic(`${user}:${company.key}`))).said).toEqual([
+    expect((await ask("?kind=one", basic(`${user}:${company.key}`))).statusAndBody).toEqual([
       200,
       '{"is":"one"}',
     ])
@@ -100,37 +100,40 @@ it("signs in by a name and a key", async () => {
   }
 })
 
-it("asks for one of several routes by its query, and for no other", async () => {
+it("the query selects one of several routes", async () => {
   const own = basic(`Töchter:${company.key}`)
-  expect((await ask("?kind=two", own)).said).toEqual([200, '{"is":"two"}'])
+  expect((await ask("?kind=two", own)).statusAndBody).toEqual([200, '{"is":"two"}'])
   for (const query of ["", "?kind=three", "?kind=constructor", "?kind=one&kind=two"]) {
-    expect((await ask(query)).said).toEqual([200, "not_allowed: There are two kinds."])
+    expect((await ask(query)).statusAndBody).toEqual([200, "not_allowed: There are two kinds."])
   }
 })
 
-it("is told what is refused in its own way", async () => {
+it("a client gets errors in its own format", async () => {
   const own = basic(`Töchter:${company.key}`)
-  expect((await ask("?kind=one", own, "none")).said).toEqual([404, "not_found: There is none."])
-  expect((await ask("?kind=one&x=1", own)).said).toEqual([
+  expect((await ask("?kind=one", own, "none")).statusAndBody).toEqual([
+    404,
+    "not_found: There is none.",
+  ])
+  expect((await ask("?kind=one&x=1", own)).statusAndBody).toEqual([
     400,
     expect.stringMatching(/^validation: /),
   ])
   const { key } = await makeKey(world, company, { operations: ["code.pull"] })
   const text = expect.stringMatching(/^operation_not_granted: /) as string
-  expect((await ask("?kind=two", basic(`Töchter:${key}`))).said).toEqual([200, text])
+  expect((await ask("?kind=two", basic(`Töchter:${key}`))).statusAndBody).toEqual([200, text])
 })
 
-it("is counted once for what goes on over several calls", async () => {
+it("a client is counted once for an exchange of several calls", async () => {
   const own = basic(`Töchter:${company.key}`)
   const before = await unchargedCallsOf(world, company)
   await ask("?kind=one", own)
   expect(await unchargedCallsOf(world, company)).toBe(before + 1)
-  isGoingOn = true
+  isContinuation = true
   await ask("?kind=one", own)
   expect(await unchargedCallsOf(world, company)).toBe(before + 1)
-  isGoingOn = false
+  isContinuation = false
 })
 
-it("has as long for its body as its route says", () => {
+it("a client has the route's timeout for its body", () => {
   expect(app.server.requestTimeout).toBe(600_000)
 })

@@ -1,9 +1,9 @@
-/** Where people go on once they are signed in, and whose forms are taken. */
+/** Redirects after a sign-in stay on the same host, and forms must come from it. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { isSameOrigin, sameHostPath } from "../../src/frame/sign-in/codes.ts"
 
-describe("where somebody goes on", () => {
+describe("the path after a sign-in", () => {
   it.for([
     ["/", "/"],
     ["/a/b?c=d&e=%2F", "/a/b?c=d&e=%2F"],
@@ -30,11 +30,11 @@ describe("where somebody goes on", () => {
     "/a\\..\\\\evil.test",
     "/\u0000",
     " //evil.test",
-  ])("is the first page, instead of %j", (next) => {
+  ])("is / instead of %j", (next) => {
     expect(sameHostPath(next)).toBe("/")
   })
 
-  it("is of the same host, whatever it is", () => {
+  it("is always on the same host", () => {
     const piece = fc.constantFrom(
       "/",
       "\\",
@@ -61,7 +61,7 @@ describe("where somebody goes on", () => {
 })
 
 describe("a form", () => {
-  it("is from a page of the own host, or is not taken", () => {
+  it("is accepted only from a page of the same host", () => {
     expect(isSameOrigin("http://a.test:80", "a.test")).toBe(true)
     expect(isSameOrigin("https://a.test:8443", "A.test:8443")).toBe(true)
     for (const origin of [

@@ -1,4 +1,4 @@
-/** Pages beside the API, and forms that are sent from them: by a slice that is not there. */
+/** Pages outside the API and their forms, tested with a sample slice. */
 import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { assemble } from "../../src/frame/slice.ts"
@@ -12,7 +12,7 @@ import { RAW_BODY, publicRoute } from "../../src/frame/routes/declare/route.ts"
 const URL = "/pretended/guests"
 const base = { url: URL, group: "pretended", summary: "Pretended" }
 
-/** A page that shows who is named in its query. */
+/** A page that shows the name in its query. */
 const guestPage = publicRoute({
   ...base,
   name: "showGuest",
@@ -26,7 +26,7 @@ const guestPage = publicRoute({
   }),
 })
 
-/** Takes a form: leads a browser back to the page, tells a program what was sent, lets nobody in as `no`. */
+/** Accepts a form: redirects a browser to the page, returns the values to a program, rejects the name `no`. */
 const guestForm = publicRoute({
   ...base,
   name: "sendGuest",
@@ -42,7 +42,7 @@ const guestForm = publicRoute({
     if ("refusal" in form) return { ok: false, refusal: form.refusal }
     const values = [...form.values].map((pair) => [...pair])
     if (form.values.get("name") === "no") {
-      return { ok: false, refusal: refusal("conflict", "Nobody <here> has this name.") }
+      return { ok: false, refusal: refusal("conflict", "No <guest> has this name.") }
     }
     if (!form.isFromBrowser) return { ok: true, body: { values } }
     const location = `${URL}?name=${encodeURIComponent(JSON.stringify(values))}`
@@ -63,14 +63,14 @@ const send = (payload: string | Buffer, type: string, more: Record<string, strin
   app.inject({ method: "POST", url: URL, payload, headers: { "content-type": type, ...more } })
 
 describe("a page", () => {
-  it("is HTML that runs nothing, loads nothing and is kept by nobody", async () => {
+  it("is HTML without scripts and external resources, and is not cached", async () => {
     const { statusCode, headers } = await app.inject({ method: "GET", url: `${URL}?name=Ada` })
     expect(statusCode).toBe(200)
     expect(headers).toMatchObject({
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
-      // Else its own form would be sent with `Origin: null`.
+      // With a stricter policy, the page's own form would be sent with `Origin: null`.
       "referrer-policy": "same-origin",
     })
     const policy = String(headers["content-security-policy"]).split("; ")
@@ -78,7 +78,7 @@ describe("a page", () => {
     expect(policy.join()).not.toMatch(/script|\*|https?:/)
   })
 
-  it("shows what somebody wrote as text, that neither closes a tag nor turns the line around", async () => {
+  it("escapes text, including characters that change the direction of a line", async () => {
     const name = `"><script>alert('x')</script>&amp;\u0000\u202e\u2066 =1+1`
     const { body } = await app.inject({ method: "GET", url: URL, query: { name } })
     const shown =
@@ -87,7 +87,7 @@ describe("a page", () => {
     expect(body).toContain(`<p title="${shown}">Welcome</p>`)
   })
 
-  it("stands in no document, and other verbs are refused there", async () => {
+  it("is not in the document, and rejects other verbs", async () => {
     expect((await app.inject({ method: "GET", url: "/openapi.json" })).body).not.toContain(URL)
     const other = await app.inject({ method: "OPTIONS", url: URL })
     expect([other.statusCode, other.headers["allow"]]).toEqual([405, "GET, HEAD, POST"])
@@ -100,7 +100,7 @@ describe("a form", () => {
     ["__proto__=1&constructor=2&toString=3", [["__proto__", "1"], ["constructor", "2"], ["toString", "3"]]], // prettier-ignore
     ["a=%ff&b=%zz&c=%00&=d&e", [["a", "\ufffd"], ["b", "%zz"], ["c", "\0"], ["", "d"], ["e", ""]]], // prettier-ignore
     ["", []],
-  ])("of a browser leads elsewhere: %s", async (payload, values) => {
+  ])("of a browser is answered with a redirect: %s", async (payload, values) => {
     const answer = await send(payload, `${FORM}; charset=UTF-8`)
     const location = `${URL}?name=${encodeURIComponent(JSON.stringify(values))}`
     expect([answer.statusCode, answer.headers["location"]]).toEqual([303, location])
@@ -111,24 +111,24 @@ describe("a form", () => {
     ['{"a":"1","b":2,"c":true,"d":null}', [["a", "1"], ["b", "2"], ["c", "true"]]], // prettier-ignore
     ['{"__proto__":"1","constructor":"2"}', [["__proto__", "1"], ["constructor", "2"]]], // prettier-ignore
     ["{}", []],
-  ])("of a program is told what came: %s", async (payload, values) => {
+  ])("of a program is answered with its values: %s", async (payload, values) => {
     const answer = await send(payload, "application/json")
     expect([answer.statusCode, answer.json()]).toEqual([201, { values }])
   })
 
-  it("is refused on a page where a browser sent it, and in JSON where a program did", async () => {
+  it("is rejected with a page if a browser sent it, and with JSON if a program did", async () => {
     const page = await send("name=no", FORM)
     expect([page.statusCode, page.headers["content-type"]]).toEqual([
       409,
       "text/html; charset=utf-8",
     ])
-    expect(page.body).toContain("<p>Nobody &lt;here&gt; has this name.</p>")
+    expect(page.body).toContain("<p>No &lt;guest&gt; has this name.</p>")
     const program = await send('{"name":"no"}', "application/json")
-    const message = "Nobody <here> has this name."
+    const message = "No <guest> has this name."
     expect([program.statusCode, program.json()]).toEqual([409, { error: "conflict", message }])
   })
 
-  it("is refused on a page by what stands before its handler, too", async () => {
+  it("is rejected with a page also by checks before its handler", async () => {
     const page = await send(`a=${"b".repeat(999)}`, FORM)
     expect([page.statusCode, page.headers["content-type"]]).toEqual([
       413,
@@ -140,15 +140,21 @@ describe("a form", () => {
   it.each([
     ["another type", "a=1", "text/plain", {}, 415],
     ["files", "--x--", "multipart/form-data; boundary=x", {}, 415],
-    ["another script", "a=1", `${FORM}; charset=utf-16`, {}, 415],
-    ["what is packed", "a=1", FORM, { "content-encoding": "gzip" }, 415],
-    ["no JSON", "{", "application/json", {}, 400],
-    ["no UTF-8", Buffer.from([0x7b, 0xff]), "application/json", {}, 400],
-    ["no object", "[1]", "application/json", {}, 400],
-    ["a value with values", '{"secret name":{"a":1}}', "application/json", {}, 400],
-    ["values in values", `{"a":${"[".repeat(100)}${"]".repeat(100)}}`, "application/json", {}, 400],
-    ["too much", `a=${"b".repeat(999)}`, FORM, {}, 413],
-  ])("of %s is refused", async (_what, payload, type, headers, status) => {
+    ["another charset", "a=1", `${FORM}; charset=utf-16`, {}, 415],
+    ["compressed content", "a=1", FORM, { "content-encoding": "gzip" }, 415],
+    ["invalid JSON", "{", "application/json", {}, 400],
+    ["invalid UTF-8", Buffer.from([0x7b, 0xff]), "application/json", {}, 400],
+    ["a list", "[1]", "application/json", {}, 400],
+    ["a nested value", '{"secret name":{"a":1}}', "application/json", {}, 400],
+    [
+      "deeply nested values",
+      `{"a":${"[".repeat(100)}${"]".repeat(100)}}`,
+      "application/json",
+      {},
+      400,
+    ],
+    ["too many bytes", `a=${"b".repeat(999)}`, FORM, {}, 413],
+  ])("of %s is rejected", async (_kind, payload, type, headers, status) => {
     const answer = await send(payload, type, headers)
     expect([answer.statusCode, answer.headers["location"]]).toEqual([status, undefined])
     expect(answer.body).not.toContain("secret")

@@ -1,4 +1,4 @@
-/** What is charged and done at once: final, without an intent; given back where nothing comes of it. */
+/** Routes that charge and call the provider immediately: the charge is settled, and refunded if the call fails. */
 import { z } from "zod"
 import { beforeEach, expect, it } from "vitest"
 import {
@@ -19,8 +19,8 @@ const URL = "/api/v1/pretended/:area/hints"
 const HINTS = "/api/v1/pretended/north/hints"
 const PRICE = 3_000
 
-let acts: () => Promise<string>
-let asked: string[]
+let provider: () => Promise<string>
+let calls: string[]
 
 const hints = immediatePaidRoute({
   name: "askHint",
@@ -44,13 +44,13 @@ const hints = immediatePaidRoute({
   },
   provider: "the finder",
   callProvider: async (_ports, _caller, { body, params }) => {
-    asked.push(`${params.area} ${body.about}`)
-    const hint = await acts()
+    calls.push(`${params.area} ${body.about}`)
+    const hint = await provider()
     return hint === "refused"
       ? { refusal: refusal("conflict", "The finder refused it.") }
       : { reply: { hint } }
   },
-  refundReason: "the finder did not find anything out",
+  refundReason: "the finder returned no result",
 })
 
 const program = assemble([
@@ -61,8 +61,8 @@ const world = await ownWorld("settings", { program })
 await makeCallsFree(world)
 let company: Company
 beforeEach(async () => {
-  asked = []
-  acts = async () => "warmer"
+  calls = []
+  provider = async () => "warmer"
   company = await makeCompany(world)
 })
 
@@ -72,7 +72,7 @@ const ask = (about: string, idempotencyKey?: string) =>
     ...(idempotencyKey === undefined ? {} : { headers: { "idempotency-key": idempotencyKey } }),
   })
 
-/** What was charged and what came back of it, by the bill. */
+/** The charges and refunds on the bill. */
 async function lines(): Promise<readonly string[]> {
   const { body } = await world.call(company.key, "GET", "/api/v1/billing/lines")
   return body.lines
@@ -82,15 +82,15 @@ async function lines(): Promise<readonly string[]> {
 const open = async (): Promise<readonly object[]> =>
   (await world.operate("charge pending", { company: company.companyId })).charges
 
-it("is answered, and its charge is final from the beginning", async () => {
+it("a call is answered, and its charge is settled from the beginning", async () => {
   const { status, body, headers } = await ask("trees")
-  expect([status, body, asked]).toEqual([200, { hint: "warmer" }, ["north trees"]])
+  expect([status, body, calls]).toEqual([200, { hint: "warmer" }, ["north trees"]])
   expect(headers["ledger-position"]).toBeDefined()
   await world.operate("wait")
   expect([await lines(), await open()]).toEqual([[`charge -${PRICE}`], []])
 })
 
-it("costs nothing where it has no price, does not fit, or is no request", async () => {
+it("a call without a price or beyond a limit costs nothing", async () => {
   expect(await ask("nothing")).toMatchObject({ status: 409 })
   await setLimit(world, company, { dollars: "0.002" })
   expect(await ask("trees")).toMatchObject({
@@ -98,15 +98,15 @@ it("costs nothing where it has no price, does not fit, or is no request", async 
     body: { error: "spend_limit_reached" },
   })
   await world.operate("wait")
-  expect([await lines(), asked]).toEqual([[], []])
+  expect([await lines(), calls]).toEqual([[], []])
 })
 
 it.each([
-  ["does nothing", new ProviderUnavailable("away"), 503],
-  ["is silent", new ProviderOutcomeUnknown("no answer"), 503],
-  ["refuses it", null, 409],
-] as const)("is given back where the provider %s", async (_what, error, status) => {
-  acts = async () => {
+  ["is unavailable", new ProviderUnavailable("away"), 503],
+  ["does not answer", new ProviderOutcomeUnknown("no answer"), 503],
+  ["rejects it", null, 409],
+] as const)("a call is refunded if the provider %s", async (_case, error, status) => {
+  provider = async () => {
     if (error !== null) throw error
     return "refused"
   }
@@ -117,18 +117,18 @@ it.each([
   expect([await lines(), await open()]).toEqual([[`charge -${PRICE}`, `give_back ${PRICE}`], []])
 })
 
-it("is a doubt where the program itself fails: the charge stays, and its name is told", async () => {
-  acts = () => Promise.reject(new Error("a fault of ours"))
-  const { status, body } = await ask("trees", "in doubt")
+it("a call has an unknown outcome if the program fails: the charge stays, and the answer has its id", async () => {
+  provider = () => Promise.reject(new Error("a fault of ours"))
+  const { status, body } = await ask("trees", "unknown")
   expect([status, body.chargeId]).toEqual([503, expect.stringMatching(/^chg_/)])
-  acts = async () => "warmer"
-  // The same key does what was paid for.
-  expect(await ask("trees", "in doubt")).toMatchObject({ status: 200 })
+  provider = async () => "warmer"
+  // A retry with the same key executes the paid call.
+  expect(await ask("trees", "unknown")).toMatchObject({ status: 200 })
   await world.operate("wait")
   expect(await lines()).toEqual([`charge -${PRICE}`])
 })
 
-it("is charged once under one key, and again under another or none", async () => {
+it("a call is charged once per idempotency key, and each time without one", async () => {
   const first = await ask("trees", "one")
   const again = await ask("trees", "one")
   expect([again.body, again.headers["idempotency-replayed"]]).toEqual([first.body, "true"])
@@ -136,31 +136,31 @@ it("is charged once under one key, and again under another or none", async () =>
   await ask("trees")
   await ask("trees")
   await world.operate("wait")
-  expect([(await lines()).length, asked.length]).toEqual([4, 4])
+  expect([(await lines()).length, calls.length]).toEqual([4, 4])
 })
 
-it("comes back whole, and no more, where an operator refunded a part before it failed", async () => {
-  acts = () => Promise.reject(new Error("a fault of ours"))
+it("a failed call that an operator refunded in part is refunded up to its full amount", async () => {
+  provider = () => Promise.reject(new Error("a fault of ours"))
   const { body } = await ask("trees", "in part")
   const { chargeId } = body
   await world.operate("charge refund", { chargeId, dollars: "0.002" }, "two thirds of it failed")
-  acts = () => Promise.reject(new ProviderUnavailable("away"))
+  provider = () => Promise.reject(new ProviderUnavailable("away"))
   expect(await ask("trees", "in part")).toMatchObject({ status: 503 })
   await world.operate("wait")
   expect(await lines()).toEqual([`charge -${PRICE}`, "give_back 2000", "give_back 1000"])
 })
 
-it("is charged anew under the same key once it was given back", async () => {
-  acts = () => Promise.reject(new ProviderUnavailable("away"))
+it("a refunded call is charged again with the same key", async () => {
+  provider = () => Promise.reject(new ProviderUnavailable("away"))
   expect(await ask("trees", "freed")).toMatchObject({ status: 503 })
-  acts = async () => "warmer"
+  provider = async () => "warmer"
   expect(await ask("trees", "freed")).toMatchObject({ status: 200 })
   await world.operate("wait")
   expect(await lines()).toEqual([`charge -${PRICE}`, `give_back ${PRICE}`, `charge -${PRICE}`])
 })
 
 it.each(["before", "after"] as const)(
-  "is charged once by whoever goes on for a process that died right %s it charged",
+  "a retry of a call whose process died right %s it charged is charged once",
   async (when) => {
     const idempotencyKey = newIdempotencyKey()
     const request = { key: company.key, url: HINTS, body: { about: "trees" }, idempotencyKey }
@@ -170,11 +170,11 @@ it.each(["before", "after"] as const)(
       body: { hint: "warmer" },
     })
     await world.operate("wait")
-    expect([await lines(), asked]).toEqual([[`charge -${PRICE}`], ["north trees"]])
+    expect([await lines(), calls]).toEqual([[`charge -${PRICE}`], ["north trees"]])
   },
 )
 
-it("is charged once where the charge of a process that died arrives behind a refusal", async () => {
+it("a call is charged once if the charge of a dead process arrives after a rejection", async () => {
   const idempotencyKey = newIdempotencyKey()
   const request = { key: company.key, url: HINTS, body: { about: "trees" }, idempotencyKey }
   const { deliver } = await crashAtStep(world, { step: "Charge", when: "before" }, request, program)
@@ -185,10 +185,10 @@ it("is charged once where the charge of a process that died arrives behind a ref
   await world.operate("key change", { keyId: company.keyId, allOperations: true })
   expect(await ask("trees", idempotencyKey)).toMatchObject({ status: 200 })
   await world.operate("wait")
-  expect([await lines(), asked]).toEqual([[`charge -${PRICE}`], ["north trees"]])
+  expect([await lines(), calls]).toEqual([[`charge -${PRICE}`], ["north trees"]])
 })
 
-it("passes no limit, however many ask at once", async () => {
+it("concurrent calls cannot exceed a limit", async () => {
   await setLimit(world, company, { dollars: "0.03" })
   const answers = await Promise.all(Array.from({ length: 25 }, (_, i) => ask("trees", `k${i}`)))
   expect(answers.filter(({ status }) => status === 200).length).toBe(10)

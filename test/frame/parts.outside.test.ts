@@ -1,4 +1,4 @@
-/** Whatever a slice can bring beside what is charged, brought by one that is a folder and a line in a list. */
+/** The parts that a slice can contribute in addition to paid routes, tested with a sample slice. */
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
@@ -48,7 +48,7 @@ describe("a stream", () => {
     expect(await notes()).toContainEqual({ name: "by hand", text: "by hand" })
   })
 
-  it("is the program's own, in an audit as well", async () => {
+  it("belongs to the program and is audited", async () => {
     const { ok, streams } = await world.operate("audit verify", { company: company.companyId })
     expect([ok, program.streams.isOwn(`notes-${company.companyId}`)]).toEqual([true, true])
     expect(streams).toBeGreaterThan(0)
@@ -62,17 +62,17 @@ describe("a webhook", () => {
     const answer = await world.app.inject({ method: "POST", url: URL, headers, payload: raw })
     return { status: answer.statusCode, body: answer.json() }
   }
-  const tell = (at: number, ...events: readonly (readonly [id: string, name: string])[]) =>
+  const payloadOf = (at: number, ...events: readonly (readonly [id: string, name: string])[]) =>
     JSON.stringify({
       at,
       events: events.map(([id, name]) => ({ id, account: company.companyId, name })),
     })
 
-  it("becomes commands, each event once by the provider's own id", async () => {
-    const raw = tell(world.ports.clock.now(), ["evt_1", "first"], ["evt_2", "second"])
+  it("executes a command for each event, once by the provider's id", async () => {
+    const raw = payloadOf(world.ports.clock.now(), ["evt_1", "first"], ["evt_2", "second"])
     expect(await send(raw)).toEqual({ status: 200, body: { taken: 2, known: 0 } })
     expect(await send(raw)).toEqual({ status: 200, body: { taken: 0, known: 2 } })
-    const more = tell(world.ports.clock.now(), ["evt_2", "another"], ["evt_3", "third"])
+    const more = payloadOf(world.ports.clock.now(), ["evt_2", "another"], ["evt_3", "third"])
     expect(await send(more)).toEqual({ status: 200, body: { taken: 1, known: 1 } })
     const names = (await notes()).map(({ name }: { name: string }) => name)
     expect(names).toEqual(expect.arrayContaining(["first", "second", "third"]))
@@ -80,45 +80,45 @@ describe("a webhook", () => {
   })
 
   it.for([
-    ["by somebody else", 0, "0".repeat(64)],
+    ["with another key", 0, "0".repeat(64)],
     ["too long ago", -301_000, undefined],
     ["in the future", 301_000, undefined],
   ] as const)("signed %s changes nothing", async ([, late, signature]) => {
-    const raw = tell(world.ports.clock.now() + late, ["evt_x", "strange"])
+    const raw = payloadOf(world.ports.clock.now() + late, ["evt_x", "strange"])
     expect(await send(raw, signature)).toMatchObject({ status: 401, body: { error: "not_signed" } })
     expect(JSON.stringify(await notes())).not.toContain("strange")
   })
 
-  it("that failed on the way is carried out when it is sent again", async () => {
-    const raw = tell(world.ports.clock.now(), ["evt_4", "fourth"], ["evt_5", "broken"])
+  it("that failed is executed when it is sent again", async () => {
+    const raw = payloadOf(world.ports.clock.now(), ["evt_4", "fourth"], ["evt_5", "broken"])
     expect((await send(raw)).status).toBe(500)
     expect((await send(raw)).status).toBe(500)
-    const rest = tell(world.ports.clock.now(), ["evt_4", "fourth"])
+    const rest = payloadOf(world.ports.clock.now(), ["evt_4", "fourth"])
     expect(await send(rest)).toEqual({ status: 200, body: { taken: 0, known: 1 } })
     expect(JSON.stringify(await notes())).toContain("fourth")
   })
 
-  it("of nobody here is taken, and comes to nothing", async () => {
+  it("for an unknown company is accepted and ignored", async () => {
     const at = world.ports.clock.now()
-    const raw = JSON.stringify({ at, events: [{ id: "evt_6", account: "nobody", name: "x" }] })
+    const raw = JSON.stringify({ at, events: [{ id: "evt_6", account: "unknown", name: "x" }] })
     expect(await send(raw)).toEqual({ status: 200, body: { taken: 0, known: 1 } })
   })
 
-  it("stands in no document of the API", () => {
+  it("is not in the API's document", () => {
     expect(JSON.stringify(openApi(program.entries, program.retiredPaths, ""))).not.toContain(URL)
   })
 })
 
 describe("a provider", () => {
-  const echo = (words: string) =>
+  const echo = (phrase: string) =>
     world.app.inject({
       method: "POST",
       url: "/api/v1/pretended/echoes",
-      payload: { text: words },
+      payload: { text: phrase },
       headers: { authorization: `Bearer ${company.key}` },
     })
 
-  it("is opened by its settings, and its simulator does what it is told", async () => {
+  it("is opened with its settings, and its simulator follows `simulator set`", async () => {
     expect((await echo("a")).json()).toEqual({ heard: "re: a" })
     await world.operate("simulator set", { name: "echo", outcome: "loud", times: 1 })
     expect((await echo("a")).json()).toEqual({ heard: "RE: A" })
@@ -132,10 +132,12 @@ describe("a provider", () => {
       }),
     )
     const wrong = world.operate("simulator set", { name: "echo", outcome: "explode" })
-    await expect(wrong).rejects.toThrow("echo knows ok, unavailable, silent, slow, loud")
+    await expect(wrong).rejects.toThrow(
+      'echo has no outcome \\"explode\\"; use ok, unavailable, silent, slow, loud',
+    )
   })
 
-  it("refuses with a code of its slice's own, which the document shows", async () => {
+  it("rejects calls with its slice's own error code, which is in the document", async () => {
     const answer = await echo("")
     expect([answer.statusCode, answer.json()]).toEqual([
       409,
@@ -145,7 +147,7 @@ describe("a provider", () => {
     expect(document).toContain('"no_echo":{"value":{"error":"no_echo"')
   })
 
-  it("says what its settings exclude", () => {
+  it("reports settings that are invalid together", () => {
     const [own] = slice.settings ?? []
     expect(own?.faults?.({ ECHO_PREFIX: "a" })).toEqual([
       "ECHO_PREFIX is nothing without ECHO_SECRET: set both.",
@@ -155,7 +157,7 @@ describe("a provider", () => {
 })
 
 describe("a blob", () => {
-  it("is written from a body piece by piece, and sent in ranges", async () => {
+  it("is written from a chunked body and sent in ranges", async () => {
     const headers = { authorization: `Bearer ${company.key}` }
     const url = "/api/v1/pretended/tapes/one"
     const payload = Buffer.alloc(100_000, "0123456789")
@@ -168,9 +170,9 @@ describe("a blob", () => {
   })
 })
 
-describe("beside the API", () => {
-  it("a door answers at its own host names, and takes a connection over", async () => {
-    expect((await get("/x", { host: "a.echo.test" })).body).toBe("re: door")
+describe("a slice outside the API", () => {
+  it("can have a host route, which answers requests and upgrades", async () => {
+    expect((await get("/x", { host: "a.echo.test" })).body).toBe("re: host route")
     await world.app.listen({ port: 0, host: "127.0.0.1" })
     const { port } = world.app.server.address() as AddressInfo
     const socket = connect(port, "127.0.0.1")
@@ -181,12 +183,12 @@ describe("beside the API", () => {
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 101 .*\r\n\r\nhello$/s)
   })
 
-  it("a probe stands in /readyz, and a figure in /metrics", async () => {
+  it("can have a probe in /readyz and a metric in /metrics", async () => {
     expect((await get("/metrics")).body).toContain('ledger_echoes{loudness="low"} 3')
     expect((await get("/readyz")).body).toContain("ok echo\n")
   })
 
-  it("a service is started and stopped, those before one that cannot begin included", async () => {
+  it("can have daemons; if one fails to start, those before it are stopped", async () => {
     const closers: { readonly close: () => Promise<void> }[] = []
     const broken = {
       displayName: "the broken daemon",
@@ -199,21 +201,21 @@ describe("beside the API", () => {
     expect(parts.actions).toEqual(["started", "stopped"])
   })
 
-  it("what a service listens at is told", async () => {
+  it("can have a daemon that reports its listening address", async () => {
     const listeningAddress = { name: "echo", address: "127.0.0.1:7" }
     const daemon = {
       displayName: "a daemon",
       start: async () => ({ stop: async () => undefined, listeningAddress }),
     }
     const silent = { displayName: "another", start: async () => ({ stop: async () => undefined }) }
-    const told = await startDaemons([daemon, silent], world.ports, () => undefined)
-    expect(told).toEqual([listeningAddress])
+    const addresses = await startDaemons([daemon, silent], world.ports, () => undefined)
+    expect(addresses).toEqual([listeningAddress])
   })
 
-  it("doctor looks at it, and the command line offers its commands", async () => {
+  it("can have doctor checks and commands", async () => {
     const settings = settingsReader({ ECHO_PREFIX: "x" })
     const examined = { settings, dataDir: "/nowhere", stored: null, pacer: machinePacer }
-    const found = await Promise.all(program.doctorChecks.map((look) => look(examined)))
+    const found = await Promise.all(program.doctorChecks.map((check) => check(examined)))
     expect(found.flat()).toContainEqual(
       expect.objectContaining({ check: "echo", says: 'prefix "x"' }),
     )
@@ -232,21 +234,21 @@ describe("a table", () => {
     return found.rows.map(({ label }) => label)
   }
 
-  it("is made by its migration, and is in backups", async () => {
+  it("is created by its migration and included in backups", async () => {
     await sql`insert into ledger.labels (company_id, label) values (${company.companyId}, 'red')`.execute(
       world.ports.readAll,
     )
-    const kept: string[] = []
+    const backedUp: string[] = []
     for await (const { name, json } of world.ports.backupSet.read("after")) {
-      if (name === "labels") kept.push(json)
+      if (name === "labels") backedUp.push(json)
     }
-    expect(kept.join("")).toContain('"label":"red"')
+    expect(backedUp.join("")).toContain('"label":"red"')
     expect(listBackupTables(program.tables).map(({ table }) => table)).toContain("labels")
     const backup = await world.ports.backupSet.migrationNames()
     expect(backup).toContain("parts-0001-labels")
   })
 
-  it("loses an erased company's rows, what is elsewhere goes too, and what is for a time is swept", async () => {
+  it("loses an erased company's rows, and the slice's erase and sweep hooks run", async () => {
     expect(await labels()).toEqual(["red"])
     await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
@@ -256,7 +258,7 @@ describe("a table", () => {
     expect(parts.actions).toContain("swept")
   })
 
-  it("has a migration that its slice names", () => {
+  it("has a migration whose name begins with its slice's name", () => {
     const strange = { name: "a", migrations: { "0001-labels": { up: async () => undefined } } }
     expect(() => assemble([strange])).toThrow(
       "the migration 0001-labels must have a name that begins with a-",

@@ -1,4 +1,4 @@
-/** A table of routes is held against routes line by line, also where several share a verb and a path. */
+/** The table of routes is compared with routes line by line, also if several share a verb and a path. */
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { route } from "../../src/frame/routes/declare/route.ts"
@@ -45,7 +45,7 @@ const LINES = [MAKING, SUGGEST, DETAILS, ATTACH, READING]
 const own = { personKey: false, isBeyond: false }
 
 describe("lines of one verb and path", () => {
-  it("have each the route that is meant", () => {
+  it("each have their own route", () => {
     expect(compareRoutes(LINES, ROUTES)).toEqual({ missing: [], unknown: [], twice: [] })
     const found = [SUGGEST, DETAILS, ATTACH].map((spec) => routesOfSpec(spec, ROUTES))
     expect(found).toEqual([[suggest], [details], [attach]])
@@ -55,7 +55,7 @@ describe("lines of one verb and path", () => {
     }
   })
 
-  it("are built one by one: a shape that is missing is no other's", () => {
+  it("are built individually: a missing variant is not covered by another", () => {
     const { missing, unknown } = compareRoutes(LINES, [createRoute, paramsRoute, suggest, attach])
     expect([missing.map(specRouteNameOf), unknown]).toEqual([
       ["POST /api/v1/pretended/shaped with action: details"],
@@ -63,7 +63,7 @@ describe("lines of one verb and path", () => {
     ])
   })
 
-  it("show a shape that has no line, and one that is there twice", () => {
+  it("reveal a variant without a line, and a duplicate one", () => {
     const { unknown, missing } = compareRoutes([MAKING, SUGGEST, ATTACH, READING], ROUTES)
     expect([unknown, missing]).toEqual([[details], []])
     const again = route({ ...details, summary: "Details again" })
@@ -72,7 +72,7 @@ describe("lines of one verb and path", () => {
     ])
   })
 
-  it("say something else where a shape does, and only there", () => {
+  it("differ only from the variant that differs", () => {
     const other = route({ ...details, operation: "lookup.address.suggest" })
     const { variants } = routeVariants(shapedRoute.name, shapedRoute.url, [suggest, other, attach])
     const differing = variants.filter((one) => {
@@ -82,7 +82,7 @@ describe("lines of one verb and path", () => {
     expect(differing).toEqual([other])
   })
 
-  it("without a body are of one route alone", () => {
+  it("without a body match only one route", () => {
     const { body: _none, ...plain } = ATTACH
     const name = "POST /api/v1/pretended/shaped"
     expect(compareRoutes([MAKING, READING, plain], ROUTES).twice).toEqual([name])
@@ -95,7 +95,7 @@ describe("lines of one verb and path", () => {
     expect(codesInDocument(attach)).not.toContain("needs_managed_plan")
   })
 
-  it("have names of their own, and so have their routes", () => {
+  it("have unique names, like their routes", () => {
     expect(shapedRoute.variants.map((one) => routeNameOf(one, ROUTES))).toEqual([
       "POST /api/v1/pretended/shaped (Suggest)",
       "POST /api/v1/pretended/shaped (Details)",
@@ -111,7 +111,7 @@ describe("the specification's lines of one verb and path", () => {
   )
   const several = [...alike].filter(([, lines]) => lines.length > 1)
 
-  /** A body as a line names it, as the route of its slice will have it. */
+  /** Bodies by their name in the table. */
   const BODIES = {
     "{domain}": z.object({ domain: z.string() }),
     "{check: true}": z.object({ domain: z.string(), check: z.literal(true) }),
@@ -132,7 +132,7 @@ describe("the specification's lines of one verb and path", () => {
     ])
   })
 
-  it.for(several)("are told apart: %s", ([, lines]) => {
+  it.for(several)("are distinguished: %s", ([, lines]) => {
     const routes = lines.map((spec) =>
       route({
         ...createRoute,

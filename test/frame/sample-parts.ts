@@ -1,7 +1,6 @@
 /**
- * A slice that is not there, with one of everything that a slice can bring beside what is charged: notes
- * of a company, kept in a stream and shown by a read model; a table, a setting, a port, and what stands
- * beside the API.
+ * A sample slice with one of each part that a slice can contribute in addition to paid routes: a stream and a read
+ * model of notes, a table, a setting, a port, a host route, a webhook and a daemon.
  */
 import { createHmac } from "node:crypto"
 import type { Transaction } from "kysely"
@@ -28,7 +27,7 @@ import type { Provider } from "../../src/frame/provider.ts"
 import { defineSettings } from "../../src/frame/settings.ts"
 import type { Slice } from "../../src/frame/slice.ts"
 
-/** Answers what it is asked, louder or not. */
+/** Answers with the text that it gets, loudly or not. */
 interface Echo {
   readonly say: (text: string) => Promise<string>
 }
@@ -41,7 +40,7 @@ declare module "../../src/frame/ports.ts" {
 
 const ECHO = { name: "echo", outcomes: ["loud"] } as const satisfies Simulator
 
-/** What it reads from the environment. */
+/** The settings of the echo. */
 const echoSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -55,7 +54,7 @@ const echoSettings = defineSettings({
       : [],
 })
 
-/** What opens it. */
+/** The provider of the echo. */
 const echoProviders: readonly Provider[] = [
   {
     from: import.meta.url,
@@ -72,19 +71,19 @@ const echoProviders: readonly Provider[] = [
   },
 ]
 
-/** Its door. */
+/** The host route of the echo. */
 const echoHostRoutes = ({ echo }: Ports): readonly HostRoute[] => [
   {
     name: "echoes",
     matches: (host) => host.endsWith(".echo.test"),
     serve: (_request, response) => {
-      void echo.say("door").then((text) => response.end(text))
+      void echo.say("host route").then((text) => response.end(text))
     },
     upgrade: (_request, socket, head) => {
       socket.write(
         "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
       )
-      // What came right behind the request is the first of what is said.
+      // Bytes that arrived together with the request are echoed first.
       socket.write(head)
       socket.pipe(socket)
     },
@@ -123,7 +122,7 @@ const NOTES = { category: "notes" as const, decider: notes, codec: codecOf(forma
 /** The stream of a company's notes. */
 const notesOf = (companyId: CompanyId) => streamOf(NOTES, companyId)
 
-/** What notes there are, by their names. */
+/** Read model `notes`: notes by their names. */
 const notesReadModel = defineReadModel({
   name: "notes",
   version: 1,
@@ -237,7 +236,7 @@ const routes = [
 
 const SIGNING_KEY = "pretended"
 
-/** What the provider would send over these bytes. */
+/** The provider's signature of these bytes. */
 export const signatureOf = (raw: string): string =>
   createHmac("sha256", SIGNING_KEY).update(raw).digest("hex")
 
@@ -264,7 +263,11 @@ const sampleWebhook = webhook<{ readonly name: string }>({
   },
   handleEvent: async ({ runner }, companyId, { name }, cause) => {
     if (name === "broken") throw new Error("the pretended rules are broken")
-    await runner.execute(notesOf(companyId), { type: "TakeNote", name, text: "told" }, cause)
+    await runner.execute(
+      notesOf(companyId),
+      { type: "TakeNote", name, text: "from the webhook" },
+      cause,
+    )
   },
 })
 
@@ -303,20 +306,20 @@ const commands: NonNullable<Slice["commands"]> = [
   }),
 ]
 
-/** What a test sees of it from outside. */
+/** State of the slice that a test reads and changes. */
 export interface SamplePartsState {
-  /** What was erased, swept, started and stopped. */
+  /** Erasures, sweeps, starts and stops, in order. */
   readonly actions: string[]
   isHealthy: boolean
 }
 
-/** The slice. */
+/** Builds the slice. */
 export function samplePartsSlice(parts: SamplePartsState): Slice {
   return {
     name: "parts",
     streams: { perCompany: [NOTES] },
     readModels: [notesReadModel],
-    groups: { pretended: "What is not there." },
+    groups: { pretended: "Sample routes of the tests." },
     routes,
     webhooks: [sampleWebhook],
     settings: [echoSettings],

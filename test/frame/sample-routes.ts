@@ -1,4 +1,4 @@
-/** Routes of a slice that is not there, one for each thing that a route can be. */
+/** Sample routes, one for each feature of routes. */
 import { z } from "zod"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
 import { RAW_BODY, CHUNKED_BODY, publicRoute, route } from "../../src/frame/routes/declare/route.ts"
@@ -24,7 +24,7 @@ export const paramsRoute = route({
   handle: async (_ports, _caller, { params }) => ({ ok: true, body: params }),
 })
 
-/** Takes parameters in its query. */
+/** Has query parameters. */
 export const queryRoute = route({
   ...base,
   name: "listThings",
@@ -39,7 +39,7 @@ export const queryRoute = route({
   handle: async () => ({ ok: true, body: { listed: [] } }),
 })
 
-/** Makes something: 201. */
+/** Creates something and answers 201. */
 export const createRoute = route({
   ...base,
   name: "makeThing",
@@ -95,10 +95,10 @@ const attach = route({
   handle: async (_ports, _caller, { body }) => ({ ok: true, body: { attached: body.domain } }),
 })
 
-/** Three shapes on one path. */
+/** Three route variants of one path. */
 export const shapedRoute = routeVariants("askPretended", SHAPED, [suggest, details, attach])
 
-/** Takes bytes of any type, whole. */
+/** Reads a body of bytes of any type at one time. */
 export const bytesRoute = route({
   ...base,
   name: "takeBytes",
@@ -110,7 +110,7 @@ export const bytesRoute = route({
   handle: async (_ports, _caller, { body }) => ({ ok: true, body: { bytes: body.length } }),
 })
 
-/** Takes a body piece by piece, of any length, and says how long it was. */
+/** Reads a body of any length in chunks and returns its length. */
 export const streamedBodyRoute = route({
   ...base,
   name: "takePieces",
@@ -125,7 +125,7 @@ export const streamedBodyRoute = route({
   },
 })
 
-/** Sends back what it hears, turned over bit by bit, each piece as it comes; tells how its answer ended. */
+/** Echoes each piece of its body with inverted bits as it arrives, and reports how its answer ended. */
 export const echoRoute = (ended: () => (error: unknown) => void) =>
   route({
     ...base,
@@ -154,10 +154,10 @@ export const echoRoute = (ended: () => (error: unknown) => void) =>
     }),
   })
 
-/** What `storedBytesRoute` has to send. */
+/** The bytes that `storedBytesRoute` sends. */
 export const STORED_BYTES = Buffer.from("0123456789abcdefghijklmnopqrstuvwxyz")
 
-/** Sends stored bytes, of which a part can be asked for. */
+/** Sends stored bytes and supports ranges. */
 export const storedBytesRoute = route({
   ...base,
   name: "playRecording",
@@ -178,13 +178,13 @@ export const storedBytesRoute = route({
   }),
 })
 
-/** Says that it was begun, and what it ended by. */
+/** Observes the begin and the end of a waiting call. */
 export interface WaitObserver {
   readonly started: () => void
   readonly ended: (why: "gone" | "stopping") => void
 }
 
-/** Waits until its caller has gone, or the process is about to stop, and says which. */
+/** Waits until its caller disconnects or the process is about to stop, and returns which. */
 export const waitingRoute = (watched: () => WaitObserver) =>
   route({
     ...base,
@@ -203,7 +203,7 @@ export const waitingRoute = (watched: () => WaitObserver) =>
     },
   })
 
-/** Gives its body little time to come. */
+/** Has a short timeout for its body. */
 export const shortDeadlineRoute = publicRoute({
   name: "hurry",
   method: "POST",
@@ -216,7 +216,7 @@ export const shortDeadlineRoute = publicRoute({
   handle: async () => ({ ok: true, body: { ok: true as const } }),
 })
 
-/** Says who called. */
+/** Returns the caller. */
 export const whoAmIRoute = route({
   ...base,
   name: "sayWho",

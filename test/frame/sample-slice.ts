@@ -1,6 +1,6 @@
 /**
- * What the scratch slice has no part in: the providers that make things, which tests switch, and a route that
- * waits until its thing is made, by a provider that cannot be asked.
+ * A sample slice for tests: providers of the example slice's things, which tests switch, and a route that waits until
+ * its thing is made by a provider without a status query.
  */
 import { z } from "zod"
 import {
@@ -58,7 +58,7 @@ export function newSwitchableProvider(): SwitchableProvider {
 export function sampleSlice(provider: SwitchableProvider): Slice {
   return {
     name: "pretended",
-    groups: { pretended: "What is not there." },
+    groups: { pretended: "Sample routes of the tests." },
     routes: [awaitedRoute(provider)],
     providers: [
       {
@@ -89,7 +89,7 @@ const AWAY = refusal(
   "The relay is not available now. Nothing was charged; send it again.",
 )
 
-/** A route that waits until its thing is made. What it waits for is read from the thing's stream. */
+/** A route that waits until its thing is made. It reads the outcome from the thing's stream. */
 function awaitedRoute(provider: SwitchableProvider) {
   return paidRoute({
     name: "orderThingNow",
@@ -126,8 +126,8 @@ function awaitedRoute(provider: SwitchableProvider) {
 }
 
 /**
- * Gives a thing to the relay, and once more where the relay was silent. No job follows from the fact: the
- * request alone begins it, so that no worker is faster and the request never waits for its whole time.
+ * Sends a thing to the relay, and again if the relay did not answer. No fact enqueues the job: only the request
+ * begins it, so that a worker is never faster and the request never waits for its whole timeout.
  */
 function relayJobs(provider: SwitchableProvider) {
   const at = (companyId: CompanyId, { thingId }: { readonly thingId: ThingId }) =>
@@ -151,7 +151,7 @@ function relayJobs(provider: SwitchableProvider) {
     },
     checkProvider: null,
     isIdempotent: () => true,
-    // A request waits for it: a relay that is away now is of no use to that request later.
+    // A request waits for the outcome, so a later retry would be of no use to it.
     times: { retryUnavailableForMs: 0 },
     unavailableOutcome: "unavailable",
     recordOutcome: async (ports, { companyId, payload }, outcome, cause) => {
@@ -164,7 +164,7 @@ function relayJobs(provider: SwitchableProvider) {
   })
 }
 
-/** Work that takes as long as the test says, and hears when it is to be let go. */
+/** A reaction whose jobs run until they are released. */
 export function waitingReaction(begun: () => void): Reaction {
   return reaction({
     kind: "take-long",

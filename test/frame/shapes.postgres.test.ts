@@ -1,4 +1,4 @@
-/** Several routes on one verb and path, told apart by what the body has. */
+/** Route variants of one verb and path, distinguished by their bodies. */
 import { afterAll, beforeEach, expect, it } from "vitest"
 import { z } from "zod"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
@@ -30,38 +30,38 @@ it.for([
   [{ action: "suggest", input: "a" }, { suggested: "a" }],
   [{ action: "details", placeId: "b" }, { found: "b" }],
   [{ domain: "c.test", note: "d" }, { attached: "c.test" }],
-] as const)("are told apart by the body: %o", async ([body, answered]) => {
-  expect(await post(url, body)).toMatchObject({ status: 200, body: answered })
+] as const)("the body selects the variant: %o", async ([body, answer]) => {
+  expect(await post(url, body)).toMatchObject({ status: 200, body: answer })
 })
 
 it.for([
-  ["has none", { action: "forget" }, /action: "suggest"/],
-  ["has none and is empty", {}, /action: "suggest"/],
-  ["has two", { action: "suggest", input: "a", domain: "c.test" }, /action: "suggest"/],
+  ["matches none", { action: "forget" }, /action: "suggest"/],
+  ["is empty", {}, /action: "suggest"/],
+  ["matches two", { action: "suggest", input: "a", domain: "c.test" }, /action: "suggest"/],
   [
-    "says by a field that it is another",
+    "has the field of one variant and an unknown action",
     { action: "forget", domain: "c.test" },
     /only one of these/,
   ],
-  ["is no object", ["suggest"], /^The body must be an object\.$/],
-] as const)("are refused, and counted, where the body %s", async ([, body, says]) => {
+  ["is a list", ["suggest"], /^The body must be an object\.$/],
+] as const)("a call is rejected and counted if its body %s", async ([, body, message]) => {
   const before = await counted()
   const answer = await post(url, body)
   expect(answer).toMatchObject({ status: 400, body: { error: "validation" } })
-  expect(answer.body.fields.body).toMatch(says)
+  expect(answer.body.fields.body).toMatch(message)
   expect(await counted()).toBe(before + 1)
 })
 
-it("name what is wrong with the one that was meant", async () => {
+it("an error names the invalid field of the selected variant", async () => {
   const answer = await post(url, { action: "suggest" })
   expect(answer).toMatchObject({ status: 400, body: { fields: { input: expect.any(String) } } })
 })
 
-it("look at the key before the body", async () => {
+it("the key is checked before the body", async () => {
   expect(await post(url, { action: "forget" }, "cpk_none")).toMatchObject({ status: 401 })
 })
 
-it("ask the operation, and what its account must have, of the one that is meant", async () => {
+it("operation and account are checked for the selected variant", async () => {
   const { key } = await makeKey(world, company, {
     operations: ["lookup.address.suggest", "lookup.address.details"],
   })
@@ -77,7 +77,7 @@ it("ask the operation, and what its account must have, of the one that is meant"
   })
 })
 
-it("stand side by side in the document", () => {
+it("the document shows all variants of a path", () => {
   interface Operation {
     requestBody: {
       content: { "application/json": { schema: { oneOf: object[] }; examples: object } }
@@ -99,7 +99,7 @@ it("stand side by side in the document", () => {
     Details: { value: { action: "details", placeId: "b" } },
     Attach: { value: { domain: "c.test" } },
   })
-  // What each shape says of its own operation; what all say alike is there once.
+  // Errors that differ between variants are listed for each; common ones are listed once.
   const refused = operation.responses["403"]?.content["application/json"].examples
   expect(refused).toMatchObject({
     operation_not_granted: { value: { operation: "lookup.address.suggest" } },
@@ -116,14 +116,14 @@ it("stand side by side in the document", () => {
   expect(operation.responses).toHaveProperty("429")
 })
 
-it("are told apart by a field that has one of several values as by any that must be there", () => {
-  const said = {
+it("a field with several allowed values can select a variant", () => {
+  const common = {
     group: "pretended",
     summary: "Pretended",
     isCounted: true,
     operation: null,
   } as const
-  const at = { ...said, method: "POST", url: "/api/v1/pretended/run" } as const
+  const at = { ...common, method: "POST", url: "/api/v1/pretended/run" } as const
   const nothing = z.object({})
   const handle = async () => ({ ok: true as const, body: {} })
   const action = z.literal(["start", "stop"])
@@ -140,7 +140,7 @@ it("are told apart by a field that has one of several values as by any that must
   expect(variantFor(both, { name: "a" })).toEqual({ route: named })
 })
 
-it("share what is checked before the body is read, or are no such route", () => {
+it("variants must agree on everything that is checked before the body is read", () => {
   const { variants } = shapedRoute
   const [first] = variants as readonly [Route]
   const uncounted = route({ ...first, isCounted: false })

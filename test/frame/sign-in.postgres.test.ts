@@ -1,4 +1,4 @@
-/** Signing in by an emailed code: to whom it is mailed, and whatever else somebody may try instead. */
+/** Sign-in with an emailed code, and attempts to circumvent it. */
 import { anyTable } from "../support/read-models.ts"
 import { describe, expect, it } from "vitest"
 import type { TtlRecordKind, TtlRecords } from "../../adapters/postgres/ttl-store/port.ts"
@@ -24,8 +24,8 @@ const person = (email?: string) =>
 const mailsOf = async (companyId: CompanyId = company.companyId) =>
   world.ports.simulatedMails.list(companyId, 100)
 
-/** Asks for a code; answers the browser that did, and the code that was mailed. */
-async function asked(
+/** Requests a code; returns the browser's token and the mailed code. */
+async function requestCode(
   email: string,
   { signIn = uncounted, companyId = company.companyId } = {},
 ): Promise<{ browser: string; code: string }> {
@@ -42,7 +42,7 @@ const enter = (browser: string, code: string, signIn = uncounted) =>
 const wrong = (code: string) => (code === "000000" ? "000001" : "000000")
 
 async function signedIn(email = OWNER): Promise<string> {
-  const { browser, code } = await asked(email)
+  const { browser, code } = await requestCode(email)
   const token = await enter(browser, code)
   expect(token).toMatch(/^[\w-]{43}$/)
   return token as string
@@ -51,7 +51,7 @@ async function signedIn(email = OWNER): Promise<string> {
 describe("a code", () => {
   it("is mailed to the person, and signs them in", async () => {
     const { personId, email } = await person()
-    const { browser, code } = await asked(email.toUpperCase())
+    const { browser, code } = await requestCode(email.toUpperCase())
     const mail = (await mailsOf()).find(({ to }) => to.includes(email))
     const { name } = await world.operate("company show", { company: company.companyId })
     expect(mail).toMatchObject({ to: [email], subject: `${code} is your code for ${name}` })
@@ -60,25 +60,25 @@ describe("a code", () => {
     expect(await uncounted.personOf(company.companyId, token ?? "")).toBe(personId)
   })
 
-  it("goes to the address that is kept, though another's letters are the same in small", async () => {
+  it("goes to the stored address, even if the request's letters only match in lower case", async () => {
     const { email } = await person("kim@example.com")
-    await asked("\u212aim@example.com")
+    await requestCode("\u212aim@example.com")
     expect((await mailsOf()).filter(({ to }) => to.includes(email))).toHaveLength(1)
   })
 
-  it("is of use once, however often it is sent at the same time", async () => {
-    const { browser, code } = await asked(OWNER)
+  it("can be used once, even in concurrent attempts", async () => {
+    const { browser, code } = await requestCode(OWNER)
     const entered = await Promise.all(Array.from({ length: 8 }, () => enter(browser, code)))
     expect(entered.filter((token) => token !== null)).toHaveLength(1)
     expect(await enter(browser, code)).toBeNull()
   })
 
-  it("is tried five times, and then no more", async () => {
-    const { browser, code } = await asked(OWNER)
+  it("allows five attempts", async () => {
+    const { browser, code } = await requestCode(OWNER)
     for (let tries = 1; tries < MAX_CODE_ATTEMPTS; tries += 1) {
       expect(await enter(browser, wrong(code))).toBeNull()
     }
-    const other = await asked(OWNER)
+    const other = await requestCode(OWNER)
     for (let tries = 0; tries < MAX_CODE_ATTEMPTS; tries += 1) {
       expect(await enter(other.browser, wrong(other.code))).toBeNull()
     }
@@ -86,16 +86,16 @@ describe("a code", () => {
     expect(await enter(browser, code)).not.toBeNull()
   })
 
-  it("is tried five times, even where all are sent at once", async () => {
-    const { browser, code } = await asked(OWNER)
+  it("allows five attempts, even if they are concurrent", async () => {
+    const { browser, code } = await requestCode(OWNER)
     const guesses = Array.from({ length: 20 }, () => wrong(code))
     await Promise.all(guesses.map((guess) => enter(browser, guess)))
     expect(await enter(browser, code)).toBeNull()
   })
 
-  it("is of no use in another browser, at another company, or for another purpose", async () => {
-    const { browser, code } = await asked(OWNER)
-    const other = await asked(OWNER)
+  it("does not work in another browser, at another company, or for another purpose", async () => {
+    const { browser, code } = await requestCode(OWNER)
+    const other = await requestCode(OWNER)
     expect(await enter(other.browser, code)).toBeNull()
     expect(await enter("", code)).toBeNull()
     const elsewhere = await makeCompany(world)
@@ -107,27 +107,27 @@ describe("a code", () => {
     expect(await uncounted.personOf(elsewhere.companyId, token)).toBeNull()
   })
 
-  it("is over after ten minutes", async () => {
-    const [early, late] = [await asked(OWNER), await asked(OWNER)]
+  it("expires after ten minutes", async () => {
+    const [early, late] = [await requestCode(OWNER), await requestCode(OWNER)]
     await advance(CODE_LIFETIME_MS - SECOND_MS)
     expect(await enter(early.browser, early.code)).not.toBeNull()
     await advance(SECOND_MS)
     expect(await enter(late.browser, late.code)).toBeNull()
   })
 
-  it("is of no use to somebody who was removed meanwhile", async () => {
+  it("does not work for a person who was removed meanwhile", async () => {
     const { personId, email } = await person()
-    const { browser, code } = await asked(email)
+    const { browser, code } = await requestCode(email)
     await world.operate("person remove", { personId })
     const token = await enter(browser, code)
     expect(await uncounted.personOf(company.companyId, token ?? "")).toBeNull()
   })
 
-  it("is not mailed for a company that is deleted", async () => {
+  it("is not mailed for a deleted company", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("company delete", { company: companyId })
     const before = (await mailsOf(companyId)).length
-    await asked(OWNER, { companyId })
+    await requestCode(OWNER, { companyId })
     expect(await mailsOf(companyId)).toHaveLength(before)
   })
 })
@@ -144,7 +144,7 @@ describe("a session", () => {
     expect(await uncounted.personOf(company.companyId, token)).toBeNull()
   })
 
-  it("ends at once with its person, and where they sign out", async () => {
+  it("ends immediately when its person is removed or signs out", async () => {
     const { personId, email } = await person()
     const [removed, left] = [await signedIn(email), await signedIn()]
     expect(await uncounted.personOf(company.companyId, removed)).toBe(personId)
@@ -155,7 +155,7 @@ describe("a session", () => {
     expect(await uncounted.personOf(company.companyId, left)).toBeNull()
   })
 
-  it("that ended in another process is over ten seconds later", async () => {
+  it("that ended in another process ends ten seconds later in this one", async () => {
     let elapsed = 0
     const pacer = { ...world.ports.pacer, elapsedMs: () => elapsed }
     const elsewhere = openCompanySignIn({ ...world.ports, pacer }, TO)
@@ -168,9 +168,9 @@ describe("a session", () => {
     expect(await elsewhere.personOf(company.companyId, token)).toBeNull()
   })
 
-  it("is kept by its hash alone, as codes are", async () => {
-    const { browser, code } = await asked(OWNER)
-    const rows = async () => JSON.stringify(await keptRows(world.ports))
+  it("is stored only as a hash, like codes", async () => {
+    const { browser, code } = await requestCode(OWNER)
+    const rows = async () => JSON.stringify(await storedRecords(world.ports))
     expect(await rows()).not.toMatch(new RegExp(`${browser}|\\b${code}\\b`))
     const token = (await enter(browser, code)) ?? ""
     expect(await rows()).toContain("test session")
@@ -178,7 +178,7 @@ describe("a session", () => {
   })
 })
 
-async function keptRows({ readAll }: Ports): Promise<unknown> {
+async function storedRecords({ readAll }: Ports): Promise<unknown> {
   return anyTable(readAll)
     .selectFrom("ledger.expiring_records")
     .selectAll()
@@ -187,7 +187,7 @@ async function keptRows({ readAll }: Ports): Promise<unknown> {
 }
 
 describe("a stranger", () => {
-  /** What is done with what is kept, in order. */
+  /** The accesses to the TTL store during a sign-in, in order. */
   async function stepsOf(companyId: CompanyId | null, email: string): Promise<readonly string[]> {
     const steps: string[] = []
     const of = <T extends object>(kind: TtlRecordKind): TtlRecords<T> => {
@@ -218,9 +218,9 @@ describe("a stranger", () => {
     return steps
   }
 
-  it("is mailed nothing, and what is done for them is what is done for anybody", async () => {
+  it("gets no mail, and the accesses are the same as for a known person", async () => {
     const before = (await mailsOf()).length
-    const none = await stepsOf(company.companyId, "nobody@example.com")
+    const none = await stepsOf(company.companyId, "unknown@example.com")
     expect(await mailsOf()).toHaveLength(before)
     expect(none).toEqual([
       "change",
@@ -230,7 +230,7 @@ describe("a stranger", () => {
     expect(await stepsOf(company.companyId, OWNER)).toEqual(none)
   })
 
-  it("is answered before anybody is looked up, as everybody is", async () => {
+  it("is answered before the person is looked up, like everyone", async () => {
     const asleep = Promise.withResolvers<never>()
     const runner = { ...world.ports.runner, readLatest: () => asleep.promise }
     const signIn = openCompanySignIn({ ...world.ports, runner }, TO)
@@ -240,14 +240,14 @@ describe("a stranger", () => {
   })
 })
 
-describe("how often a code is asked for", () => {
+describe("the rate limit of codes", () => {
   const counted = () => {
     const settings: Ports["settings"] = ({ schema }) => schema.parse({})
     return openCompanySignIn({ ...world.ports, settings }, TO)
   }
 
-  it("is three times a minute for an email, whosever it is", async () => {
-    for (const email of ["owner@example.com", "nobody@example.com"]) {
+  it("is three a minute for an email address, known or not", async () => {
+    for (const email of ["owner@example.com", "unknown@example.com"]) {
       const signIn = counted()
       const ask = (text: string, at: number) =>
         signIn.requestCode(company.companyId, text, `203.0.113.${at}`)
@@ -260,7 +260,7 @@ describe("how often a code is asked for", () => {
     }
   })
 
-  it("is twenty times a minute from an address", async () => {
+  it("is twenty a minute for an IP address", async () => {
     const signIn = counted()
     const ask = (at: number) => signIn.requestCode(null, `a${at}@example.com`, "203.0.113.1")
     const first = Array.from({ length: 20 }, (_, i) => ask(i))
@@ -271,7 +271,7 @@ describe("how often a code is asked for", () => {
 })
 
 describe("a mailer that fails", () => {
-  it("is told of, and the browser is not", async () => {
+  it("is logged but not reported to the browser", async () => {
     const away = async () => {
       throw new ProviderUnavailable("away")
     }

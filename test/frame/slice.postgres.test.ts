@@ -1,4 +1,4 @@
-/** A paid route that waits for its outcome, jobs that take long, and the list of slices. */
+/** A paid route that waits for its outcome, long jobs, and the list of slices. */
 import { sql } from "kysely"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
@@ -46,7 +46,7 @@ describe("a call that waits", () => {
       headers: { "idempotency-key": idempotencyKey },
     })
 
-  it("is answered with what came of it, done once by this very process", async () => {
+  it("is answered with the outcome and executed once, by this process", async () => {
     const { status, body } = await order("one")
     expect([status, body]).toEqual([201, { id: expect.stringMatching(/^thing_/), name: "a" }])
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
@@ -55,32 +55,32 @@ describe("a call that waits", () => {
     expect(provider.dispatched).toEqual([body.id])
   })
 
-  it("is refused where the provider refuses, and nothing is paid", async () => {
+  it("is rejected if the provider rejects it, and nothing is paid", async () => {
     provider.behavior = "refuses it"
     expect(await order("two")).toMatchObject({ status: 409, body: { error: "conflict" } })
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
   })
 
-  it("of a silent provider is a doubt, which sends the same once more and then waits for somebody", async () => {
+  it("has an unknown outcome if the provider does not answer; it is sent again once, then stuck", async () => {
     provider.behavior = "is silent"
-    const doubt = await order("three")
-    expect(doubt).toMatchObject({ status: 503, body: { error: "unavailable" } })
-    expect(doubt.body.chargeId).toMatch(/^chg_/)
+    const unknown = await order("three")
+    expect(unknown).toMatchObject({ status: 503, body: { error: "unavailable" } })
+    expect(unknown.body.chargeId).toMatch(/^chg_/)
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 1])
     await world.operate("clock advance", { duration: "2m" })
     expect(provider.dispatched).toHaveLength(2)
-    const { jobs: work } = await world.operate("job list")
-    const parked = work.find(({ kind }: { kind: string }) => kind === "relay-thing")
-    expect(parked.stuck).toBe(
+    const { jobs } = await world.operate("job list")
+    const stuck = jobs.find(({ kind }: { kind: string }) => kind === "relay-thing")
+    expect(stuck.stuck).toBe(
       "the relay may have done this thing, gave no answer, and has no status query",
     )
     await world.operate("clock advance", { duration: "2h" })
     expect(provider.dispatched).toHaveLength(2)
-    await world.operate("job discard", { jobId: parked.jobId }, "the relay lost it")
+    await world.operate("job discard", { jobId: stuck.jobId }, "the relay lost it")
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
   })
 
-  it("of an answer that came later is told it, by whoever sends the request again", async () => {
+  it("gets a later outcome when it is sent again", async () => {
     provider.behavior = "is silent"
     expect(await order("four")).toMatchObject({ status: 503 })
     provider.behavior = "makes it"
@@ -90,7 +90,7 @@ describe("a call that waits", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
   })
 
-  it("is told at once where the provider is not available, and nothing is paid", async () => {
+  it("is rejected immediately if the provider is unavailable, and nothing is paid", async () => {
     provider.behavior = "is away"
     const away = await order("six")
     expect([away.status, away.body]).toEqual([
@@ -109,18 +109,18 @@ describe("a call that waits", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
   })
 
-  it("is carried out once, however often it is sent meanwhile", async () => {
+  it("is executed once, even if it is sent again meanwhile", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const handed = Promise.withResolvers<void>()
+    const dispatched = Promise.withResolvers<void>()
     provider.dispatchGate = promise
-    provider.onDispatched = handed.resolve
+    provider.onDispatched = dispatched.resolve
     const first = order("five")
-    await handed.promise
-    // Asked for by the same key, it is the same request: told that it is being carried out.
+    await dispatched.promise
+    // With the same key it is the same request, which is still running.
     expect(await order("five")).toMatchObject({ status: 409, body: { error: "conflict" } })
     const [name = ""] = provider.dispatched
     const row = { kind: "relay-thing", name, subject: name, companyId: company.companyId }
-    // Whoever else would do it finds its row there, and leaves it to whoever has it.
+    // Another process finds the job and leaves it to the process that claimed it.
     const { signal } = new AbortController()
     expect(await world.ports.runJobNow({ ...row, payload: {}, dueAt: 0 }, signal)).toBe(false)
     resolve()
@@ -130,10 +130,10 @@ describe("a call that waits", () => {
 })
 
 describe("a call that waits while its process stops", () => {
-  it("is told so before its connection is closed, and the next process goes on at once", async () => {
-    const handed = Promise.withResolvers<void>()
-    provider.onDispatched = handed.resolve
-    // The relay never answers this one, and the next one late.
+  it("is answered before its connection closes, and the next process continues immediately", async () => {
+    const dispatched = Promise.withResolvers<void>()
+    provider.onDispatched = dispatched.resolve
+    // The relay never answers the first call, and answers the next one late.
     provider.dispatchGate = new Promise(() => undefined)
     const order = () =>
       world.call(company.key, "POST", URL, {
@@ -141,18 +141,18 @@ describe("a call that waits while its process stops", () => {
         headers: { "idempotency-key": "stopped" },
       })
     const waiting = order()
-    await handed.promise
+    await dispatched.promise
     const [again, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     provider.onDispatched = again.resolve
     provider.dispatchGate = late.promise
     const stopped = world.restart()
-    const told = await waiting
-    expect(told).toMatchObject({ status: 503, body: { error: "unavailable" } })
-    expect(told.body.message).toContain("It is not known yet whether this was charged")
-    expect(told.body.chargeId).toMatch(/^chg_/)
+    const answer = await waiting
+    expect(answer).toMatchObject({ status: 503, body: { error: "unavailable" } })
+    expect(answer.body.message).toContain("It is not known yet whether this was charged")
+    expect(answer.body.chargeId).toMatch(/^chg_/)
     world = await stopped
     await again.promise
-    // As if the first had not been a try.
+    // The first attempt does not count.
     expect(await rows("relay-thing")).toMatchObject([
       { attempts: 1, process_id: expect.any(String) },
     ])
@@ -164,8 +164,8 @@ describe("a call that waits while its process stops", () => {
   })
 })
 
-describe("work that takes long", () => {
-  it("is let go at a stop as if it had not been tried, and taken up by who comes next", async () => {
+describe("a long job", () => {
+  it("is released at a stop without counting as an attempt, and the next process runs it", async () => {
     const first = Promise.withResolvers<void>()
     begun = first.resolve
     const { companyId } = company
@@ -187,12 +187,12 @@ describe("the list of slices", () => {
     ["reaction", { name: "b", reactions: [waitingReaction(() => undefined)] }],
     ["slice", { name: "pretended" }],
     ["prefix of what is charged", { name: "b", reconciliations: [{ ...thing.reconciliation }] }],
-  ] as const)("has no %s twice", ([what, twice]) => {
-    const slices = [sampleSlice(provider), long, twice]
-    expect(() => assemble(slices)).toThrow(`two slices contribute the ${what}`)
+  ] as const)("is rejected with a duplicate %s", ([part, duplicate]) => {
+    const slices = [sampleSlice(provider), long, duplicate]
+    expect(() => assemble(slices)).toThrow(`two slices contribute the ${part}`)
   })
 
-  it("has no name of a route twice, no odd one, and no group without a page", () => {
+  it("is rejected with a duplicate or invalid route name, or a group without a description", () => {
     const named = (name: string, group = "here"): Route => ({ ...thingList, name, group })
     const made = (...names: string[]) => ({
       name: "c",

@@ -1,4 +1,4 @@
-/** Query parameters that a route does not have, by routes of a slice that is not there. */
+/** Unknown query parameters, tested with sample routes. */
 import { afterAll, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { callApp, unchargedCallsOf, makeCompany, sharedWorld } from "../support/world.ts"
@@ -13,7 +13,7 @@ const bearer = () => ({ authorization: `Bearer ${company.key}` })
 const get = (url: string, key: string | null = company.key) => callApp(app, key, "GET", url)
 const LIST = "/api/v1/pretended/list"
 
-it("is 400 on a route that takes none, and counted", async () => {
+it("an unknown query parameter is rejected on a route without any, and the call is counted", async () => {
   const before = await unchargedCallsOf(world, company)
   const answer = await get("/api/v1/pretended/a/ports/1?prot=1")
   const words = "Is not a query parameter of this route, which takes none."
@@ -27,14 +27,14 @@ it.for([
   ["sinse=2026-11-01", "sinse", "since"],
   ["Limit=3", "Limit", "limit"],
   ["since=a&curser=b", "curser", "cursor"],
-] as const)("is 400 with the nearest name: %s", async ([query, name, nearest]) => {
+] as const)("the error has the nearest name: %s", async ([query, name, nearest]) => {
   const answer = await get(`${LIST}?${query}`)
   const words = `Is not a query parameter of this route; the nearest is ${nearest}.`
   expect([answer.status, answer.body.fields]).toEqual([400, { [name]: words }])
 })
 
 it.for(["constructor", "toString", "limt"])(
-  "says what there is where none is near: %s",
+  "the error lists all names if none is near: %s",
   async (name) => {
     const answer = await get(`/api/v1/pretended/list?${name}=1`)
     expect(answer.status).toBe(400)
@@ -45,7 +45,7 @@ it.for(["constructor", "toString", "limt"])(
 )
 
 it.for(["", "__proto__", "%3Cscript%3E", "x".repeat(9_000)])(
-  "is not told again where its name is none: %s",
+  "the error does not repeat an invalid name: %s",
   async (name) => {
     const answer = await get(`${LIST}?${name}=1`)
     const words = expect.stringMatching(
@@ -55,7 +55,7 @@ it.for(["", "__proto__", "%3Cscript%3E", "x".repeat(9_000)])(
   },
 )
 
-it("is asked about by HEAD as by GET, and not at all behind the key", async () => {
+it("query parameters are checked for HEAD like for GET, after the key", async () => {
   const url = `${LIST}?nope=1`
   const head = await app.inject({ method: "HEAD", url, headers: bearer() })
   expect([head.statusCode, head.payload]).toEqual([400, ""])

@@ -1,4 +1,4 @@
-/** Calls that no web server brought: a session's, another door's. */
+/** Calls without a web server, such as those of a session. */
 import { beforeEach, expect, it } from "vitest"
 import type { ApiCall, PersonIdentity } from "../../src/frame/routes/api-call.ts"
 import { bodyFromBytes } from "../../src/frame/routes/api-call.ts"
@@ -50,7 +50,7 @@ const call = (
 }
 const owner = (): PersonIdentity => ({ companyId: company.companyId, personId: company.ownerId })
 
-it("is somebody's who needs no key, with their permissions", async () => {
+it("a call can be made by a person without a key, with their permissions", async () => {
   expect(await call(whoAmIRoute, owner())).toMatchObject({
     status: 200,
     body: JSON.stringify({ personId: company.ownerId, byKey: false }),
@@ -60,7 +60,7 @@ it("is somebody's who needs no key, with their permissions", async () => {
   expect(refused).toMatchObject({ status: 403, error: "not_allowed" })
 })
 
-it("is not counted, and stops at the company's limit all the same", async () => {
+it("a call is not counted, but is rejected at the company's limit", async () => {
   const before = await counted()
   expect(await call(createRoute, owner(), { name: "a" })).toMatchObject({ status: 201 })
   expect(await counted()).toBe(before)
@@ -71,13 +71,13 @@ it("is not counted, and stops at the company's limit all the same", async () => 
   })
 })
 
-it("is nobody's who is not of the company, and of none without a key", async () => {
-  const stranger = { companyId: company.companyId, personId: "per_nobody" } as const
+it("a call by a person of no company, or by no person, is rejected", async () => {
+  const stranger = { companyId: company.companyId, personId: "per_unknown" } as const
   expect(await call(whoAmIRoute, stranger)).toMatchObject({ status: 401, error: "invalid_key" })
   expect(await call(whoAmIRoute, null)).toMatchObject({ status: 401, error: "invalid_key" })
 })
 
-it("has a body that is bounded like any other", async () => {
+it("a call's body has the usual size limit", async () => {
   const large = { name: "a".repeat(1_100_000) }
   expect(await call(createRoute, owner(), large)).toMatchObject({ status: 413, error: "too_large" })
 })

@@ -1,4 +1,4 @@
-/** The scratch slice's paid route: ordered, charged, made by a provider, settled or refunded, and listed. */
+/** The example slice's paid route: things are ordered, charged, made by a provider, settled or refunded, and listed. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { assemble } from "../../../src/frame/slice.ts"
 import { SLICES } from "../../../src/slices.ts"
@@ -36,7 +36,7 @@ const open = async (): Promise<number> =>
   (await world.operate("charge pending", { company: company.companyId })).charges.length
 
 describe("a paid order", () => {
-  it("is answered, done and paid for", async () => {
+  it("is answered, executed and paid for", async () => {
     const { status, body } = await order("a")
     expect([status, body]).toEqual([202, { id: expect.stringMatching(/^thing_/), name: "a" }])
     await world.operate("wait")
@@ -53,7 +53,7 @@ describe("a paid order", () => {
     ])
   })
 
-  it("costs nothing where it is refused before it is paid, or by what it is meant for", async () => {
+  it("costs nothing if it is rejected before the charge or by the company's stream", async () => {
     expect(await order("nothing")).toMatchObject({ status: 409 })
     await order("a")
     expect(await order("a")).toMatchObject({
@@ -64,14 +64,14 @@ describe("a paid order", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
   })
 
-  it("is given back where the provider refuses it", async () => {
+  it("is refunded if the provider rejects it", async () => {
     provider.behavior = "refuses it"
     expect(await order("a")).toMatchObject({ status: 202 })
     await world.operate("wait")
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
   })
 
-  it("is found by asking where the provider was silent, and paid for", async () => {
+  it("is found by a status check if the provider did not answer, and paid for", async () => {
     provider.behavior = "is silent"
     await order("a")
     await world.operate("wait")
@@ -80,7 +80,7 @@ describe("a paid order", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
   })
 
-  it("is made once, whoever sends the request again", async () => {
+  it("is made once if the request is sent again", async () => {
     const first = await order("a", "the same")
     const again = await order("a", "the same")
     expect(again.body).toEqual(first.body)
@@ -89,20 +89,20 @@ describe("a paid order", () => {
     expect(await funds()).toBe(50_000_000 - PRICE)
   })
 
-  it("is refused where it does not fit a limit", async () => {
+  it("is rejected if it exceeds a limit", async () => {
     await setLimit(world, company, { dollars: "0.10" })
     expect(await order("a")).toMatchObject({ status: 429, body: { error: "spend_limit_reached" } })
     expect(await funds()).toBe(50_000_000)
   })
 
-  it("ends with its company, and what it cost is given back", async () => {
+  it("ends with its company and is refunded", async () => {
     provider.behavior = "is away"
     await order("a")
     await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
     const { charges } = await world.operate("charge pending")
     expect(charges).toEqual([])
-    const { jobs: work } = await world.operate("job list")
-    expect(work.filter(({ kind }: { kind: string }) => kind === "make-thing")).toEqual([])
+    const { jobs } = await world.operate("job list")
+    expect(jobs.filter(({ kind }: { kind: string }) => kind === "make-thing")).toEqual([])
   })
 })

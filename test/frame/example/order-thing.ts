@@ -1,7 +1,4 @@
-/**
- * `POST /api/v1/things`, from top to bottom: what a thing is and what its charge comes to, the job that has
- * it made, and the route.
- */
+/** `POST /api/v1/things`, from top to bottom: a paid thing, the jobs that make it, and the route. */
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { effect } from "../../../src/frame/effects/effect.ts"
@@ -19,7 +16,7 @@ const NOT_MADE = { amountMicros: null, reason: "the thing was not made" }
 /** A thing in the stream of its company. */
 export const thingAt = (companyId: CompanyId, id: ThingId) => ({ id, stream: thingsOf(companyId) })
 
-/** Things, and what their charges come to. */
+/** Things, and how their charges end. */
 export const thing = paidThing({
   prefix: "thing",
   aggregate: THING,
@@ -37,7 +34,7 @@ export const thing = paidThing({
   neverBegunReason: "the thing was never ordered",
 })
 
-/** What the rows of jobs that make things carry. */
+/** The payload of jobs that make things. */
 export const OrderedThing = z.object({ thingId: idSchema(parseThingId), orderedAt: z.number() })
 
 /** The jobs that make things. */
@@ -70,15 +67,15 @@ export const thingJobs = effect({
   discardedOutcome: "refused",
 })
 
-/** A name that a thing can have. */
+/** The body of an order. */
 export const OrderThing = z.object({
-  name: nonBlankText(THING_NAME_MAX_LENGTH).describe("What it is called"),
+  name: nonBlankText(THING_NAME_MAX_LENGTH).describe("Name of the thing"),
 })
 
-/** A thing as its order is answered. */
+/** The answer to an order. */
 export const ThingReply = z.object({
   id: describedId("the thing"),
-  name: z.string().describe("What it is called"),
+  name: z.string().describe("Name of the thing"),
 })
 
 const NO_SUCH_THING = "There is no such thing."

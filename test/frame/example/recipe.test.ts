@@ -1,4 +1,4 @@
-/** The recipe of a paid operation in `CONTRIBUTING.md`, held to the scratch slice that follows it. */
+/** The example slice follows the recipe of a paid operation in `CONTRIBUTING.md`. */
 import { existsSync, readFileSync, readdirSync } from "node:fs"
 import { basename, join } from "node:path"
 import { expect, it } from "vitest"
@@ -6,13 +6,13 @@ import { codeLines } from "../../conventions/code-lines.ts"
 import { ROOT } from "../../conventions/source-tree.ts"
 import { THING } from "./thing.ts"
 
-/** The most that a paid `POST` with a new fact may take. */
+/** The maximum size of a paid `POST` with a new fact. */
 const MAX_FILES = 12
 const MAX_LINES = 450
 
 const HERE = import.meta.dirname
 
-/** What the names in the recipe's paths are here. */
+/** Values of the placeholders in the recipe's paths. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   slice: ["things"],
   category: [THING.category],
@@ -22,7 +22,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   Fact: THING.codec.types,
 }
 
-/** The lines of an edit in each file that slices share. */
+/** Edited lines in each file that slices share. */
 const EDITS: Readonly<Record<string, number>> = {
   "domain/charging/items.ts": 1,
   "test/charging/items.test.ts": 1,
@@ -35,46 +35,46 @@ const text = readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8")
 const [, recipe = ""] = text.split("## Adding a paid operation\n")
 const [steps = ""] = recipe.split("\n## ")
 
-/** The paths in the recipe, their names filled in; a step touches those before a colon. */
+/** The paths in the recipe without placeholders. Steps edit the paths that are followed by a colon. */
 const pathsBefore = (mark: string): readonly string[] =>
   [...steps.matchAll(new RegExp(`\`([\\w<>.-]+/[\\w<>./-]+)\`${mark}`, "g"))].flatMap(
     ([, path = ""]) => filled(path),
   )
 
-/** Every path that a path with names stands for. */
+/** All paths that result from a path's placeholders. */
 function filled(path: string): readonly string[] {
-  const [whole, name = ""] = /<(\w+)>/.exec(path) ?? []
-  if (whole === undefined) return [path]
-  return (NAMES[name] ?? []).flatMap((one) => filled(path.replace(whole, one)))
+  const [placeholder, name = ""] = /<(\w+)>/.exec(path) ?? []
+  if (placeholder === undefined) return [path]
+  return (NAMES[name] ?? []).flatMap((one) => filled(path.replace(placeholder, one)))
 }
 
 const touched = pathsBefore(":")
 const shared = touched.filter((path) => path in EDITS)
 const own = touched.filter((path) => !(path in EDITS))
 
-/** The file of the scratch slice that stands for a path. */
-const scratchFile = (path: string): string =>
+/** The example slice's file for a path. */
+const exampleFile = (path: string): string =>
   path.startsWith("test/golden/") ? join("golden", basename(path)) : basename(path)
 
 const linesOf = (name: string): number =>
   codeLines(name, readFileSync(join(HERE, name), "utf8"))?.length ?? 0
 
-it("names the shared files that it edits", () => {
+it("the recipe names the shared files that it edits", () => {
   expect(shared.toSorted()).toEqual(Object.keys(EDITS).toSorted())
   expect(shared.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
-it("names each file of the scratch slice, those of its GET too, and no other", () => {
+it("the recipe names exactly the files of the example slice, including those of its GET", () => {
   const named = pathsBefore("").filter((path) => !existsSync(join(ROOT, path)))
   const files = readdirSync(HERE, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name !== "recipe.test.ts")
     .map(({ parentPath, name }) => (parentPath === HERE ? name : join(basename(parentPath), name)))
-  expect(named.map(scratchFile).toSorted()).toEqual(files.toSorted())
+  expect(named.map(exampleFile).toSorted()).toEqual(files.toSorted())
 })
 
-it("takes few files and lines for a paid POST with a new fact", () => {
+it("a paid POST with a new fact stays below the recipe's limits of files and lines", () => {
   const edited = shared.reduce((sum, path) => sum + (EDITS[path] ?? 0), 0)
-  const lines = own.reduce((sum, path) => sum + linesOf(scratchFile(path)), edited)
+  const lines = own.reduce((sum, path) => sum + linesOf(exampleFile(path)), edited)
   expect(touched.length).toBeLessThanOrEqual(MAX_FILES)
   expect(lines).toBeLessThanOrEqual(MAX_LINES)
   expect(steps.replaceAll(/\s+/g, " ")).toContain(
@@ -82,14 +82,14 @@ it("takes few files and lines for a paid POST with a new fact", () => {
   )
 })
 
-it("has the builders in the order of the route's file", () => {
+it("the recipe lists the builders in the order of the route's file", () => {
   const builders = [...steps.matchAll(/`(\w+)\(\{…\}\)`/g)].map(([, name]) => name)
   const source = readFileSync(join(HERE, "order-thing.ts"), "utf8")
   const called = [...source.matchAll(/= (\w+)\(\{$/gm)].map(([, name]) => name)
   expect(called).toEqual(builders)
 })
 
-it.each(THING.codec.types)("has a golden file of %s that its codec writes", (type) => {
+it.each(THING.codec.types)("the golden file of %s matches its codec", (type) => {
   const stored = readFileSync(join(HERE, "golden", `${type}.v1.json`), "utf8").trimEnd()
   const fact = THING.codec.decode(type, THING.codec.version(type), stored)
   expect(THING.codec.encode(fact)).toBe(stored)

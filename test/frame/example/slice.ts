@@ -1,4 +1,4 @@
-/** Things: the slice that the recipe of a paid operation in `CONTRIBUTING.md` makes. */
+/** The slice `things`, the result of the recipe of a paid operation in `CONTRIBUTING.md`. */
 import type { Slice } from "../../../src/frame/slice.ts"
 import { thingList } from "./list-things.ts"
 import { orderThing } from "./order-thing.ts"

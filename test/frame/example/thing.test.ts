@@ -21,7 +21,7 @@ describe("a thing", () => {
       .recordsNothing()
   })
 
-  it("has its name alone, until it comes to nothing", () => {
+  it("has a unique name unless it was rejected", () => {
     const other = { ...order({ thingId: "thing_b" }), at: 2 }
     given(thingRules, ordered()).when(other).refuses("name_taken")
     given(thingRules, ordered(), { ...ended, outcome: "made" })

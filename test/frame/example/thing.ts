@@ -1,7 +1,7 @@
 /**
  * Things that a company orders, stream `thing-<companyId>`: ordered once, then ended with an outcome.
  *
- * A company has one thing of a name. The stream decides that, so two orders of one name have one winner.
+ * Names are unique within a company. The stream decides that, so one of two orders with the same name wins.
  */
 import { streamOf } from "../../../domain/kernel/aggregate.ts"
 import type { Decider, DecisionStamp } from "../../../domain/kernel/decider.ts"
@@ -20,7 +20,7 @@ export const parseThingId = createIdParser("thing_")
 
 const thingId = idFieldType("a thing's id", parseThingId)
 
-/** A name is at most this many characters. */
+/** Maximum length of a name, in characters. */
 export const THING_NAME_MAX_LENGTH = 40
 
 /** The stored forms of the facts about things. */
@@ -52,10 +52,10 @@ export type ThingEvent = FactOf<typeof thingFormats>
 
 type ThingFact<T extends ThingEvent["type"]> = Extract<ThingEvent, { readonly type: T }>
 
-/** How a thing can end that was ordered. */
+/** Outcome of an ordered thing. */
 export type ThingOutcome = Exclude<ThingFact<"ThingEnded">["outcome"], "abandoned">
 
-/** Orders a thing that is paid for, ends one that was ordered, or keeps one from ever being ordered. */
+/** Orders a paid thing, ends an ordered one, or prevents one from being ordered later. */
 export type ThingCommand =
   | ({ readonly type: "OrderThing" } & Omit<ThingFact<"ThingOrdered">, "type" | "at">)
   | { readonly type: "EndThing"; readonly thingId: ThingId; readonly outcome: ThingOutcome }
@@ -68,7 +68,7 @@ export interface ThingRefused {
   readonly code: "name_taken" | "abandoned"
 }
 
-/** A thing; its outcome is null while its maker has it. */
+/** A thing; its outcome is null while it is made. */
 export interface ThingView extends Omit<ThingFact<"ThingOrdered">, "type" | "at"> {
   readonly outcome: ThingOutcome | null
 }
@@ -101,7 +101,7 @@ function decide(
   }
 }
 
-/** Whether a thing has a name: one that came to nothing has none. */
+/** Whether a thing has a name. A rejected thing releases its name. */
 const holds = (one: ThingView | "abandoned", name: string): boolean =>
   one !== "abandoned" && one.name === name && (one.outcome ?? "made") === "made"
 
@@ -123,7 +123,7 @@ export const thingRules: Decider<ThingCommand, Things, ThingEvent, ThingRefused>
   evolve,
 }
 
-/** Finds a thing by its id; null where no fact names it. */
+/** Finds a thing by its id; null if no fact names it. */
 export const thingIn = (id: ThingId) => (things: Things) => things.get(id) ?? null
 
 declare module "../../../domain/kernel/facts.ts" {
@@ -132,7 +132,7 @@ declare module "../../../domain/kernel/facts.ts" {
   }
 }
 
-/** The things of a company, as the writer knows them. */
+/** The aggregate of a company's things. */
 export const THING = {
   category: "thing" as const,
   decider: thingRules,

@@ -1,4 +1,4 @@
-/** Read model `things`: what a company ordered, one row a thing. */
+/** Read model `things`: the things that a company ordered, one row each. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companyFacts, defineReadModel } from "../../../projections/kernel/projection.ts"
