@@ -97,7 +97,7 @@ function commandsOf(
       const chargeIds = meant.places.map((one) => chargedIdAt(facts, one) ?? "chg_unknown")
       return [{ type: "SettleCharges", chargeIds }]
     }
-    case "give back": {
+    case "refund": {
       const open = pendingChargesIn(facts)
       // Usually a pending charge; sometimes one that has ended or never existed.
       const openId = meant.place % 4 === 0 ? undefined : open[meant.place % open.length]
@@ -106,7 +106,7 @@ function commandsOf(
       const amountMicros = partOf(charged, meant.part)
       return [{ type: "RefundPendingCharge", chargeId, amountMicros, reason: "a reason" }]
     }
-    case "give back by hand":
+    case "operator refund":
       return operatorRefundCommands(facts, meant)
     case "limit":
       return [limitOf(known, meant, moment)]
@@ -170,7 +170,7 @@ function uniqueCharge(
 /** An operator's refund of a charge as a lagging search shows it, with its refunds so far. */
 function operatorRefundCommands(
   facts: LedgerFacts,
-  { place, part, behind }: Extract<Intention, { do: "give back by hand" }>,
+  { place, part, behind }: Extract<Intention, { do: "operator refund" }>,
 ): readonly LedgerCommand[] {
   const searched = facts.slice(0, Math.max(0, facts.length - behind))
   const chargeId = chargedIdAt(searched, place)

@@ -35,7 +35,7 @@ export const forgottenNames: fc.Arbitrary<readonly HistoryTurn[]> = fc
   })
   .map(({ count, lag, part }): readonly HistoryTurn[] => {
     const once = { do: "charge once", name: "order_9", micros: 2, open: false } as const
-    const back = { do: "give back by hand", place: count + 1, part, behind: lag } as const
+    const back = { do: "operator refund", place: count + 1, part, behind: lag } as const
     return [
       READY_TURN,
       firstProcessTurn(NO_DELAY, { ...once, name: "order_8", behind: 0 }),

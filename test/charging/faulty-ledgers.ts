@@ -247,8 +247,8 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     brokenLaw: "lowFundsAlertsAreSentOnce",
     ledger: withAnswer((answer) => {
       if (isRefusal(answer)) return answer
-      const told = answer.filter(({ type }) => type === "LowFundsReached")
-      return [...told, ...answer.filter(({ type }) => type !== "LowFundsReached")]
+      const alerts = answer.filter(({ type }) => type === "LowFundsReached")
+      return [...alerts, ...answer.filter(({ type }) => type !== "LowFundsReached")]
     }),
   },
   {

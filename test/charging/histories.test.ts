@@ -126,8 +126,10 @@ describe("the histories", () => {
     const reached = facts().filter((fact) => fact.type === "ReminderReached")
     expect(count(reached, (one) => one.usedMicros === one.reminderMicros)).toBeGreaterThan(30)
     expect(count(reached, (one) => one.usedMicros > one.reminderMicros)).toBeGreaterThan(30)
-    const told = decided.map(({ answer }) => (isRefusal(answer) ? [] : answer))
-    const several = told.filter((all) => count(all, ({ type }) => type === "ReminderReached") > 1)
+    const answers = decided.map(({ answer }) => (isRefusal(answer) ? [] : answer))
+    const several = answers.filter(
+      (all) => count(all, ({ type }) => type === "ReminderReached") > 1,
+    )
     expect(several.length).toBeGreaterThan(10)
   })
 
@@ -136,11 +138,11 @@ describe("the histories", () => {
     expect(count(low, (one) => one.fundsMicros === one.belowMicros - 1)).toBeGreaterThan(30)
     expect(count(low, (one) => one.fundsMicros < one.belowMicros - 1)).toBeGreaterThan(30)
     for (const type of ["Charge", "ChargeApiCalls", "CorrectFunds", "SetLowFundsAlert"]) {
-      const told = count(decided, ({ command, answer }) => {
+      const alerts = count(decided, ({ command, answer }) => {
         const isOf = command.type === type && !isRefusal(answer)
         return isOf && answer.some((fact) => fact.type === "LowFundsReached")
       })
-      expect(told, type).toBeGreaterThan(3)
+      expect(alerts, type).toBeGreaterThan(3)
     }
   })
 
@@ -180,10 +182,10 @@ describe("the histories", () => {
   })
 
   it("forget names, and use them again", () => {
-    const askedAgain = decided.filter(({ command, answer }) => {
+    const repeated = decided.filter(({ command, answer }) => {
       const isNamed = command.type === "Charge" && command.searchedUpTo !== null
       return isNamed && !isRefusal(answer) && answer.length === 0
     })
-    expect(askedAgain.length).toBeGreaterThan(3)
+    expect(repeated.length).toBeGreaterThan(3)
   })
 })

@@ -153,7 +153,7 @@ const money: fc.Arbitrary<Intention> = fc.oneof(
 )
 
 const ending: fc.Arbitrary<Intention> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("give back"), place: indexChoice, part }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("refund"), place: indexChoice, part }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -164,7 +164,7 @@ const ending: fc.Arbitrary<Intention> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constant("give back by hand"),
+      do: fc.constant("operator refund"),
       place: indexChoice,
       part,
       behind,

@@ -98,9 +98,9 @@ export type Intention =
   /** This many charges of zero, each with its own name. */
   | { readonly do: "charge many"; readonly count: number }
   | { readonly do: "close"; readonly places: readonly number[] }
-  | { readonly do: "give back"; readonly place: number; readonly part: RefundPart }
+  | { readonly do: "refund"; readonly place: number; readonly part: RefundPart }
   | {
-      readonly do: "give back by hand"
+      readonly do: "operator refund"
       readonly place: number
       readonly part: RefundPart
       readonly behind: number

@@ -11,11 +11,11 @@ export const lowFundsAlertsAreSentOnce: LedgerLaw = ({ facts, steps }) => {
   let due: string | null = null
   for (const fact of facts) {
     if (fact.type === "LowFundsReached") {
-      if (canonicalText(fact) !== due) return `told ${canonicalText(fact)}, not ${due}`
+      if (canonicalText(fact) !== due) return `got ${canonicalText(fact)}, expected ${due}`
       due = null
       continue
     }
-    if (due !== null) return `${canonicalText(fact)} came instead of ${due}`
+    if (due !== null) return `got ${canonicalText(fact)}, expected ${due}`
     const isNew = fact.type === "LowFundsAlertSet"
     const wasLow: boolean = !isNew && belowMicros !== null && fundsMicros < belowMicros
     if (isNew) ({ belowMicros } = fact)
@@ -23,9 +23,9 @@ export const lowFundsAlertsAreSentOnce: LedgerLaw = ({ facts, steps }) => {
     if (wasLow || belowMicros === null || fundsMicros >= belowMicros) continue
     due = canonicalText({ type: "LowFundsReached", at: fact.at, belowMicros, fundsMicros })
   }
-  if (due !== null) return `nothing came, not ${due}`
+  if (due !== null) return `got nothing, expected ${due}`
   const late = steps.find((step) => {
     return step.does === "decide" && acceptedFacts(step.answer)[0]?.type === "LowFundsReached"
   })
-  return late === undefined ? null : `told in an append of its own: ${canonicalText(late)}`
+  return late === undefined ? null : `sent in a separate append: ${canonicalText(late)}`
 }

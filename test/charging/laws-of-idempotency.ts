@@ -17,12 +17,12 @@ export const chargesSettleOnce: LedgerLaw = (trace) => {
   const open = (id: ChargeId) => charges.find(({ fact, isOpen }) => isOpen && fact.chargeId === id)
   for (const fact of trace.facts) {
     if (fact.type === "Charged") {
-      if (open(fact.chargeId) !== undefined) return `charged while open: ${canonicalText(fact)}`
+      if (open(fact.chargeId) !== undefined) return `charged while pending: ${canonicalText(fact)}`
       charges.push({ fact, isOpen: fact.isPending })
     }
     for (const id of fact.type === "ChargesSettled" ? fact.chargeIds : []) {
       const closed = open(id)
-      if (closed === undefined) return `closed though it was not open: ${canonicalText(fact)}`
+      if (closed === undefined) return `settled but was not pending: ${canonicalText(fact)}`
       closed.isOpen = false
     }
     const ended = fact.type === "ChargeReduced" ? open(fact.chargeId) : undefined
@@ -32,12 +32,12 @@ export const chargesSettleOnce: LedgerLaw = (trace) => {
     const next = trace.steps[i + 1]?.factsBefore ?? trace.facts.length
     const right = pendingChargesIn(trace.facts.slice(0, next))
     if (canonicalText(right) !== canonicalText(step.after.pendingCharges))
-      return `open are ${canonicalText(step.after.pendingCharges)}`
+      return `pending are ${canonicalText(step.after.pendingCharges)}`
     if (
       step.does === "decide" &&
       isRepeatedSettlement(trace.facts.slice(0, step.factsBefore), step)
     ) {
-      return `ended though it was not open: ${canonicalText(step.answer)}`
+      return `ended but was not pending: ${canonicalText(step.answer)}`
     }
   }
   return null
@@ -76,27 +76,27 @@ function isRepeatedSettlement(facts: LedgerFacts, { command, answer }: DecisionS
 /** Law 6. Unique facts happen once, and a charge that has ended is not confirmed as a new one. */
 export const uniqueFactsHappenOnce: LedgerLaw = (trace) => {
   const used = new Set<string>()
-  for (const [place, fact] of trace.facts.entries()) {
+  for (const [index, fact] of trace.facts.entries()) {
     for (const name of uniqueKeysOf(fact)) {
       if (used.has(name)) return `${name}, again: ${canonicalText(fact)}`
       used.add(name)
     }
-    const wrong = wrongCallCharge(trace.facts.slice(0, place), fact)
+    const wrong = wrongCallCharge(trace.facts.slice(0, index), fact)
     if (wrong !== "") return `${wrong}: ${canonicalText(fact)}`
   }
   const lost = lostCalls(trace)
-  if (lost !== 0) return `${lost} calls were served, and neither recorded nor gathered`
+  if (lost !== 0) return `${lost} served calls are neither recorded nor buffered`
   for (const step of trace.steps) {
     if (step.does === "serve") continue
     const { command, answer, repeatedAnswer } = step
     const { facts } = knownAt(trace, step)
     const isSilent = !isRefusal(answer) && answer.length === 0
     if (command.type === "Charge" && isSilent && !hasItsCharge(facts, command)) {
-      return `taken for an acceptance: ${canonicalText(command)}`
+      return `accepted without its charge: ${canonicalText(command)}`
     }
     const isWithoutFacts = isRefusal(answer) || isSilent
     if (isWithoutFacts && canonicalText(answer) !== canonicalText(repeatedAnswer)) {
-      return `what recorded nothing is not decided afresh: ${canonicalText(repeatedAnswer)}`
+      return `a repeated decision without facts differs: ${canonicalText(repeatedAnswer)}`
     }
     if (
       !mayRepeat(command) &&
@@ -112,12 +112,12 @@ export const uniqueFactsHappenOnce: LedgerLaw = (trace) => {
 /** The number of served calls that were lost; below zero for calls that were never served. */
 function lostCalls({ steps, facts }: LedgerTrace): number {
   const served = steps.filter((step) => step.does === "serve" && step.answer === null).length
-  const gathered = ([0, 1] as const).map((on) => {
+  const buffered = ([0, 1] as const).map((on) => {
     return steps.findLast((step) => step.process === on)?.after.buffered.length ?? 0
   })
   const counted = facts.flatMap((fact) => (fact.type === "ApiCallsCounted" ? fact.counters : []))
-  const calls = counted.reduce((sum, tally) => sum + tally.calls, 0)
-  return gathered.reduce((rest, waiting) => rest - waiting, served - calls)
+  const calls = counted.reduce((sum, counter) => sum + counter.calls, 0)
+  return buffered.reduce((rest, waiting) => rest - waiting, served - calls)
 }
 
 /** Keys for what a fact can do only once. */
@@ -147,14 +147,14 @@ function uniqueKeysOf(fact: LedgerEvent): readonly string[] {
 /** Describes a wrong charge for calls: it must cover all calls of a day, after the day's end. */
 function wrongCallCharge(before: LedgerFacts, fact: LedgerEvent): string {
   if (fact.type === "ApiCallsCounted") {
-    const names = fact.counters.map((tally) => callsChargeId(tally, fact.day))
+    const names = fact.counters.map((counter) => callsChargeId(counter, fact.day))
     const charged = before.some((one) => one.type === "Charged" && names.includes(one.chargeId))
-    return charged ? "counted for a day that is charged" : ""
+    return charged ? "counted for a day that is already charged" : ""
   }
   if (fact.type !== "Charged" || !fact.isAlreadyCounted) return ""
   const calls = unchargedCallsIn(before).find(({ chargeId }) => chargeId === fact.chargeId)
-  if (calls === undefined) return "charges calls that nobody counted"
-  if (fact.at < calls.day + 24 * 3_600_000) return "charges a day that goes on"
+  if (calls === undefined) return "charges calls that were not counted"
+  if (fact.at < calls.day + 24 * 3_600_000) return "charges a day that has not ended"
   const isAll =
     fact.quantity === calls.calls && fact.amountMicros === calls.calls * calls.unitPriceMicros
   return isAll ? "" : `charges other calls than ${canonicalText(calls)}`
@@ -193,14 +193,14 @@ function mayRepeat(command: LedgerCommand): boolean {
 
 /** Law 6 for reminders: each is sent in the append that reaches it, and once per window. */
 export const remindersAreSentOnce: LedgerLaw = (trace) => {
-  const told = new Set<string>()
+  const sent = new Set<string>()
   for (const fact of trace.facts) {
     if (fact.type !== "ReminderReached") continue
     const { holder, holderId, class: limited, period, reminderMicros, windowStart } = fact
     const name = canonicalText([holder, holderId, limited, period, reminderMicros, windowStart])
-    if (told.has(name)) return `told again: ${canonicalText(fact)}`
-    told.add(name)
-    if (fact.usedMicros < reminderMicros) return `told too early: ${canonicalText(fact)}`
+    if (sent.has(name)) return `sent again: ${canonicalText(fact)}`
+    sent.add(name)
+    if (fact.usedMicros < reminderMicros) return `sent too early: ${canonicalText(fact)}`
   }
   for (const step of trace.steps) {
     const missed = step.does === "decide" ? missedReminders(knownAt(trace, step).facts, step) : ""
@@ -211,26 +211,26 @@ export const remindersAreSentOnce: LedgerLaw = (trace) => {
 
 /** Describes reminders that are missing in a decision or should not be there; empty if none. */
 function missedReminders(before: LedgerFacts, { answer, buffered, at }: DecisionStep): string {
-  const told = acceptedFacts(answer).filter((fact) => fact.type === "ReminderReached")
+  const sent = acceptedFacts(answer).filter((fact) => fact.type === "ReminderReached")
   const spent = acceptedFacts(answer).find(
     ({ type }) => type === "Charged" || type === "ApiCallsCounted",
   )
-  if (spent === undefined) return told.length === 0 ? "" : "told though nothing was spent"
+  if (spent === undefined) return sent.length === 0 ? "" : "sent although nothing was spent"
   const facts = [...before, ...acceptedFacts(answer)]
   const touched = limitsAffectedBy(before, spent)
-  if (told.some((one) => !touched.some((limit) => isSameLimit(limit, one)))) {
-    return "told of another limit"
+  if (sent.some((one) => !touched.some((limit) => isSameLimit(limit, one)))) {
+    return "sent for another limit"
   }
   for (const limit of touched) {
     const { usedMicros, windowStart } = limitReadingOf({ facts, buffered }, limit, at, 0)
     const due = limit.remindersMicros.filter((amount) => amount <= usedMicros)
-    const isTold = (amount: number): boolean =>
+    const isSent = (amount: number): boolean =>
       facts.some((fact) => {
         if (fact.type !== "ReminderReached" || !isSameLimit(fact, limit)) return false
         const isOfNow = fact.period === limit.period && fact.windowStart === windowStart
         return isOfNow && fact.reminderMicros === amount
       })
-    if (!due.every(isTold)) return `did not tell of all of ${canonicalText(limit)}`
+    if (!due.every(isSent)) return `reminders are missing for ${canonicalText(limit)}`
   }
   return ""
 }

@@ -176,8 +176,8 @@ describe("the state of a ledger stays small", () => {
     const daily = limitSet({ ...KEY_LIMIT, period: "day", remindersMicros: [1] })
     const days = Array.from({ length: 40 }, (_, i) => {
       const windowStart = isoInstant("2026-03-02") + i * 86_400_000
-      const told = { period: "day", reminderMicros: 1, windowStart, at: windowStart } as const
-      return reminderReached({ ...KEY_LIMIT, ...told })
+      const window = { period: "day", reminderMicros: 1, windowStart, at: windowStart } as const
+      return reminderReached({ ...KEY_LIMIT, ...window })
     })
     expect(stored(foldFacts(ledgerDecider, daily, ...days))).toMatchObject({
       reached: [[expect.any(String), {}]],

@@ -22,12 +22,12 @@ import {
 } from "./ledger-facts.ts"
 import { purchaseTermsSetFact, purchasePaidFact, purchaseStartedFact } from "./purchase-facts.ts"
 
-const noticeOf = (belowMicros: number | null): LedgerCommand & DecisionStamp => ({
+const alertCommand = (belowMicros: number | null): LedgerCommand & DecisionStamp => ({
   type: "SetLowFundsAlert",
   at: NOW,
   belowMicros,
 })
-const noticed = (belowMicros: number | null): LedgerEvent => ({
+const alertSet = (belowMicros: number | null): LedgerEvent => ({
   type: "LowFundsAlertSet",
   at: NOW,
   belowMicros,
@@ -48,68 +48,68 @@ const corrected = (amountMicros: number): LedgerEvent => ({
   type: "FundsCorrected",
   at: NOW,
   amountMicros,
-  reason: "counted anew",
+  reason: "counted again",
 })
 
 describe("the low-funds alert", () => {
   it("is set, replaced and turned off; setting it again records nothing", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(10_000))
-      .when(noticeOf(10_000))
-      .records(noticed(10_000))
-    given(ledgerDecider, ledgerOpened(), fundsAdded(10_000), noticed(10_000))
-      .when(noticeOf(10_000))
+      .when(alertCommand(10_000))
+      .records(alertSet(10_000))
+    given(ledgerDecider, ledgerOpened(), fundsAdded(10_000), alertSet(10_000))
+      .when(alertCommand(10_000))
       .records()
-    given(ledgerDecider, ledgerOpened(), fundsAdded(10_000), noticed(10_000))
-      .when(noticeOf(9_999))
-      .records(noticed(9_999))
-    given(ledgerDecider, ledgerOpened(), noticed(10_000))
-      .when(noticeOf(null))
-      .records(noticed(null))
-    given(ledgerDecider, ledgerOpened()).when(noticeOf(null)).records()
-    given(ledgerDecider, ledgerOpened(), noticed(10_000), noticed(null))
-      .when(noticeOf(null))
+    given(ledgerDecider, ledgerOpened(), fundsAdded(10_000), alertSet(10_000))
+      .when(alertCommand(9_999))
+      .records(alertSet(9_999))
+    given(ledgerDecider, ledgerOpened(), alertSet(10_000))
+      .when(alertCommand(null))
+      .records(alertSet(null))
+    given(ledgerDecider, ledgerOpened()).when(alertCommand(null)).records()
+    given(ledgerDecider, ledgerOpened(), alertSet(10_000), alertSet(null))
+      .when(alertCommand(null))
       .records()
   })
 
   it("accepts amounts of 0 or more within the exact range", () => {
-    given(ledgerDecider, ledgerOpened()).when(noticeOf(0)).records(noticed(0))
+    given(ledgerDecider, ledgerOpened()).when(alertCommand(0)).records(alertSet(0))
     given(ledgerDecider, ledgerOpened(), fundsAdded(MAX_MICROS))
-      .when(noticeOf(MAX_MICROS))
-      .records(noticed(MAX_MICROS))
+      .when(alertCommand(MAX_MICROS))
+      .records(alertSet(MAX_MICROS))
     for (const wrong of [-1, 0.5, MAX_MICROS + 1]) {
-      given(ledgerDecider, ledgerOpened()).when(noticeOf(wrong)).refuses("bad_amount")
+      given(ledgerDecider, ledgerOpened()).when(alertCommand(wrong)).refuses("bad_amount")
     }
   })
 
   it("cannot be set for a deleted company", () => {
     const deleted: LedgerEvent = { type: "LedgerClosed", at: NOW }
-    given(ledgerDecider, ledgerOpened(), deleted).when(noticeOf(1)).refuses("ledger_closed")
+    given(ledgerDecider, ledgerOpened(), deleted).when(alertCommand(1)).refuses("ledger_closed")
   })
 
   it("is sent immediately if the funds are below its amount, also after its amount changed", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(9_999))
-      .when(noticeOf(10_000))
-      .records(noticed(10_000), low(9_999))
-    const told = [
+      .when(alertCommand(10_000))
+      .records(alertSet(10_000), low(9_999))
+    const alerted = [
       ledgerOpened(),
       fundsAdded(9_999),
-      noticed(20_000),
+      alertSet(20_000),
       low(9_999, { belowMicros: 20_000 }),
     ]
-    given(ledgerDecider, ...told)
-      .when(noticeOf(10_000))
-      .records(noticed(10_000), low(9_999))
-    given(ledgerDecider, ...told)
-      .when(noticeOf(20_000))
+    given(ledgerDecider, ...alerted)
+      .when(alertCommand(10_000))
+      .records(alertSet(10_000), low(9_999))
+    given(ledgerDecider, ...alerted)
+      .when(alertCommand(20_000))
       .records()
-    given(ledgerDecider, ...told)
-      .when(noticeOf(9_999))
-      .records(noticed(9_999))
+    given(ledgerDecider, ...alerted)
+      .when(alertCommand(9_999))
+      .records(alertSet(9_999))
   })
 })
 
 describe("a low-funds alert", () => {
-  const ready = [ledgerOpened(50_000), fundsAdded(19_000), noticed(10_000)]
+  const ready = [ledgerOpened(50_000), fundsAdded(19_000), alertSet(10_000)]
 
   it("follows the charge that lowers the funds below its amount, to the micro", () => {
     given(ledgerDecider, ...ready)
@@ -122,14 +122,14 @@ describe("a low-funds alert", () => {
   })
 
   it("is sent once, until the funds have reached its amount again", () => {
-    const told = [...ready, charged({ amountMicros: 10_000 }), low(9_000)]
-    given(ledgerDecider, ...told)
+    const alerted = [...ready, charged({ amountMicros: 10_000 }), low(9_000)]
+    given(ledgerDecider, ...alerted)
       .when(chargeCommand(again))
       .records(charged(again))
-    given(ledgerDecider, ...told, fundsAdded(999))
+    given(ledgerDecider, ...alerted, fundsAdded(999))
       .when(chargeCommand(again))
       .records(charged(again))
-    given(ledgerDecider, ...told, fundsAdded(1_000))
+    given(ledgerDecider, ...alerted, fundsAdded(1_000))
       .when(chargeCommand(again))
       .records(charged(again), low(1_000))
   })
@@ -146,7 +146,7 @@ describe("a low-funds alert", () => {
         purchasePaidFact({ amountMicros: 5_000_000 }),
       ],
     ],
-  ])("is sent again after %s", (_what, facts) => {
+  ])("is sent again after %s", (_cause, facts) => {
     const spent = charged({ amountMicros: 10_000 })
     const amountMicros = facts.length > 1 ? 5_000_000 : 9_000
     given(ledgerDecider, ...ready, spent, low(9_000), ...facts)
@@ -166,7 +166,7 @@ describe("a low-funds alert", () => {
   })
 
   it("with amount 0 is sent below zero, when a credit line is used", () => {
-    const facts = [ledgerOpened(50_000), fundsAdded(9_000), noticed(0)]
+    const facts = [ledgerOpened(50_000), fundsAdded(9_000), alertSet(0)]
     given(ledgerDecider, ...facts)
       .when(chargeCommand())
       .records(charged())
@@ -210,11 +210,11 @@ describe("a low-funds alert", () => {
   })
 
   it("is not sent for a refused charge or without an amount", () => {
-    given(ledgerDecider, ledgerOpened(), fundsAdded(5_000), noticed(5_000))
+    given(ledgerDecider, ledgerOpened(), fundsAdded(5_000), alertSet(5_000))
       .when(chargeCommand())
       .refuses("payment_required")
     given(ledgerDecider, ledgerOpened(), fundsAdded(9_000)).when(chargeCommand()).records(charged())
-    given(ledgerDecider, ...ready, noticed(null))
+    given(ledgerDecider, ...ready, alertSet(null))
       .when(chargeCommand({ amountMicros: 10_000 }))
       .records(charged({ amountMicros: 10_000 }))
   })

@@ -65,10 +65,10 @@ describe("a reminder", () => {
   it("is sent once, even if the limit is removed, raised and set again", () => {
     const name = { holder: "company", holderId: null, class: "general" } as const
     const removed: LedgerEvent = { type: "LimitRemoved", at: limit.at, ...name }
-    const told = [...ready, limit, charged(), reminderReached()]
+    const reminded = [...ready, limit, charged(), reminderReached()]
     for (const facts of [
-      [...told, removed, limit],
-      [...told, limitSet({ amountMicros: 50_000, remindersMicros: [9_000] })],
+      [...reminded, removed, limit],
+      [...reminded, limitSet({ amountMicros: 50_000, remindersMicros: [9_000] })],
     ]) {
       given(ledgerDecider, ...facts)
         .when(chargeCommand(again))
@@ -83,8 +83,8 @@ describe("a reminder", () => {
       .when(chargeCommand(again))
       .records(charged(again), reminderReached({ period: "week", usedMicros: 18_000, ...week }))
     // Back to the month: its reminder was already sent.
-    const told = reminderReached({ period: "week", usedMicros: 18_000, ...week })
-    given(ledgerDecider, ...ready, limit, charged(), reminderReached(), weekly, told, limit)
+    const sent = reminderReached({ period: "week", usedMicros: 18_000, ...week })
+    given(ledgerDecider, ...ready, limit, charged(), reminderReached(), weekly, sent, limit)
       .when(chargeCommand(again))
       .records(charged(again))
   })
@@ -136,7 +136,7 @@ describe("a reminder", () => {
   ] as const)("of a key's %s is sent on %s, and again on %s", (period, first, next) => {
     const ends = { day: 1, week: 7, month: next === "2026-07-01" ? 31 : 30 }
     const key = { ...KEY_LIMIT, period, remindersMicros: [9_000] }
-    const told = (begins: string) => {
+    const sentOn = (begins: string) => {
       const window = {
         windowStart: isoInstant(begins),
         resetsAt: isoInstant(begins) + ends[period] * 86_400_000,
@@ -145,14 +145,14 @@ describe("a reminder", () => {
     }
     const second = { chargeId: "chg_2", at: isoInstant(next) } as const
     const facts = [limitSet({ ...key, at: isoInstant(first) }), fundsAdded(1_000_000)]
-    given(ledgerDecider, ...facts, charged({ at: isoInstant(first) }), told(first))
+    given(ledgerDecider, ...facts, charged({ at: isoInstant(first) }), sentOn(first))
       .when(chargeCommand(second))
-      .records(charged(second), told(next))
+      .records(charged(second), sentOn(next))
     // The same if a fact has already begun the next window.
     const begun = charged({ ...second, chargeId: "chg_3", amountMicros: 1 })
-    given(ledgerDecider, ...facts, charged({ at: isoInstant(first) }), told(first), begun)
+    given(ledgerDecider, ...facts, charged({ at: isoInstant(first) }), sentOn(first), begun)
       .when(chargeCommand({ ...second, amountMicros: 8_999 }))
-      .records(charged({ ...second, amountMicros: 8_999 }), told(next))
+      .records(charged({ ...second, amountMicros: 8_999 }), sentOn(next))
   })
 
   it("of a week stays sent across the end of a month", () => {
@@ -162,14 +162,14 @@ describe("a reminder", () => {
       at: isoInstant("2026-03-30"),
     })
     const week = { windowStart: isoInstant("2026-03-30"), resetsAt: isoInstant("2026-04-06") }
-    const told = reminderReached({ period: "week", at: isoInstant("2026-03-31"), ...week })
+    const sent = reminderReached({ period: "week", at: isoInstant("2026-03-31"), ...week })
     const first = { ...again, at: isoInstant("2026-04-01") }
     given(
       ledgerDecider,
       fundsAdded(1_000_000),
       weekly,
       charged({ at: isoInstant("2026-03-31") }),
-      told,
+      sent,
     )
       .when(chargeCommand(first))
       .records(charged(first))
@@ -229,16 +229,16 @@ describe("a reminder", () => {
 
 describe("a reminder reached by calls", () => {
   const general = limitSet({ remindersMicros: [200] })
-  const told = reminderReached({ reminderMicros: 200, usedMicros: 200 })
+  const sent = reminderReached({ reminderMicros: 200, usedMicros: 200 })
 
   it("is sent when they are stored, to the micro", () => {
     const two = { counters: [callCounter(2)] }
     given(ledgerDecider, general).when(recordCallsCommand()).records(apiCallsCounted())
-    given(ledgerDecider, general).when(recordCallsCommand(two)).records(apiCallsCounted(two), told)
+    given(ledgerDecider, general).when(recordCallsCommand(two)).records(apiCallsCounted(two), sent)
     given(ledgerDecider, general, apiCallsCounted())
       .when(recordCallsCommand())
-      .records(apiCallsCounted(), told)
-    given(ledgerDecider, general, apiCallsCounted(two), told)
+      .records(apiCallsCounted(), sent)
+    given(ledgerDecider, general, apiCallsCounted(two), sent)
       .when(recordCallsCommand(two))
       .records(apiCallsCounted(two))
   })

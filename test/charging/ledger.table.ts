@@ -11,23 +11,23 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.009  -> yes
     2026-03-10 09:02  charge  chg_2  key_1 of per_1  0.009  -> yes
     2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009  -> yes
-    2026-03-10 09:04  charge  chg_4  key_1 of per_1  0.009  -> no: company's month, used 0.027 of 0.027, anew 2026-04-01
-    2026-03-31 23:59  charge  chg_5  key_1 of per_1  0.009  -> no: company's month, used 0.027 of 0.027, anew 2026-04-01
+    2026-03-10 09:04  charge  chg_4  key_1 of per_1  0.009  -> no: company's month, used 0.027 of 0.027, resets 2026-04-01
+    2026-03-31 23:59  charge  chg_5  key_1 of per_1  0.009  -> no: company's month, used 0.027 of 0.027, resets 2026-04-01
     2026-04-01 00:00  charge  chg_6  key_1 of per_1  0.009  -> yes`,
   "with a limit one micro lower, only two fit": `
     2026-03-10 09:00  funds   1.00                             -> ok
     2026-03-10 09:00  limit   company general month  0.026999  -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.009     -> yes
     2026-03-10 09:02  charge  chg_2  key_1 of per_1  0.009     -> yes
-    2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009     -> no: company's month, used 0.018 of 0.026999, anew 2026-04-01
+    2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009     -> no: company's month, used 0.018 of 0.026999, resets 2026-04-01
     2026-03-10 09:04  charge  chg_4  key_1 of per_1  0.008999  -> yes
-    2026-03-10 09:05  charge  chg_5  key_1 of per_1  0.000001  -> no: company's month, used 0.026999 of 0.026999, anew 2026-04-01`,
+    2026-03-10 09:05  charge  chg_5  key_1 of per_1  0.000001  -> no: company's month, used 0.026999 of 0.026999, resets 2026-04-01`,
   "a key's limit is exhausted, and another key of the person still works": `
     2026-03-10 09:00  funds   1.00                          -> ok
     2026-03-10 09:00  limit   key_1 all day  0.018          -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.009  -> yes
     2026-03-10 09:02  charge  chg_2  key_1 of per_1  0.009  -> yes
-    2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009  -> no: key_1's day, used 0.018 of 0.018, anew 2026-03-11
+    2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009  -> no: key_1's day, used 0.018 of 0.018, resets 2026-03-11
     2026-03-10 09:04  charge  chg_4  key_2 of per_1  0.009  -> yes
     2026-03-11 00:00  charge  chg_5  key_1 of per_1  0.009  -> yes`,
   "a week crosses the end of the month": `
@@ -35,58 +35,58 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-30 00:00  limit   company general week  0.018   -> ok
     2026-03-31 23:59  charge  chg_1  key_1 of per_1  0.009  -> yes
     2026-04-01 00:00  charge  chg_2  key_1 of per_1  0.009  -> yes
-    2026-04-01 00:01  charge  chg_3  key_1 of per_1  0.009  -> no: company's week, used 0.018 of 0.018, anew 2026-04-06
+    2026-04-01 00:01  charge  chg_3  key_1 of per_1  0.009  -> no: company's week, used 0.018 of 0.018, resets 2026-04-06
     2026-04-01 00:02  limit   company general month  0.018  -> ok
-    2026-04-01 00:02  look    company general               -> company's month, used 0.009 of 0.018, anew 2026-05-01
+    2026-04-01 00:02  look    company general               -> company's month, used 0.009 of 0.018, resets 2026-05-01
     2026-04-01 00:03  charge  chg_4  key_1 of per_1  0.009  -> yes
     2026-04-05 23:59  limit   company general week  0.027   -> ok
-    2026-04-05 23:59  look    company general               -> company's week, used 0.027 of 0.027, anew 2026-04-06
+    2026-04-05 23:59  look    company general               -> company's week, used 0.027 of 0.027, resets 2026-04-06
     2026-04-06 00:00  charge  chg_5  key_1 of per_1  0.009  -> yes`,
   "a limit is lowered below the used amount, removed, and raised again": `
     2026-03-10 09:00  funds   1.00                         -> ok
     2026-03-10 09:00  limit   per_1 general month  0.05    -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.03  -> yes
     2026-03-10 09:02  limit   per_1 general month  0.02    -> ok
-    2026-03-10 09:03  look    per_1 general                -> per_1's month, used 0.03 of 0.02, anew 2026-04-01
-    2026-03-10 09:03  charge  chg_2  key_1 of per_1  0.01  -> no: per_1's month, used 0.03 of 0.02, anew 2026-04-01
+    2026-03-10 09:03  look    per_1 general                -> per_1's month, used 0.03 of 0.02, resets 2026-04-01
+    2026-03-10 09:03  charge  chg_2  key_1 of per_1  0.01  -> no: per_1's month, used 0.03 of 0.02, resets 2026-04-01
     2026-03-10 09:04  remove  per_1 general                -> ok
     2026-03-10 09:04  charge  chg_3  key_1 of per_1  0.01  -> yes
     2026-03-10 09:05  limit   per_1 general month  0.05    -> ok
     2026-03-10 09:05  charge  chg_4  key_1 of per_1  0.01  -> yes
-    2026-03-10 09:06  charge  chg_5  key_1 of per_1  0.01  -> no: per_1's month, used 0.05 of 0.05, anew 2026-04-01`,
+    2026-03-10 09:06  charge  chg_5  key_1 of per_1  0.01  -> no: per_1's month, used 0.05 of 0.05, resets 2026-04-01`,
   "a refund after the end of the month lowers the week, not the new month": `
     2026-03-31 12:00  funds   0.02                          -> ok
     2026-03-31 12:00  limit   company general month  0.02   -> ok
     2026-03-31 12:00  limit   per_1 general week  0.02      -> ok
     2026-03-31 12:01  charge  chg_1  key_1 of per_1  0.02   -> yes
-    2026-04-01 12:00  look    company general               -> company's month, used 0.00 of 0.02, anew 2026-05-01
-    2026-04-01 12:00  look    per_1 general                 -> per_1's week, used 0.02 of 0.02, anew 2026-04-06
+    2026-04-01 12:00  look    company general               -> company's month, used 0.00 of 0.02, resets 2026-05-01
+    2026-04-01 12:00  look    per_1 general                 -> per_1's week, used 0.02 of 0.02, resets 2026-04-06
     2026-04-01 12:01  back    chg_1                         -> back 0.02
     2026-04-01 12:02  back    chg_1                         -> nothing new
-    2026-04-01 12:02  look    company general               -> company's month, used 0.00 of 0.02, anew 2026-05-01
-    2026-04-01 12:02  look    per_1 general                 -> per_1's week, used 0.00 of 0.02, anew 2026-04-06
+    2026-04-01 12:02  look    company general               -> company's month, used 0.00 of 0.02, resets 2026-05-01
+    2026-04-01 12:02  look    per_1 general                 -> per_1's week, used 0.00 of 0.02, resets 2026-04-06
     2026-04-01 12:03  charge  chg_2  key_1 of per_1  0.02   -> yes
     2026-04-07 12:00  charge  chg_3  key_1 of per_1  0.00   -> yes
-    2026-04-07 12:01  charge  chg_4  key_1 of per_1  0.001  -> no: company's month, used 0.02 of 0.02, anew 2026-05-01
+    2026-04-07 12:01  charge  chg_4  key_1 of per_1  0.001  -> no: company's month, used 0.02 of 0.02, resets 2026-05-01
     2026-05-01 00:00  charge  chg_5  key_1 of per_1  0.001  -> no: payment_required, funds 0.00`,
   "two limits are exhausted: the person's is named before the company's, and both must have room": `
     2026-03-10 09:00  funds   1.00                          -> ok
     2026-03-10 09:00  limit   company general month  0.018  -> ok
     2026-03-10 09:00  limit   per_1 general week  0.018     -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.018  -> yes
-    2026-03-10 09:02  charge  chg_2  key_1 of per_1  0.009  -> no: per_1's week, used 0.018 of 0.018, anew 2026-03-16
+    2026-03-10 09:02  charge  chg_2  key_1 of per_1  0.009  -> no: per_1's week, used 0.018 of 0.018, resets 2026-03-16
     2026-03-10 09:03  limit   per_1 general week  0.027     -> ok
-    2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009  -> no: company's month, used 0.018 of 0.018, anew 2026-04-01
+    2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009  -> no: company's month, used 0.018 of 0.018, resets 2026-04-01
     2026-03-10 09:04  limit   company general month  0.027  -> ok
     2026-03-10 09:04  charge  chg_4  key_1 of per_1  0.009  -> yes
-    2026-03-10 09:05  charge  chg_5  key_2 of per_2  0.009  -> no: company's month, used 0.027 of 0.027, anew 2026-04-01`,
+    2026-03-10 09:05  charge  chg_5  key_2 of per_2  0.009  -> no: company's month, used 0.027 of 0.027, resets 2026-04-01`,
   "the app key counts for the signed-in person, and for no person without a sign-in": `
     2026-03-10 09:00  funds   1.00                                -> ok
     2026-03-10 09:00  limit   per_1 general month  0.018 no keys  -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.05         -> yes
-    2026-03-10 09:01  look    per_1 general                       -> per_1's month, used 0.00 of 0.018, anew 2026-04-01
+    2026-03-10 09:01  look    per_1 general                       -> per_1's month, used 0.00 of 0.018, resets 2026-04-01
     2026-03-10 09:02  charge  chg_2  key_app for per_1  0.018     -> yes
-    2026-03-10 09:03  charge  chg_3  key_app for per_1  0.009     -> no: per_1's month, used 0.018 of 0.018, anew 2026-04-01
+    2026-03-10 09:03  charge  chg_3  key_app for per_1  0.009     -> no: per_1's month, used 0.018 of 0.018, resets 2026-04-01
     2026-03-10 09:04  charge  chg_4  key_app shared  0.009        -> yes
     2026-03-10 09:05  charge  chg_5  key_1 of per_1  0.009        -> yes
     2026-03-10 09:06  charge  chg_6  company  0.009               -> yes`,
@@ -96,13 +96,13 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-30 09:01  charge  chg_1  company  0.02        -> yes
     2026-03-30 09:02  close   chg_1                       -> ok
     2026-03-30 09:03  back    chg_1                       -> nothing new
-    2026-03-30 09:04  charge  chg_2  company  0.02        -> no: company's month, used 0.02 of 0.02, anew 2026-04-01
+    2026-03-30 09:04  charge  chg_2  company  0.02        -> no: company's month, used 0.02 of 0.02, resets 2026-04-01
     2026-03-30 09:05  by hand chg_1                       -> back 0.02
     2026-03-30 09:06  by hand chg_1                       -> nothing new
-    2026-03-30 09:07  look    company general             -> company's month, used 0.00 of 0.02, anew 2026-04-01
+    2026-03-30 09:07  look    company general             -> company's month, used 0.00 of 0.02, resets 2026-04-01
     2026-03-30 09:08  charge  chg_2  company  0.02        -> yes
     2026-04-01 00:00  by hand chg_2                       -> back 0.02
-    2026-04-01 00:00  look    company general             -> company's month, used 0.00 of 0.02, anew 2026-05-01
+    2026-04-01 00:00  look    company general             -> company's month, used 0.00 of 0.02, resets 2026-05-01
     2026-04-01 00:00  look    funds                       -> 1.00`,
   "an id chosen by a caller is charged once, and can be used again after a refusal": `
     2026-03-10 09:00  funds   0.02                    -> ok
@@ -147,16 +147,16 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-30 09:00  limit   key_1 all day 0.0003             -> ok
     2026-03-30 09:01  call    key_1 of per_1                   -> served
     2026-03-30 09:02  call    key_1 of per_1                   -> served
-    2026-03-30 09:02  look    key_1 all                        -> key_1's day, used 0.0002 of 0.0003, anew 2026-03-31
-    2026-03-30 09:03  charge  chg_1  key_1 of per_1  0.000101  -> no: key_1's day, used 0.0002 of 0.0003, anew 2026-03-31
+    2026-03-30 09:02  look    key_1 all                        -> key_1's day, used 0.0002 of 0.0003, resets 2026-03-31
+    2026-03-30 09:03  charge  chg_1  key_1 of per_1  0.000101  -> no: key_1's day, used 0.0002 of 0.0003, resets 2026-03-31
     2026-03-30 09:04  charge  chg_2  key_1 of per_1  0.0001    -> 2 of 2026-03-30 counted, yes
-    2026-03-30 09:05  call    key_1 of per_1                   -> no: key_1's day, used 0.0003 of 0.0003, anew 2026-03-31
+    2026-03-30 09:05  call    key_1 of per_1                   -> no: key_1's day, used 0.0003 of 0.0003, resets 2026-03-31
     2026-03-30 09:06  call    key_app shared                   -> served
     2026-03-30 23:59  night                                    -> nothing new
     2026-03-31 00:00  call    key_1 of per_1                   -> 1 of 2026-03-30 counted, served
     2026-03-31 00:01  night                                    -> 1 of 2026-03-31 counted, key_1:per_1:2026-03-30 for 0.0002, key_app:-:2026-03-30 for 0.0001
     2026-03-31 00:02  night                                    -> nothing new
-    2026-03-31 00:03  look    key_1 all                        -> key_1's day, used 0.0001 of 0.0003, anew 2026-04-01
+    2026-03-31 00:03  look    key_1 all                        -> key_1's day, used 0.0001 of 0.0003, resets 2026-04-01
     2026-03-31 00:03  look    funds                            -> -0.0003
     2026-03-31 00:04  charge  chg_3  key_1 of per_1  0.0001    -> no: payment_required, funds -0.0003`,
   "the nightly job did not run for three nights": `
@@ -175,13 +175,13 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-30 09:01  call    key_1 of per_1               -> served
     2026-03-30 09:02  price   api_call  0.0003             -> 0.0003 of version 2
     2026-03-30 09:03  call    key_1 of per_1               -> served
-    2026-03-30 09:04  look    company general              -> company's week, used 0.0002 of 0.0009, anew 2026-04-06
+    2026-03-30 09:04  look    company general              -> company's week, used 0.0002 of 0.0009, resets 2026-04-06
     2026-03-30 23:59  record                               -> 2 of 2026-03-30 counted
     2026-03-30 23:59  call    key_1 of per_1               -> served
     2026-03-31 00:00  call    key_1 of per_1               -> 1 of 2026-03-30 counted, served
     2026-03-31 00:01  call    key_1 of per_1               -> served
-    2026-03-31 00:02  look    company general              -> company's week, used 0.0009 of 0.0009, anew 2026-04-06
-    2026-03-31 00:03  call    key_1 of per_1               -> no: company's week, used 0.0009 of 0.0009, anew 2026-04-06
+    2026-03-31 00:02  look    company general              -> company's week, used 0.0009 of 0.0009, resets 2026-04-06
+    2026-03-31 00:03  call    key_1 of per_1               -> no: company's week, used 0.0009 of 0.0009, resets 2026-04-06
     2026-04-01 00:00  night                                -> 2 of 2026-03-31 counted, key_1:per_1:2026-03-30 for 0.0003, key_1:per_1:2026-03-31 for 0.0006`,
   "calls of the last day of a month count in its week, and appear on the next bill": `
     2026-03-31 23:00  credit  0.00                         -> ok
@@ -189,11 +189,11 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-31 23:00  limit   company general week 0.0003  -> ok
     2026-03-31 23:59  call    key_1 of per_1               -> served
     2026-03-31 23:59  call    key_1 of per_1               -> served
-    2026-03-31 23:59  call    key_1 of per_1               -> no: per_1's month, used 0.0002 of 0.0002, anew 2026-04-01
-    2026-04-01 00:00  look    per_1 general                -> per_1's month, used 0.00 of 0.0002, anew 2026-05-01
-    2026-04-01 00:00  look    company general              -> company's week, used 0.0002 of 0.0003, anew 2026-04-06
+    2026-03-31 23:59  call    key_1 of per_1               -> no: per_1's month, used 0.0002 of 0.0002, resets 2026-04-01
+    2026-04-01 00:00  look    per_1 general                -> per_1's month, used 0.00 of 0.0002, resets 2026-05-01
+    2026-04-01 00:00  look    company general              -> company's week, used 0.0002 of 0.0003, resets 2026-04-06
     2026-04-01 00:01  call    key_1 of per_1               -> 2026-03 closed with 0.00, 2 of 2026-03-31 counted, served
-    2026-04-01 00:02  call    key_1 of per_1               -> no: company's week, used 0.0003 of 0.0003, anew 2026-04-06
+    2026-04-01 00:02  call    key_1 of per_1               -> no: company's week, used 0.0003 of 0.0003, resets 2026-04-06
     2026-04-01 00:30  night                                -> 1 of 2026-04-01 counted, key_1:per_1:2026-03-31 for 0.0002
     2026-04-06 00:00  call    key_1 of per_1               -> served`,
   "a reminder is sent once per window, by the charge that reaches it": `
@@ -233,7 +233,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:08  correct -2.00                            -> ok
     2026-03-10 09:09  look    funds                            -> -2.00
     2026-03-10 09:10  limit   company general month 1.00       -> ok
-    2026-03-10 09:11  rent    num_2:2026-03  0.00              -> no: company's month, used 1.500001 of 1.00, anew 2026-04-01`,
+    2026-03-10 09:11  rent    num_2:2026-03  0.00              -> no: company's month, used 1.500001 of 1.00, resets 2026-04-01`,
   "a credit line, and a prepaid-only company": `
     2026-03-10 09:00  credit  0.02                             -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.020001  -> no: payment_required, funds 0.00

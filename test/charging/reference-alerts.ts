@@ -34,14 +34,19 @@ export function referenceSetAlert(
 
 /** Adds an alert after each of the facts that newly lowers the funds below the alert's amount. */
 export function withLowFundsAlerts(before: LedgerFacts, added: LedgerFacts): LedgerFacts {
-  const told: LedgerEvent[] = []
+  const withAlerts: LedgerEvent[] = []
   for (const fact of added) {
-    const wasLow = fact.type !== "LowFundsAlertSet" && isLowIn([...before, ...told])
-    told.push(fact)
-    const all = [...before, ...told]
+    const wasLow = fact.type !== "LowFundsAlertSet" && isLowIn([...before, ...withAlerts])
+    withAlerts.push(fact)
+    const all = [...before, ...withAlerts]
     const belowMicros = alertLimitIn(all)
     if (wasLow || belowMicros === null || !isLowIn(all)) continue
-    told.push({ type: "LowFundsReached", at: fact.at, belowMicros, fundsMicros: fundsIn(all) })
+    withAlerts.push({
+      type: "LowFundsReached",
+      at: fact.at,
+      belowMicros,
+      fundsMicros: fundsIn(all),
+    })
   }
-  return told
+  return withAlerts
 }

@@ -125,13 +125,13 @@ const callScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
           firstProcessTurn(NO_DELAY, limit),
           firstProcessTurn(NO_DELAY, ...first),
           // The other process does not know of the first calls yet.
-          beside(firstProcessTurn(NO_DELAY, ...other)),
+          inOtherProcess(firstProcessTurn(NO_DELAY, ...other)),
           firstProcessTurn(NO_DELAY, ...(late.recordLate ? [] : [record])),
           firstProcessTurn(cross, ...last),
-          beside(firstProcessTurn(NO_DELAY, ...(late.otherLate ? [] : [record]))),
+          inOtherProcess(firstProcessTurn(NO_DELAY, ...(late.otherLate ? [] : [record]))),
           firstProcessTurn(NO_DELAY, chargeAll),
           firstProcessTurn({ until: "day", off: 0 }, chargeAll),
-          beside(firstProcessTurn(NO_DELAY, record)),
+          inOtherProcess(firstProcessTurn(NO_DELAY, record)),
           firstProcessTurn({ until: "day", off: 0 }, chargeAll),
           firstProcessTurn({ ms: 1 }, chargeAll),
         ]
@@ -139,8 +139,8 @@ const callScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   })
 
 /** The same turn by the other process. */
-function beside(own: HistoryTurn): HistoryTurn {
-  return { ...own, process: 1 }
+function inOtherProcess(turn: HistoryTurn): HistoryTurn {
+  return { ...turn, process: 1 }
 }
 
 /** Reminders are reached, and again after the limit is set again or a charge is refunded. */
@@ -155,7 +155,7 @@ const reminderScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
       remindersMicros: fc.constantFrom([3], [3, 5], [5, 3, 4], [1, 8]),
       amounts: fc.tuple(fc.integer({ min: 2, max: 9 }), fc.nat(3), fc.nat(3)),
       between: fc.constantFrom<Intention>(
-        { do: "give back", place: 1, part: "whole" },
+        { do: "refund", place: 1, part: "whole" },
         { do: "unlimit", name },
         { do: "record" },
       ),
@@ -254,7 +254,7 @@ const refundScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
       quantity: 1,
     })
     const back = (i: number, place: number): Intention => {
-      return { do: "give back by hand", place, part: parts[i] ?? "whole", behind: 0 }
+      return { do: "operator refund", place, part: parts[i] ?? "whole", behind: 0 }
     }
     const whole: Intention = { do: "correct", to: 12 }
     return [

@@ -19,7 +19,7 @@ export function formatFact(fact: LedgerEvent): string {
     case "MonthClosed":
       return `${fact.month} closed with ${formatDollars(fact.fundsMicros)}`
     case "ApiCallsCounted": {
-      const calls = fact.counters.reduce((sum, tally) => sum + tally.calls, 0)
+      const calls = fact.counters.reduce((sum, counter) => sum + counter.calls, 0)
       const day = new Date(fact.day).toISOString().slice(0, 10)
       return `${calls} of ${day} counted${fact.exemption === null ? "" : " past a limit"}`
     }
@@ -43,7 +43,7 @@ export function formatRefusal(refusal: LedgerRefusal): string {
 export function formatLimitReading(limit: LimitReading): string {
   const used = `used ${formatDollars(limit.usedMicros)} of ${formatDollars(limit.amountMicros)}`
   const resets = new Date(limit.resetsAt).toISOString().slice(0, 10)
-  return `${formatLimitName(limit)}, ${used}, anew ${resets}`
+  return `${formatLimitName(limit)}, ${used}, resets ${resets}`
 }
 
 /** A price and the version of its price book. */
