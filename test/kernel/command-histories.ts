@@ -68,12 +68,12 @@ export function compareWithStored<C, S, E extends Fact, R extends Fact>(
     checkpoint === undefined
       ? state
       : checkpoint.load(JSON.parse(JSON.stringify(checkpoint.save(state))))
-  let [live, stored, kept] = [decider.initial(), decider.initial(), decider.initial()]
+  let [live, stored, reloaded] = [decider.initial(), decider.initial(), decider.initial()]
   let facts = 0
   for (const { command, stamp } of history) {
     const decided = decider.decide(command, live, stamp)
-    kept = through(kept)
-    const again = decider.decide(command, kept, stamp)
+    reloaded = through(reloaded)
+    const again = decider.decide(command, reloaded, stamp)
     if (!isDeepStrictEqual(decided, again)) {
       return { facts, difference: differenceBetween("the decision", decided, again) }
     }
@@ -85,25 +85,27 @@ export function compareWithStored<C, S, E extends Fact, R extends Fact>(
         return { facts, difference: differenceBetween(type, fact, read) }
       live = decider.evolve(live, fact)
       stored = decider.evolve(stored, read)
-      kept = decider.evolve(kept, structuredClone(read))
+      reloaded = decider.evolve(reloaded, structuredClone(read))
       facts += 1
     }
   }
   if (bytesOf !== undefined && bytesOf(live) < bytesOf(decider.initial())) {
-    return { facts, difference: "the state weighs less than none" }
+    return { facts, difference: "the state is smaller than the initial one" }
   }
   const ends = comparable(live)
-  const other = [stored, through(kept)].map(comparable).find((one) => !isDeepStrictEqual(ends, one))
+  const other = [stored, through(reloaded)]
+    .map(comparable)
+    .find((one) => !isDeepStrictEqual(ends, one))
   return {
     facts,
     difference: other === undefined ? null : differenceBetween("the state", ends, other),
   }
 }
 
-function differenceBetween(what: string, decided: unknown, stored: unknown): string {
+function differenceBetween(subject: string, decided: unknown, stored: unknown): string {
   const shown = (value: unknown) =>
     inspect(value, { depth: null, breakLength: Infinity, compact: true })
-  return `${what} is ${shown(decided)}, and as it is stored ${shown(stored)}`
+  return `${subject} is ${shown(decided)}, but stored as ${shown(stored)}`
 }
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")

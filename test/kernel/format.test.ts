@@ -138,7 +138,7 @@ describe("a codec", () => {
     ["a value that is not an object", "Sample", 1, "null"],
     ["a list", "Sample", 1, "[]"],
     ["invalid JSON", "Sample", 1, '{"a":'],
-  ])("rejects %s", (_what, type, version, body) => {
+  ])("rejects %s", (_case, type, version, body) => {
     expect(() => codec.decode(type, version, body)).toThrow(FormatFault)
   })
 

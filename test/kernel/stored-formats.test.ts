@@ -29,7 +29,7 @@ function unfaithful(codec: Codec<Fact>, event: Fact): string | null {
     return `${stored} is read as ${JSON.stringify(read)}`
   // The stored text is hashed, so it must equal RFC 8785 text from an independent implementation.
   if (stored !== canonicalize(JSON.parse(stored))) return `not canonical: ${stored}`
-  return nullsIn(stored) > 0 ? `null is said by leaving a field out: ${stored}` : null
+  return nullsIn(stored) > 0 ? `a null field must be omitted: ${stored}` : null
 }
 
 function nullsIn(stored: string): number {
@@ -86,7 +86,7 @@ describe("the check detects a codec", () => {
         decode: () => bare,
       },
     ],
-  ])("%s", (_what, one, wrong) => {
+  ])("%s", (_case, one, wrong) => {
     expect(unfaithful(codec, one)).toBeNull()
     expect(unfaithful({ ...codec, ...wrong }, one)).not.toBeNull()
   })

@@ -82,21 +82,21 @@ const ledgerHistories = histories(80).map((history) =>
 
 /** A ledger's state without its cached look-up, which affects no answer. */
 function withoutLookUp({
-  counters: { lastLookup: _last, ...tallies },
+  counters: { lastLookup: _last, ...counters },
   ...state
 }: LedgerState): unknown {
-  return { ...state, tallies }
+  return { ...state, counters }
 }
 
 /** Without the ledger's checkpoint: it may reorder counter rows, which `test/charging` compares. */
 const { checkpoint: _checkpoint, ...ledger } = LEDGER_AGGREGATE
 
 /** Reservation commands in which every id is used once. */
-const claimHistories = historiesOf(reservationCommand).map((history) => {
-  const given = new Set<string>()
+const reservationHistories = historiesOf(reservationCommand).map((history) => {
+  const used = new Set<string>()
   return history.filter(({ command: { type, domainId } }) => {
-    const isNew = !given.has(domainId)
-    if (type === "ReserveDomain") given.add(domainId)
+    const isNew = !used.has(domainId)
+    if (type === "ReserveDomain") used.add(domainId)
     return type !== "ReserveDomain" || isNew
   })
 })
@@ -119,7 +119,7 @@ const CASES: readonly Case[] = [
   caseOf(CALL_SLOTS_AGGREGATE, historiesOf(callSlotCommand)),
   caseOf(PUBLISH_AGGREGATE, historiesOf(publishCommand)),
   caseOf(PUBLISHING_SWITCHES_STREAM.aggregate, historiesOf(switchCommand)),
-  caseOf(DOMAIN_RESERVATIONS_STREAM.aggregate, claimHistories),
+  caseOf(DOMAIN_RESERVATIONS_STREAM.aggregate, reservationHistories),
   caseOf(DOMAIN_AGGREGATE, historiesOf(domainCommand)),
   caseOf(MAIL_AGGREGATE, historiesOf(mailCommand)),
   caseOf(SUPPRESSIONS_AGGREGATE, historiesOf(suppressionCommand)),
@@ -156,12 +156,13 @@ describe("the comparison detects a decider", () => {
     return { command: one, stamp: { at: 1, headHash: "ab" } }
   })
   const real = LEDGER_AGGREGATE.decider
-  const whole: DeciderUnderTest<LedgerCommand, LedgerState, LedgerEvent, LedgerRefusal> = {
-    ...LEDGER_AGGREGATE,
-    comparable: withoutLookUp,
-  }
+  const ledgerUnderTest: DeciderUnderTest<LedgerCommand, LedgerState, LedgerEvent, LedgerRefusal> =
+    {
+      ...LEDGER_AGGREGATE,
+      comparable: withoutLookUp,
+    }
 
-  it.each<[string, Partial<typeof whole.decider>, RegExp]>([
+  it.each<[string, Partial<typeof ledgerUnderTest.decider>, RegExp]>([
     [
       "that copies its stamp into a fact",
       {
@@ -182,15 +183,15 @@ describe("the comparison detects a decider", () => {
       },
       /^the state is .*facts: 3,.*facts: 2,/,
     ],
-  ])("%s", (_what, wrong, difference) => {
-    expect(compareWithStored(whole, history)).toEqual({ facts: 2, difference: null })
-    const faulty = { ...whole, decider: { ...real, ...wrong } }
+  ])("%s", (_case, wrong, difference) => {
+    expect(compareWithStored(ledgerUnderTest, history)).toEqual({ facts: 2, difference: null })
+    const faulty = { ...ledgerUnderTest, decider: { ...real, ...wrong } }
     expect(compareWithStored(faulty, history).difference).toMatch(difference)
   })
 
   it("whose checkpoint loses the decided facts", () => {
     const checkpoint = { ...LEDGER_AGGREGATE.checkpoint, load: real.initial }
-    const { difference } = compareWithStored({ ...whole, checkpoint }, history)
+    const { difference } = compareWithStored({ ...ledgerUnderTest, checkpoint }, history)
     expect(difference).toMatch(/^the state is .*opened: true.*opened: false/)
   })
 })

@@ -23,24 +23,24 @@ const at = (iso: string): number => Date.parse(iso)
  * Compares the windows one millisecond before, at and after the beginning of every day from 2024 to 2030. Returns how
  * many windows were compared and which were wrong.
  */
-function lookAtBorders(windowsOf: (instant: number) => SpendingWindows): {
-  readonly looked: number
+function compareAtBoundaries(windowsOf: (instant: number) => SpendingWindows): {
+  readonly compared: number
   readonly wrong: readonly string[]
 } {
   const wrong: string[] = []
-  let looked = 0
+  let compared = 0
   for (const border of daysOf(2024, 2030)) {
     for (const instant of [border - 1, border, border + 1]) {
       const windows = windowsOf(instant)
       for (const period of PERIODS) {
-        looked += 1
+        compared += 1
         const { from, to } = naiveCalendar[period](instant)
         const isRight = windowStart(windows, period) === from && windowEnd(windows, period) === to
         if (!isRight) wrong.push(`${period} at ${new Date(instant).toISOString()}`)
       }
     }
   }
-  return { looked, wrong }
+  return { compared, wrong }
 }
 
 /** Windows that count 29 February as part of March. */
@@ -52,9 +52,9 @@ function withoutLeapDay(instant: number): SpendingWindows {
 
 describe("windows", () => {
   it("equal those of a second calendar around every boundary from 2024 to 2030", () => {
-    const { looked, wrong } = lookAtBorders(windowsAt)
+    const { compared, wrong } = compareAtBoundaries(windowsAt)
     expect(wrong).toEqual([])
-    expect(looked).toBe((7 * 365 + 2 + 1) * 3 * 3)
+    expect(compared).toBe((7 * 365 + 2 + 1) * 3 * 3)
   })
 
   it.each<[string, (at: number) => SpendingWindows]>([
@@ -64,8 +64,8 @@ describe("windows", () => {
     ["months have 30 days", (t) => ({ ...windowsAt(t), monthEnd: monthStart(t) + 30 * DAY_MS })],
     ["no year is a leap year", withoutLeapDay],
     ["it is five hours earlier", (t) => windowsAt(t - 5 * 3_600_000)],
-  ])("differ from the second calendar if %s", (_what, wrongly) => {
-    expect(lookAtBorders(wrongly).wrong.length).toBeGreaterThan(0)
+  ])("differ from the second calendar if %s", (_case, wrongWindows) => {
+    expect(compareAtBoundaries(wrongWindows).wrong.length).toBeGreaterThan(0)
   })
 
   it("contain their instant, have their full length, and are nested", () => {
@@ -137,7 +137,7 @@ describe("the machine's time zone", () => {
     // The offsets show that the process really is in that zone.
     const found = new Set([0, 6].map((month) => new Date(2024, month, 1).getTimezoneOffset()))
     expect([...found]).toEqual(offsets)
-    expect(lookAtBorders(windowsAt)).toEqual({ looked: 23_022, wrong: [] })
+    expect(compareAtBoundaries(windowsAt)).toEqual({ compared: 23_022, wrong: [] })
     const misnamed = [...daysOf(2024, 2030)]
       .flatMap((border) => [border - 1, border, border + 1])
       .filter((instant) => formatMonth(instant) !== new Date(instant).toISOString().slice(0, 7))
@@ -180,11 +180,11 @@ it("rejects every text that Date rejects, even if a single character is wrong", 
     fc.constantFrom(0, 1),
   )
   fc.assert(
-    fc.property(wrong, ([time, place, put, removed]) => {
+    fc.property(wrong, ([time, index, inserted, removed]) => {
       const right = new Date(Date.UTC(2026, 10, 21) + time).toISOString()
       // Caches the day, so that the next parse takes the fast path.
       parseInstant(right)
-      const text = right.slice(0, place) + put + right.slice(place + removed)
+      const text = right.slice(0, index) + inserted + right.slice(index + removed)
       expect(parseInstant(text)).toBe(naive(text))
     }),
     { numRuns: 3_000 },
