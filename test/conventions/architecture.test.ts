@@ -1,4 +1,4 @@
-/** The code map and the walks of `docs/architecture.md` name what is there. */
+/** The code map and the walks of `docs/architecture.md` name existing files and folders. */
 import { existsSync, readFileSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
@@ -8,12 +8,12 @@ const [map = "", walks = ""] = readFileSync(join(ROOT, "docs/architecture.md"), 
   "## Eight walks",
 )
 
-/** The folders of the project, as paths from it begin. */
+/** The top folders of the project, with a slash. */
 const TOP = readdirSync(ROOT, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => `${name}/`)
 
-/** The paths from the project's folder in backticks, without a place for a name in them. */
+/** The paths in backticks that begin with a top folder and have no placeholder. */
 const pathsIn = (text: string): readonly string[] =>
   [...text.matchAll(/`([\w.-]+\/[\w./-]*)`/g)]
     .map(([, path = ""]) => path)
@@ -22,7 +22,7 @@ const pathsIn = (text: string): readonly string[] =>
 it.each([
   ["the map", map, 20],
   ["the walks", walks, 40],
-])("%s names files and folders that are there", (_name, text, least) => {
+])("%s names existing files and folders", (_name, text, least) => {
   const paths = pathsIn(text)
   expect(paths.length).toBeGreaterThan(least)
   expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])

@@ -1,11 +1,11 @@
-/** Which lines of a file hold code: neither blank ones nor those of comments alone. */
+/** Finds the lines of a file that have code, as opposed to blank lines and comments. */
 import { extname } from "node:path"
 import ts from "typescript"
 
-/** A piece of a text: from one offset up to another one. */
+/** A range of offsets in a text; the end is exclusive. */
 type Piece = readonly [start: number, end: number]
 
-/** The files that hold code, by their names' ends, and how the code in them is found. */
+/** A tokenizer for each file extension that is counted. */
 const LANGUAGES: Readonly<Record<string, (path: string, text: string) => readonly Piece[]>> = {
   ".ts": tokensOfTypeScript,
   ".mts": tokensOfTypeScript,
@@ -16,10 +16,7 @@ const LANGUAGES: Readonly<Record<string, (path: string, text: string) => readonl
   ".sql": (_path, text) => tokensOfSql(text),
 }
 
-/**
- * The lines of a file that hold code, the first one being 1, in their order; null where the file is of
- * no language that is counted.
- */
+/** Returns the numbers of the lines with code, from 1, in order; null if the language is not counted. */
 export function codeLines(path: string, text: string): readonly number[] | null {
   const pieces = LANGUAGES[extname(path)]?.(path, text)
   if (pieces === undefined) return null
@@ -31,7 +28,7 @@ export function codeLines(path: string, text: string): readonly number[] | null 
     while ((starts[line + 1] ?? Infinity) <= start) line += 1
     for (let at = line; (starts[at] ?? Infinity) < end; at += 1) code.add(at)
   }
-  // A blank line in the middle of a text is as blank as any other.
+  // Blank lines inside a multi-line token do not count.
   return [...code].filter((at) => lines[at]?.trim() !== "").map((at) => at + 1)
 }
 
@@ -43,7 +40,7 @@ function startsOf(lines: readonly string[]): readonly number[] {
   })
 }
 
-/** The tokens of TypeScript or JavaScript in their order: what its own scanner takes for no comment. */
+/** The tokens of TypeScript or JavaScript, in order, without comments. */
 function tokensOfTypeScript(path: string, text: string): readonly Piece[] {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true)
   const tokens: Piece[] = []
@@ -60,11 +57,11 @@ function tokensOfTypeScript(path: string, text: string): readonly Piece[] {
   return tokens
 }
 
-/** What an SQL file is made of: comments to a line's end, texts, names in quotes, and all else. */
+/** The tokens of SQL: comments, blanks, strings, quoted names, and single characters. */
 const SQL =
   /(?<line>--[^\n]*)|(?<block>\/\*)|(?<blank>\s+)|[eE]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<tag>\$(?:[A-Za-z_]\w*)?\$)[^]*?\k<tag>|[^]/y
 
-/** The tokens of SQL in their order. */
+/** The tokens of SQL, in order, without comments. */
 function tokensOfSql(text: string): readonly Piece[] {
   const tokens: Piece[] = []
   const scanner = new RegExp(SQL)
@@ -77,7 +74,7 @@ function tokensOfSql(text: string): readonly Piece[] {
   return tokens
 }
 
-/** Where the comment ends that begins at an offset: comments may stand in it. */
+/** The end of the block comment that begins at an offset. Block comments may be nested. */
 function endOfComment(text: string, begin: number): number {
   let depth = 0
   for (const { index, 0: mark } of text.slice(begin).matchAll(/\/\*|\*\//g)) {

@@ -1,4 +1,4 @@
-/** The rules of the house, and that each finds what breaks it. */
+/** The code rules of the project, and examples that each rule must accept or reject. */
 import { homedir } from "node:os"
 import ts from "typescript"
 import { describe, expect, it } from "vitest"
@@ -14,64 +14,65 @@ import {
 
 type Rule = (file: SourceText) => readonly StyleViolation[]
 
-/** A rule that looks at each node by itself: what is wrong with it, or null. */
+/** A rule that checks each node by itself; `faultOf` returns the fault of a node, or null. */
 const eachNode =
   (faultOf: (node: ts.Node) => string | null): Rule =>
   (file) => {
     const source = syntaxTreeOf(file)
-    const complaints: StyleViolation[] = []
+    const violations: StyleViolation[] = []
     walk(source, (node) => {
       const fault = faultOf(node)
-      if (fault !== null) complaints.push(styleViolationAt(source, node, fault))
+      if (fault !== null) violations.push(styleViolationAt(source, node, fault))
     })
-    return complaints
+    return violations
   }
 
-/** What is left unfinished says so with one of these. */
+/** Markers of unfinished code. */
 const UNFINISHED = /\b(TODO|FIXME|XXX|HACK|[Nn]ot implemented)\b/g
 
-/** Words that name no thing. At the end of a name, or as a word of a file's name. */
+/** Words without meaning, at the end of a name or as a word of a file name. */
 const EMPTY_NAME = /(Service|Manager|Helper|Util|Common)s?$/
 const EMPTY_FILE_WORD = /^(service|manager|helper|util|common)s?$/
 
-/** The line of a place in a text, counted from 1. */
+/** The line number of an index in a text, from 1. */
 const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length
 
-/** Words that say that something is left to do. */
+/** Finds markers of unfinished code. */
 function unfinishedWords(file: SourceText): readonly StyleViolation[] {
   return [...file.text.matchAll(UNFINISHED)].map(
     (match) => `${file.path}:${lineOf(file.text, match.index)}: unfinished: ${match[0]}`,
   )
 }
 
-/** Paths that exist on one machine only. */
+/** Finds paths that exist on one machine only. */
 function machinePaths(file: SourceText): readonly StyleViolation[] {
   const here = [ROOT, homedir()]
     .filter((path) => path.split(/[/\\]/).length > 2)
     .map((path) => path.replaceAll(/[^\w/]/g, "\\$&"))
-  const places = ["/home/\\w", "/Users/\\w", "/root/", "[A-Z]:\\\\Users\\\\", ...here]
-  return [...file.text.matchAll(new RegExp(`(?<![\\w.:/}*-])(${places.join("|")})`, "g"))].map(
+  const paths = ["/home/\\w", "/Users/\\w", "/root/", "[A-Z]:\\\\Users\\\\", ...here]
+  return [...file.text.matchAll(new RegExp(`(?<![\\w.:/}*-])(${paths.join("|")})`, "g"))].map(
     (match) => `${file.path}:${lineOf(file.text, match.index)}: a machine's path: ${match[0]}`,
   )
 }
 
 /**
- * Questions to the search of a payment processor: its index can be an hour behind, and decides nothing. The
- * objects of Stripe are asked for by their ids and by lists.
+ * Finds uses of a payment processor's search. Its index can be an hour behind, so it must not decide anything; Stripe's
+ * objects are read by id and by lists.
  */
 function searchedPayments(file: SourceText): readonly StyleViolation[] {
   return [...file.text.matchAll(/\.search\(/g)].map(
-    (match) => `${file.path}:${lineOf(file.text, match.index)}: asks a search that is behind`,
+    (match) =>
+      `${file.path}:${lineOf(file.text, match.index)}: uses a search index that can be stale`,
   )
 }
 
-/** A file whose name says nothing. */
+/** Finds file names with words without meaning. */
 function fileNames(file: SourceText): readonly StyleViolation[] {
   return file.path
     .replace(/\.[a-z.]+$/, "")
     .split(/[/-]/)
     .filter((word) => EMPTY_FILE_WORD.test(word))
-    .map((word) => `${file.path}:1: "${word}" names no thing`)
+    .map((word) => `${file.path}:1: "${word}" has no meaning`)
 }
 
 /** Whether a statement begins with `export`. */
@@ -89,20 +90,20 @@ function declaredNames(node: ts.Statement): readonly string[] {
   return declaration.name === undefined ? [] : [declaration.name.getText()]
 }
 
-/** Exported names that end in a word that names no thing. */
+/** Finds exported names that end in a word without meaning. */
 function exportedNames(file: SourceText): readonly StyleViolation[] {
   const source = syntaxTreeOf(file)
   return source.statements.filter(isExported).flatMap((statement) =>
     declaredNames(statement)
       .filter((name) => EMPTY_NAME.test(name))
-      .map((name) => styleViolationAt(source, statement, `"${name}" names no thing`)),
+      .map((name) => styleViolationAt(source, statement, `"${name}" has no meaning`)),
   )
 }
 
-/** Members of globals that read the clock, or chance. */
+/** Members of globals that read the clock or random numbers. */
 const IMPURE = /^(globalThis\.)?(Date\.now|Math\.random|performance\.\w+|crypto\.\w+|process\.\w+)$/
 
-/** Why an expression reads the clock or chance, or null. */
+/** The part of an expression that reads the clock or random numbers; null if none does. */
 function impurityOf(node: ts.Node): string | null {
   if (ts.isPropertyAccessExpression(node) && IMPURE.test(node.getText())) return node.getText()
   const isDate =
@@ -112,10 +113,10 @@ function impurityOf(node: ts.Node): string | null {
   return (node.arguments ?? []).length === 0 ? "new Date()" : null
 }
 
-/** As many ports as a signature names; what takes more takes them all. */
+/** A signature names up to this many ports; functions that need more take all. */
 const MAX_NAMED_PORTS = 6
 
-/** Parameters that take a few ports out of all of them. */
+/** Finds parameters of all ports that use only a few. */
 const unnamedPorts = eachNode((node) => {
   if (!ts.isParameter(node) || !ts.isObjectBindingPattern(node.name)) return null
   const type = node.type?.getText() ?? ""
@@ -127,16 +128,16 @@ const unnamedPorts = eachNode((node) => {
     : null
 })
 
-/** Places that read the clock or chance. Commands carry their time and their ids. */
+/** Finds reads of the clock and of random numbers. Commands carry their time and ids. */
 const impurities = eachNode((node) => {
   const impurity = impurityOf(node)
   return impurity === null ? null : `impure: ${impurity}`
 })
 
-/** A sentence: two words at least, and a stop. */
+/** A sentence: at least two words and a punctuation mark. */
 const SENTENCE = /\S+\s+\S.*[.:!?]/s
 
-/** All docstrings that stand before a node, as they are written. */
+/** All docstrings before a node. */
 function docsBefore(node: ts.Node): readonly string[] {
   const text = node.getSourceFile().text
   return (ts.getLeadingCommentRanges(text, node.pos) ?? [])
@@ -144,7 +145,7 @@ function docsBefore(node: ts.Node): readonly string[] {
     .filter((comment) => comment.startsWith("/**"))
 }
 
-/** The words of a docstring without its stars. */
+/** The text of a docstring without its asterisks. */
 function wordsOf(doc: string): string {
   return doc
     .replace(/^\/\*\*|\*\/$/g, "")
@@ -152,35 +153,35 @@ function wordsOf(doc: string): string {
     .trim()
 }
 
-/** Whether a statement can be exported by itself: re-exports and imports carry no docstring. */
+/** Whether a statement is an exported declaration. Re-exports and imports need no docstring. */
 function isDeclaration(node: ts.Statement): boolean {
   return isExported(node) && !ts.isExportDeclaration(node) && !ts.isImportDeclaration(node)
 }
 
-/** Exported things without a docstring of at least a sentence. */
+/** Finds exports without a docstring of at least a sentence. */
 function undocumented(file: SourceText): readonly StyleViolation[] {
   const source = syntaxTreeOf(file)
   const overloaded = new Set<string>()
   return source.statements.filter(isDeclaration).flatMap((statement) => {
     const names = declaredNames(statement)
     const name = names.join(", ")
-    // Of an overloaded function the first signature carries the docstring.
+    // The first signature of an overloaded function has the docstring.
     if (ts.isFunctionDeclaration(statement) && overloaded.has(name)) return []
     if (ts.isFunctionDeclaration(statement) && statement.body === undefined) overloaded.add(name)
     const doc = docsBefore(statement).at(-1)
     if (doc === undefined) return [styleViolationAt(source, statement, `${name} has no docstring`)]
     if (SENTENCE.test(wordsOf(doc))) return []
-    return [styleViolationAt(source, statement, `the docstring of ${name} is no sentence`)]
+    return [styleViolationAt(source, statement, `the docstring of ${name} is not a sentence`)]
   })
 }
 
-/** The names of the errors that a node throws by `throw new X`, plain `Error` left out. */
+/** The names of the errors that a node throws with `throw new X`, except plain `Error`. */
 function thrownIn(node: ts.Node): ReadonlySet<string> {
   const names = new Set<string>()
   walk(node, (inner) => {
     if (!ts.isThrowStatement(inner) || !ts.isNewExpression(inner.expression)) return
     const name = inner.expression.expression.getText()
-    // A plain Error says that the program itself is wrong: no caller can prepare for it.
+    // A plain Error means a bug, which callers do not handle.
     if (name !== "Error") names.add(name)
   })
   return names
@@ -192,7 +193,7 @@ function docsWithin(statement: ts.Statement): string {
   return [...docsBefore(statement), ...inside].join("\n")
 }
 
-/** Exported things that throw an error which no docstring of theirs names. */
+/** Finds exports that throw an error that their docstrings do not name. */
 function unnamedErrors(file: SourceText): readonly StyleViolation[] {
   const source = syntaxTreeOf(file)
   return source.statements.filter(isDeclaration).flatMap((statement) => {
@@ -201,12 +202,12 @@ function unnamedErrors(file: SourceText): readonly StyleViolation[] {
       .filter((error) => !new RegExp(`\\b${error}\\b`).test(docs))
       .map((error) => {
         const name = declaredNames(statement).join(", ")
-        return styleViolationAt(source, statement, `${name} throws ${error} and does not say so`)
+        return styleViolationAt(source, statement, `${name} throws ${error} without documenting it`)
       })
   })
 }
 
-/** Calls that declare a test, with or without a table before the name. */
+/** Calls that declare a test, with or without a table. */
 const TEST = /^(it|test)(\.(only|concurrent|sequential|fails|each|for)\b.*)?$/s
 
 /** Calls that assert: `expect…`, `assert…`, `fc.assert`, and a spec that begins with `given`. */
@@ -219,38 +220,38 @@ function isTest(node: ts.Node): node is ts.CallExpression {
   return !(ts.isCallExpression(node.parent) && node.parent.expression === node)
 }
 
-/** Whether an expression is a function written in place. */
+/** Whether an expression is an inline function. */
 const isFunction = (node: ts.Node | undefined): node is ts.ArrowFunction | ts.FunctionExpression =>
   node !== undefined && (ts.isArrowFunction(node) || ts.isFunctionExpression(node))
 
-/** Whether a call runs the functions that it is given: a function that is only returned never runs. */
+/** Whether a node contains an assertion that can run. A function that is only returned never runs. */
 function assertsWithin(node: ts.Node): boolean {
   if (ts.isCallExpression(node) && ASSERTION.test(node.expression.getText())) return true
   if (isFunction(node) && !ts.isCallExpression(node.parent) && !isNamed(node)) return false
   return ts.forEachChild(node, (child) => assertsWithin(child) || undefined) ?? false
 }
 
-/** Whether a function is kept under a name or in an object, where something can call it. */
+/** Whether a function is assigned to a variable or a property, so that it can be called. */
 function isNamed(node: ts.Node): boolean {
   return ts.isVariableDeclaration(node.parent) || ts.isPropertyAssignment(node.parent)
 }
 
-/** Why a test cannot fail, or null. */
+/** The reason why a test cannot fail; null if it can. */
 function emptinessOf(test: ts.CallExpression): string | null {
   const body = test.arguments.find((argument, index) => index > 0 && isFunction(argument))
-  if (!isFunction(body)) return "a test's body is a function written in place"
+  if (!isFunction(body)) return "a test's body must be an inline function"
   if (isFunction(body.body)) return "a test's body returns a function, which never runs"
   return assertsWithin(body.body) ? null : "a test without an assertion"
 }
 
-/** Tests that assert nothing, or that wrap what they assert in a function that never runs. */
+/** Finds tests without an assertion, or with assertions in a function that never runs. */
 const emptyTests = eachNode((node) => (isTest(node) ? emptinessOf(node) : null))
 
 /** Whether an expression is `true` or `false`. */
 const isBoolean = ({ kind }: ts.Node): boolean =>
   kind === ts.SyntaxKind.TrueKeyword || kind === ts.SyntaxKind.FalseKeyword
 
-/** Whether an expression can be the words that say why a test is skipped. */
+/** Whether an expression can be the reason of a skipped test. */
 function isReason(node: ts.Expression | undefined): boolean {
   return (
     node !== undefined &&
@@ -259,26 +260,26 @@ function isReason(node: ts.Expression | undefined): boolean {
   )
 }
 
-/** Options that leave a test out, hide the others, or let it fail. */
-const PRETENDING = /^(skip|todo|only|fails|retry)$/
+/** Options that skip a test, hide the others, or allow failures. */
+const HIDING_OPTIONS = /^(skip|todo|only|fails|retry)$/
 
-/** Why a call hides a test or asserts what is always so, or null. */
+/** How a call hides a test or asserts a constant; null if it does neither. */
 function pretenceOf(call: ts.CallExpression): string | null {
   const callee = call.expression.getText()
   const options = call.arguments.find((argument) => ts.isObjectLiteralExpression(argument))
   const names = options?.properties.map((property) => property.name?.getText() ?? "") ?? []
-  if (/^(it|test|describe)\b/.test(callee) && names.some((name) => PRETENDING.test(name))) {
-    return "an option lets a test pass that does not"
+  if (/^(it|test|describe)\b/.test(callee) && names.some((name) => HIDING_OPTIONS.test(name))) {
+    return "an option hides a failing test"
   }
   if (/^(it|test|describe)\b.*\.only$/s.test(callee)) return "`only` hides the other tests"
   if (/^(it|test|describe)\b.*\.(skip|skipIf|runIf|todo)$/s.test(callee)) {
-    return 'a test is skipped from inside, with its reason: `ctx.skip("…")`'
+    return 'skip a test in its body, with a reason: `ctx.skip("…")`'
   }
   if (callee.endsWith(".skip") && /^(ctx|context|t|task)\./.test(callee)) {
     return isReason(call.arguments.at(-1)) ? null : "`skip` without a reason"
   }
   if (callee === "expect" && !ts.isPropertyAccessExpression(call.parent)) {
-    return `\`${call.getText()}\` is compared with nothing`
+    return `\`${call.getText()}\` has no matcher`
   }
   const [first] = call.arguments
   const isLiteral =
@@ -287,32 +288,32 @@ function pretenceOf(call: ts.CallExpression): string | null {
   return callee === "expect" && isLiteral ? `\`${call.getText()}\` asserts nothing` : null
 }
 
-/** Tests left alone or left out, and assertions about a literal. */
+/** Finds tests that run alone or are skipped without a reason, and assertions about literals. */
 const pretences = eachNode((node) => (ts.isCallExpression(node) ? pretenceOf(node) : null))
 
-/** Casts that no type can be wrong enough for: through `unknown`, and to `never`. */
+/** Finds casts that the compiler never rejects: through `unknown` and to `never`. */
 const castsOfAnything = eachNode((node) => {
   if (!ts.isAsExpression(node)) return null
   const isThrough =
     ts.isAsExpression(node.expression) && node.expression.type.kind === ts.SyntaxKind.UnknownKeyword
   return isThrough || node.type.kind === ts.SyntaxKind.NeverKeyword
-    ? "a cast through `unknown` or to `never`: declare the type that it has"
+    ? "a cast through `unknown` or to `never`: declare the actual type"
     : null
 })
 
-/** The generic builders, in which types are forgotten or meet again, each with the reason why that is sound. */
+/** The generic builders that may cast, each with the reason why its casts are sound. */
 const BUILDERS: Readonly<Record<string, string>> = {
-  "src/frame/effects/reaction.ts": "a reaction gets payloads that its own schema has parsed",
-  "src/frame/operator/commands.ts": "a command renders what it has answered itself",
-  "src/frame/operator/operation.ts": "an operation gets input that its own schema has parsed",
-  "src/frame/routes/declare/route.ts": "a route is called with what its own schemas have parsed",
-  "src/frame/writer/runner.ts": "a lane holds the state of the aggregate that callers name",
-  "test/kernel/command-histories.ts": "a command is its type and the fields that the type asks for",
+  "src/frame/effects/reaction.ts": "a reaction gets payloads that its schema has parsed",
+  "src/frame/operator/commands.ts": "a command renders its own answer",
+  "src/frame/operator/operation.ts": "an operation gets input that its schema has parsed",
+  "src/frame/routes/declare/route.ts": "a route gets input that its schemas have parsed",
+  "src/frame/writer/runner.ts": "a stream queue holds the state of the aggregate that callers name",
+  "test/kernel/command-histories.ts": "a command is its type and the fields of that type",
   "test/support/decider-spec.ts": "a stamped command without its stamp is the command",
-  "test/support/partial-fake.ts": "a test that uses what it did not give fails",
+  "test/support/partial-fake.ts": "a test fails if it uses a member that it did not provide",
 }
 
-/** Each rule with a text that it must complain about, and a text like it that is right. */
+/** Each rule with a text that breaks it and a similar text that does not. */
 const RULES: readonly (readonly [Rule, string, string])[] = [
   [unfinishedWords, "// TODO later", "// todos of the day"],
   [machinePaths, '"/home/ann/x"', "https://example.com/home/x"],
@@ -354,12 +355,12 @@ const RULES: readonly (readonly [Rule, string, string])[] = [
 ]
 
 describe("each rule", () => {
-  it.for(RULES)("%o complains about %j and not about %j", ([rule, wrong, right]) => {
+  it.for(RULES)("%o rejects %j and accepts %j", ([rule, wrong, right]) => {
     expect(rule({ path: "src/a.ts", text: wrong })).not.toEqual([])
     expect(rule({ path: "src/a.ts", text: right })).toEqual([])
   })
 
-  it("fileNames complains about a name that says nothing and not about one that does", () => {
+  it("fileNames rejects a word without meaning and accepts a word that contains one", () => {
     expect(fileNames({ path: "src/money-util.ts", text: "" })).not.toEqual([])
     expect(fileNames({ path: "src/utility-bills.ts", text: "" })).toEqual([])
   })
@@ -370,7 +371,7 @@ const TEXT = [...CODE, ".cjs", ".json", ".md", ".sql", ".yaml", ".yml", ".exampl
 
 const shipped = readTree(SHIPPED_FOLDERS, CODE)
 const domain = readTree(["domain"], CODE)
-// The rules name what they forbid, and the snippets that they are tried on break them on purpose.
+// This file contains the forbidden patterns and examples of them.
 const isRules = ({ path }: SourceText): boolean => path === "test/conventions/code-rules.test.ts"
 const tests = readTree(["test", "bench"], CODE).filter((file) => !isRules(file))
 const code = [...shipped, ...readTree(["bin"], CODE), ...tests]
@@ -379,25 +380,25 @@ const texts = readTree(["."], TEXT).filter(
 )
 const payments = shipped.filter(({ path }) => /^(adapters.providers.cards|src.credits)./.test(path))
 
-describe("the house", () => {
-  it("casts anything to anything in its generic builders alone", () => {
+describe("the project", () => {
+  it("has unchecked casts only in its generic builders", () => {
     const all = readTree([...SHIPPED_FOLDERS, "console", "bench", "test"], [".ts", ".tsx"])
     const found = all.filter((file) => castsOfAnything(file).length > 0).map(({ path }) => path)
     expect(found).toEqual(Object.keys(BUILDERS))
   })
 
   it.for([
-    ["leaves nothing unfinished", unfinishedWords, texts],
-    ["names no machine's path", machinePaths, texts],
-    ["decides no payment by a search that is behind", searchedPayments, payments],
-    ["names its files for what is in them", fileNames, code],
-    ["names its exports for what they are", exportedNames, code],
+    ["has no markers of unfinished code", unfinishedWords, texts],
+    ["has no paths of one machine", machinePaths, texts],
+    ["decides no payment by a stale search index", searchedPayments, payments],
+    ["has meaningful file names", fileNames, code],
+    ["has meaningful names of exports", exportedNames, code],
     ["names the ports that a function uses", unnamedPorts, shipped],
-    ["keeps the clock and chance out of the domain", impurities, domain],
-    ["asserts something in every test", emptyTests, tests],
+    ["does not read the clock or random numbers in the domain", impurities, domain],
+    ["has an assertion in every test", emptyTests, tests],
     ["skips no test without a reason and asserts no literal", pretences, tests],
-    ["documents what it exports", undocumented, shipped],
-    ["names the errors that it throws", unnamedErrors, shipped],
+    ["documents its exports", undocumented, shipped],
+    ["documents the errors that it throws", unnamedErrors, shipped],
   ] as const)("%s", ([, rule, files]) => {
     expect(files.length).toBeGreaterThan(1)
     expect(files.flatMap(rule)).toEqual([])

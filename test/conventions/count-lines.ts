@@ -19,7 +19,7 @@ interface Count {
   readonly lines: number
 }
 
-/** How many lines each file under a folder holds that is of a language which is counted. */
+/** The number of code lines in each file under a folder whose language is counted. */
 function linesUnder(path: string): readonly number[] {
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
     const inside = join(path, entry.name)
@@ -31,7 +31,7 @@ function linesUnder(path: string): readonly number[] {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)
 
-/** What the folders of all parts hold; one that a checkout has not, nothing. */
+/** The counts of all folders; a folder that the checkout does not have counts zero. */
 function count(root: string): readonly Count[] {
   return Object.entries(PARTS).flatMap(([part, folders]) =>
     folders.map((folder) => {
@@ -42,7 +42,7 @@ function count(root: string): readonly Count[] {
   )
 }
 
-/** The counts as lines for people, each part with its sum. */
+/** Formats the counts as a table, with a sum for each part. */
 function tableOf(counts: readonly Count[]): string {
   const rows = Object.keys(PARTS).flatMap((part) => {
     const own = counts.filter((one) => one.part === part)
@@ -52,20 +52,20 @@ function tableOf(counts: readonly Count[]): string {
   })
   return [["part", "folder", "files", "lines"], ...rows]
     .map(([part, folder, files, lines]) => {
-      const words = [part, folder].map((word) => String(word).padEnd(12))
-      return [...words, ...[files, lines].map((figure) => String(figure).padStart(8))].join("")
+      const labels = [part, folder].map((label) => String(label).padEnd(12))
+      return [...labels, ...[files, lines].map((figure) => String(figure).padStart(8))].join("")
     })
     .join("\n")
 }
 
 const OPTIONS = { root: { type: "string", default: ROOT }, json: { type: "boolean" } } as const
 
-/** What the words ask for, or why they cannot be meant. */
+/** Parses the arguments; returns a message if they are invalid. */
 function parseArguments(
-  words: readonly string[],
+  args: readonly string[],
 ): { readonly root: string; readonly json: boolean } | string {
   try {
-    const { root, json = false } = parseArgs({ args: [...words], options: OPTIONS }).values
+    const { root, json = false } = parseArgs({ args: [...args], options: OPTIONS }).values
     return existsSync(root) ? { root, json } : `There is no folder ${root}.`
   } catch (error) {
     if (error instanceof TypeError && "code" in error) return error.message
@@ -73,11 +73,11 @@ function parseArguments(
   }
 }
 
-const asked = parseArguments(process.argv.slice(2))
-if (typeof asked === "string") {
-  process.stderr.write(`${asked}\n`)
+const parsed = parseArguments(process.argv.slice(2))
+if (typeof parsed === "string") {
+  process.stderr.write(`${parsed}\n`)
   process.exitCode = 2
 } else {
-  const counts = count(asked.root)
-  process.stdout.write(`${asked.json ? JSON.stringify(counts) : tableOf(counts)}\n`)
+  const counts = count(parsed.root)
+  process.stdout.write(`${parsed.json ? JSON.stringify(counts) : tableOf(counts)}\n`)
 }

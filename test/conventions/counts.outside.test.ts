@@ -23,13 +23,13 @@ afterEach(() => rmSync(folder, { recursive: true }))
 /** Runs small suites with the reporter of `npm test`. */
 async function count(tests: Readonly<Record<string, string>>, ...args: readonly string[]) {
   for (const [name, test] of Object.entries(tests)) {
-    const names = [
+    const imports = [
       "import { spawn, spawnSync } from 'node:child_process'",
       "import { once } from 'node:events'",
       "import { connect } from 'node:net'",
       "import { beforeAll, describe, expect, it } from 'vitest'",
     ]
-    writeFileSync(join(folder, `${name}.test.ts`), [...names, test].join("\n"))
+    writeFileSync(join(folder, `${name}.test.ts`), [...imports, test].join("\n"))
   }
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs")
   const reporter = `--reporter=${join(ROOT, "test/support/reporter.ts")}`
@@ -40,7 +40,7 @@ async function count(tests: Readonly<Record<string, string>>, ...args: readonly 
   return JSON.parse(readFileSync(report, "utf8")) as RunCounts
 }
 
-it("counts tests, with the reasons of those skipped, and each way to break as a failure", async () => {
+it("the reporter counts passed, failed and skipped tests, and every kind of failure", async () => {
   const counts = await count({
     // One passes, one fails, two are skipped.
     a: `
@@ -50,18 +50,18 @@ it("counts tests, with the reasons of those skipped, and each way to break as a 
         it("skips", (ctx) => { ctx.skip("no chromium here") })
         it.skip("skips too", () => { expect(1).toBe(1) })
       })`,
-    // Two assert nothing, or in a function that never runs.
+    // One has no assertion, and one has it in a function that never runs.
     b: `
       it("nothing", () => {})
       it("wrapped", () => () => { expect(1).toBe(2) })`,
-    // One file cannot be loaded, and the preparation of one suite breaks.
+    // One file cannot be loaded, and the setup of one suite fails.
     c: 'import "./gone.ts"',
     d: `
       describe("broken", () => {
         beforeAll(() => { throw new Error("no database") })
         it("waits", () => { expect(1).toBe(1) })
       })`,
-    // One test passes and leaves an error that no test catches.
+    // One test passes, but an uncaught error follows.
     e: `
       it("passes", async () => {
         expect(1).toBe(1)
@@ -81,13 +81,13 @@ it("counts tests, with the reasons of those skipped, and each way to break as a 
   })
 })
 
-it("counts a worker that is killed as failed", async () => {
+it("the reporter counts a killed worker as failed", async () => {
   const counts = await count({ a: 'it("dies", () => { process.kill(process.pid, "SIGKILL") })' })
   expect(counts.passed).toBe(0)
   expect(counts.failed).toBe(1)
 })
 
-it("fails a file that uses more than its tier allows", async () => {
+it("a file that uses more than its tier allows fails", async () => {
   const server = createServer((socket) => socket.end()).listen(0, "127.0.0.1")
   await once(server, "listening")
   const { port } = server.address() as AddressInfo
@@ -103,14 +103,14 @@ it("fails a file that uses more than its tier allows", async () => {
     starts: 'it("starts", () => { spawnSync("true") })',
     "starts.postgres": 'it("starts", async () => { await once(spawn("true"), "close") })',
     "starts.outside": 'it("starts", () => { spawnSync("true") })',
-    connects: connects,
+    connects,
     "connects.postgres": connects,
   })
   server.close()
   expect(counts).toEqual({ passed: 5, failed: 3, skipped: [] })
 })
 
-it("does not count the tests that a name filter leaves out", async () => {
+it("the reporter does not count tests that a name filter excludes", async () => {
   const test = `
     describe("group", () => {
       it("one", () => { expect(1).toBe(1) })

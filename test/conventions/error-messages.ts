@@ -1,11 +1,11 @@
-/** Finds every message that the API answers a rejected request with, by reading the source. */
+/** Finds every message of the API's errors in the source. */
 import { join, relative } from "node:path"
 import ts from "typescript"
 import { ROOT } from "./source-tree.ts"
 
 /** One message, with placeholders in braces for values that are known at run time. */
 export interface ErrorMessage {
-  /** The error code; null where the code is chosen at run time. */
+  /** The error code; null if it is chosen at run time. */
   readonly code: string | null
   readonly message: string
   /** The field of the request that the message is about; null for the whole request. */
@@ -14,10 +14,10 @@ export interface ErrorMessage {
   readonly file: string
 }
 
-/** How deep constants and functions are followed. */
+/** Maximum depth to which constants and functions are followed. */
 const MAX_DEPTH = 6
 
-/** The method of a schema and the position of its message. */
+/** The index of the message argument by schema method. */
 const SCHEMA_MESSAGE_INDEX: Readonly<Record<string, number>> = {
   min: 1,
   max: 1,
@@ -32,11 +32,11 @@ const SCHEMA_MESSAGE_INDEX: Readonly<Record<string, number>> = {
 /** Names of properties that hold the message of a schema or of a field. */
 const MESSAGE_PROPERTIES: ReadonlySet<string> = new Set(["error", "message"])
 
-/** What the source says about errors. */
+/** The API's errors in the source. */
 export interface ErrorSource {
-  /** Sorted by code, field and text; the same message of the same code and field once. */
+  /** Unique messages, sorted by code, field and text. */
   readonly messages: readonly ErrorMessage[]
-  /** The HTTP statuses of the codes that single slices declare. */
+  /** The HTTP statuses of the codes that slices declare. */
   readonly sliceStatuses: ReadonlyMap<string, number>
 }
 
@@ -74,7 +74,7 @@ class MessageReader {
     const found: ErrorMessage[] = []
     const add = (code: string | null, field: string | null, messages: readonly string[]) => {
       if (isSetting(field)) return
-      // A schema's own code of a rule that is written by hand.
+      // `custom` is the schema library's code of a handwritten rule.
       const shown = code === "custom" ? "validation" : code
       for (const message of messages) {
         if (isSentence(message)) found.push({ code: shown, field, message, file })
@@ -148,7 +148,7 @@ class MessageReader {
     add("validation", fieldAround(call), texts)
   }
 
-  /** The codes that an expression stands for; null for one that is chosen at run time. */
+  /** The possible codes of an expression; null for a code that is chosen at run time. */
   #codes(expression: ts.Expression): readonly (string | null)[] {
     const resolved = this.#resolved(expression)
     if (ts.isStringLiteralLike(resolved)) return [resolved.text]
@@ -165,7 +165,7 @@ class MessageReader {
     return codes.length === literals.length && codes.length > 0 && codes.length < 8 ? codes : [null]
   }
 
-  /** All texts that an expression can stand for, with placeholders. */
+  /** All possible texts of an expression, with placeholders. */
   #texts(expression: ts.Expression, depth = 0): readonly string[] {
     const placeholder = [`{${placeholderName(expression)}}`]
     if (depth > MAX_DEPTH) return placeholder
@@ -209,13 +209,13 @@ class MessageReader {
     return resolved === expression ? placeholder : texts(resolved)
   }
 
-  /** Whether a value in a template is a constant text or a choice between some. */
+  /** Whether a value in a template is a constant text or a conditional. */
   #isShortText(value: ts.Expression): boolean {
     const resolved = this.#resolved(value)
     return ts.isStringLiteralLike(resolved) || ts.isConditionalExpression(resolved)
   }
 
-  /** The texts that a function of the project returns; null where it returns something else. */
+  /** The texts that a function of the project returns; null if it returns something else. */
   #returned(call: ts.CallExpression, depth: number): readonly string[] | null {
     const declaration = this.#declarationOf(call.expression)
     const made =
@@ -239,7 +239,7 @@ class MessageReader {
     return found.length > 0 ? found : null
   }
 
-  /** The initializer of a constant, or the property of one; the expression itself where there is none. */
+  /** The initializer of a constant or property; the expression itself if there is none. */
   #resolved(expression: ts.Expression): ts.Expression {
     if (ts.isAsExpression(expression) || ts.isSatisfiesExpression(expression)) {
       return this.#resolved(expression.expression)
@@ -265,18 +265,18 @@ class MessageReader {
 
 type AddMessages = (code: string | null, field: string | null, messages: readonly string[]) => void
 
-/** Whether a file answers callers of the API: operators' commands and settings have their own messages. */
+/** Whether a file has messages of the API, not of operations or settings. */
 const isOfApi = (file: string): boolean =>
   file.startsWith("src/") &&
   !/^src\/(bootstrap|frame\/operator)\/|\/(operate|providers)\//.test(file)
 
-/** Whether a field is a setting of the environment. */
+/** Whether a field is an environment variable. */
 const isSetting = (field: string | null): boolean => field !== null && /^[A-Z][A-Z_]+$/.test(field)
 
 /** Whether a text is more than a placeholder. */
 const isSentence = (text: string): boolean => /[A-Za-z]{3}/.test(text.replaceAll(/\{[^}]*\}/g, ""))
 
-/** The value of a property of an object literal; null where it has none. */
+/** The value of a property of an object literal; null if it has none. */
 function propertyOf(node: ts.Expression, name: string): ts.Expression | null {
   if (!ts.isObjectLiteralExpression(node)) return null
   for (const property of node.properties) {
@@ -287,7 +287,7 @@ function propertyOf(node: ts.Expression, name: string): ts.Expression | null {
   return null
 }
 
-/** The field of a schema that a call is in; null where it is in none. */
+/** The schema field that contains a call; null if none does. */
 function fieldAround(node: ts.Node): string | null {
   for (let at = node.parent; at !== undefined; at = at.parent) {
     if (ts.isPropertyAssignment(at)) return at.name.getText()
@@ -296,7 +296,7 @@ function fieldAround(node: ts.Node): string | null {
   return null
 }
 
-/** What a value is called, for a placeholder: the last name in the expression. */
+/** The name of a placeholder: the last name in the expression. */
 function placeholderName(expression: ts.Expression): string {
   const names = [...expression.getText().matchAll(/[A-Za-z_]\w*/g)].map(([name]) => name)
   const call = ts.isCallExpression(expression) ? expression.arguments[0] : undefined

@@ -1,4 +1,4 @@
-/** The page of errors is generated, complete, and of this source. */
+/** The page of errors is generated from the current source and complete. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -9,16 +9,16 @@ import { ROOT } from "./source-tree.ts"
 const source = readErrorSource()
 
 describe("docs/errors.md", () => {
-  it("is what `node bin/errors.mjs` writes", () => {
+  it("is up to date (run `node bin/errors.mjs`)", () => {
     const page = readFileSync(join(ROOT, "docs", "errors.md"), "utf8")
     expect(page).toBe(formatErrorPage(source))
   })
 
-  it("says for every code what to do", () => {
+  it("has advice for every code", () => {
     expect(codesWithoutAdvice(source)).toEqual([])
   })
 
-  it("has the messages of a constant, a template, a table and a function", () => {
+  it("has messages from constants, templates, tables and functions", () => {
     const messagesOf = (code: string) =>
       source.messages.filter((one) => one.code === code).map(({ message }) => message)
     expect(messagesOf("opted_out")).toHaveLength(1)

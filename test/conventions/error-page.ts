@@ -2,7 +2,7 @@
 import { ERROR_STATUSES } from "../../src/frame/routes/answers/refusal.ts"
 import type { ErrorMessage, ErrorSource } from "./error-messages.ts"
 
-/** What a caller does about each code. */
+/** Advice to callers for each code. */
 const ADVICE: Readonly<Record<string, string>> = {
   bad_amount: "Send an amount within the limits that the message names.",
   bad_number: "Send the number in E.164, for example `+14155550123`.",

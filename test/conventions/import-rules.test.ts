@@ -1,4 +1,4 @@
-/** Each import rule fires on a small tree. `house-imports.outside.test.ts` holds the rules against the project. */
+/** Each import rule is tested on a small tree; `project-imports.outside.test.ts` applies the rules to the project. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
@@ -7,8 +7,8 @@ import { afterAll, expect, it } from "vitest"
 import { checkImportRules } from "./import-rules.ts"
 
 /**
- * For each import rule the imports that break it, and imports like them that it allows. An import brings values
- * where no word in brackets says what else. The file `a.ts` of each line is another one.
+ * Imports that break each rule (`no`) and similar imports that it allows (`yes`). The kind of import is in parentheses,
+ * values by default. The files `a.ts`, `b.ts` and `c.ts` are different ones in each line.
  */
 const IMPORTS = `
 domain-pure
@@ -209,22 +209,22 @@ not-to-console
   yes console/a.ts → console/b.ts
 `
 
-/** A line of the table: whether a rule forbids that the first file imports the second, and that the third. */
+/** A line of the table: whether a rule forbids that each file imports the next one. */
 interface Row {
   readonly rule: string
   readonly line: string
   readonly isForbidden: boolean
   readonly files: readonly string[]
-  readonly words: string
+  readonly statement: string
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const STATEMENTS: Readonly<Record<string, string>> = {
   "": "import",
   types: "import type {} from",
   export: "export * from",
 }
 
-/** A module that is a package or part of Node, and no file of the tree. */
+/** Whether a module is a package or part of Node, not a file of the tree. */
 const isPackage = (name: string): boolean => !/\.m?ts$|\.mjs$/.test(name) || name === "ipaddr.js"
 
 function rowsOf(table: string): readonly Row[] {
@@ -239,7 +239,13 @@ function rowsOf(table: string): readonly Row[] {
       .split(" → ")
       .map((file) => file.replace(/(?<=\/[abc])(?=\.m?[jt]s$)/, String(at)))
     return [
-      { rule, line: line.trim(), isForbidden: mark === "no", files, words: WORDS[kind] ?? "" },
+      {
+        rule,
+        line: line.trim(),
+        isForbidden: mark === "no",
+        files,
+        statement: STATEMENTS[kind] ?? "",
+      },
     ]
   })
 }
@@ -257,7 +263,7 @@ function write(path: string, text: string): void {
 function writeTree(): void {
   const texts = new Map<string, string>()
   const packages = new Set<string>()
-  for (const { files, words } of ROWS) {
+  for (const { files, statement } of ROWS) {
     for (const [index, file] of files.entries()) {
       if (isPackage(file)) {
         if (!file.startsWith("node:")) packages.add(file)
@@ -265,7 +271,7 @@ function writeTree(): void {
         const to = files[index + 1]
         const text = texts.get(file) ?? ""
         const name = to === undefined || isPackage(to) ? to : `./${relative(dirname(file), to)}`
-        texts.set(file, name === undefined ? text : `${text}${words} ${JSON.stringify(name)}\n`)
+        texts.set(file, name === undefined ? text : `${text}${statement} ${JSON.stringify(name)}\n`)
       }
     }
   }
@@ -282,8 +288,8 @@ function writeTree(): void {
 }
 
 writeTree()
-const rooms = new Set(ROWS.map(({ files: [file = ""] }) => file.split("/")[0] ?? ""))
-const { violations } = await checkImportRules(folder, [...rooms])
+const folders = new Set(ROWS.map(({ files: [file = ""] }) => file.split("/")[0] ?? ""))
+const { violations } = await checkImportRules(folder, [...folders])
 
 it.for(ROWS)("$rule: $line", ({ rule, files, isForbidden }) => {
   const [from = "", to = from] = files
@@ -294,7 +300,7 @@ it.for(ROWS)("$rule: $line", ({ rule, files, isForbidden }) => {
   expect(broken).toHaveLength(isForbidden ? 1 : 0)
 })
 
-it("have a case here", () => {
+it("every import rule has a case here", () => {
   const config = createRequire(import.meta.url)("../../.dependency-cruiser.cjs") as {
     readonly forbidden: readonly { readonly name: string }[]
   }

@@ -7,14 +7,14 @@ import { ROOT } from "./source-tree.ts"
 /** The layers whose folders must not import each other. */
 const LAYERS = /^(domain|projections|adapters|src)\//
 
-/** A folder is a slice (two segments), and a room of a slice, of the frame or of adapters (three). */
+/** Folders of slices have two path segments; subfolders of slices, the frame and adapters have three. */
 const FOLDER_DEPTHS = [2, 3] as const
 
-/** What the import rules say about a tree of files. */
+/** The result of the import rules for a tree of files. */
 export interface ImportReport {
   /** `rule: from → to`, one for each import that breaks a rule. */
   readonly violations: readonly string[]
-  /** The files that were read, packages and Node's own modules left out. */
+  /** The files that were read, without packages and Node's modules. */
   readonly modules: readonly string[]
 }
 
@@ -28,28 +28,28 @@ function mutualImports(modules: readonly IModule[]): readonly string[] {
   const mutual = FOLDER_DEPTHS.flatMap((depth) => {
     // A file above this depth is a folder of its own.
     const folderOf = (path: string) => path.split("/").slice(0, depth).join("/")
-    const ways = new Set(imports.map(({ from, to }) => `${folderOf(from)} → ${folderOf(to)}`))
+    const directions = new Set(imports.map(({ from, to }) => `${folderOf(from)} → ${folderOf(to)}`))
     return imports.filter(({ from, to }) => {
       const [here, there] = [folderOf(from), folderOf(to)]
-      return here !== there && ways.has(`${there} → ${here}`)
+      return here !== there && directions.has(`${there} → ${here}`)
     })
   })
   return [...new Set(mutual.map(({ from, to }) => `mutual-folders: ${from} → ${to}`))]
 }
 
 /**
- * Holds the house's import rules against the rooms of a tree.
+ * Applies the project's import rules to folders of a tree.
  *
- * @param baseDir the tree's folder: the one that has `domain/`, `src/` and so on
- * @param rooms folders and files in it
+ * @param baseDir the root of the tree, which contains `domain/`, `src/` and so on
+ * @param folders folders and files in it
  */
 export async function checkImportRules(
   baseDir: string,
-  rooms: readonly string[],
+  folders: readonly string[],
 ): Promise<ImportReport> {
   const options = await extractDepcruiseOptions(join(ROOT, ".dependency-cruiser.cjs"))
   const tsConfig = extractTSConfig(join(ROOT, "tsconfig.json"))
-  const { output } = await cruise([...rooms], { ...options, baseDir }, undefined, { tsConfig })
+  const { output } = await cruise([...folders], { ...options, baseDir }, undefined, { tsConfig })
   const { modules, summary } = output as ICruiseResult
   return {
     violations: [

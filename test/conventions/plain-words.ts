@@ -1,17 +1,17 @@
 /**
- * Words that the project does not use, and what to write instead: `docs/glossary.md` has the terms. The list holds
- * what readers stumbled over; everything else is left to the writer.
+ * Words that the project does not use, with replacements; `docs/glossary.md` has the terms. The list has the words that
+ * confused readers.
  */
 import type { SourceText, StyleViolation } from "./source-tree.ts"
 
-/** A word, how it is found in names and in text, and its replacement. */
+/** A word, its patterns in names and text, and its replacement. */
 interface AvoidedWord {
   readonly word: string
   readonly patterns: readonly RegExp[]
   readonly instead: string
 }
 
-/** A word that is found anywhere, also inside names. */
+/** A word that is found anywhere, including inside names. */
 const word = (text: string, instead: string): AvoidedWord => ({
   word: text,
   patterns: [new RegExp(text, "i")],
@@ -19,10 +19,10 @@ const word = (text: string, instead: string): AvoidedWord => ({
 })
 
 /**
- * A word or phrase that is found by its own patterns.
+ * A word or phrase with patterns of its own.
  *
  * @param prose matches it as whole words, in any case
- * @param name matches it as a part of a name in camelCase
+ * @param name matches it as part of a camelCase name
  */
 const phrase = (text: string, prose: RegExp, instead: string, name?: RegExp): AvoidedWord => ({
   word: text,
@@ -50,7 +50,7 @@ const AVOIDED_WORDS: readonly AvoidedWord[] = [
 ]
 
 /**
- * Lines with an avoided word.
+ * Finds lines with an avoided word.
  *
  * @param exceptions parts of lines that may have one, by path
  */

@@ -3,22 +3,22 @@ import { extname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import ts from "typescript"
 
-/** A file of the project: its path from the project's folder, with slashes, and its text. */
+/** A file of the project: its path relative to the project's folder, with slashes, and its text. */
 export interface SourceText {
   readonly path: string
   readonly text: string
 }
 
-/** What is wrong in a place, as `path:line: what`. */
+/** A violation, as `path:line: description`. */
 export type StyleViolation = string
 
 /** The project's folder. */
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/[/\\]$/, "")
 
-/** The rooms that ship. */
+/** The folders of the shipped source. */
 export const SHIPPED_FOLDERS = ["domain", "projections", "adapters", "src"]
 
-/** Folders of the project that hold nothing written by hand. */
+/** Folders without handwritten files. */
 const GENERATED = [
   "node_modules",
   "data",
@@ -28,16 +28,16 @@ const GENERATED = [
   "bench-results",
   "dist",
 ]
-const LEFT_OUT = new Set([...GENERATED, ".git"])
+const EXCLUDED = new Set([...GENERATED, ".git"])
 
-/** All files of the project whose path begins with one of the rooms and ends in an extension. */
+/** Reads all files in these top folders with one of these extensions; `.` means the whole project. */
 export function readTree(
-  rooms: readonly string[],
+  folders: readonly string[],
   extensions: readonly string[],
 ): readonly SourceText[] {
   return readdirSync(ROOT, { recursive: false, withFileTypes: true })
-    .filter((entry) => !LEFT_OUT.has(entry.name))
-    .filter((entry) => rooms.includes(entry.name) || rooms.includes("."))
+    .filter((entry) => !EXCLUDED.has(entry.name))
+    .filter((entry) => folders.includes(entry.name) || folders.includes("."))
     .flatMap((entry) => (entry.isDirectory() ? filesUnder(entry.name) : [entry.name]))
     .filter((path) => extensions.includes(extname(path)))
     .toSorted()
@@ -54,7 +54,7 @@ function filesUnder(folder: string): string[] {
   })
 }
 
-/** Made once each: several rules look at the same file. */
+/** A cache, because several rules read the same file. */
 const trees = new WeakMap<SourceText, ts.SourceFile>()
 
 /** The syntax tree of a file. */
@@ -71,12 +71,12 @@ export function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
   ts.forEachChild(node, (child) => walk(child, visit))
 }
 
-/** A complaint about a node of a file. */
+/** Formats a violation at a node of a file. */
 export function styleViolationAt(
   source: ts.SourceFile,
   node: ts.Node,
-  what: string,
+  description: string,
 ): StyleViolation {
   const { line } = source.getLineAndCharacterOfPosition(node.getStart(source))
-  return `${source.fileName}:${line + 1}: ${what}`
+  return `${source.fileName}:${line + 1}: ${description}`
 }

@@ -1,4 +1,4 @@
-/** What the program is made of by others: licences, install scripts, and the list that goes with a release. */
+/** Third-party packages: licences, install scripts, lock files, and the SBOM of a release. */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import { licencesText, packagesOf } from "../../bin/licences.mjs"
 import { ROOT } from "./source-tree.ts"
 
-/** Licences that ask for no more than to be named. */
+/** Licences that require only attribution. */
 const ALLOWED = new Set([
   "0BSD",
   "Apache-2.0",
@@ -22,7 +22,7 @@ const ALLOWED = new Set([
   "Bitstream-Vera",
 ])
 
-/** Whether an SPDX expression is of allowed licences: all of what AND joins, one of what OR does. */
+/** Whether an SPDX expression is allowed: all licences joined by AND, or one joined by OR. */
 function isAllowed(expression: string): boolean {
   const bare = expression.replace(/^\((.*)\)$/, "$1")
   if (bare.includes(" AND ")) return bare.split(" AND ").every(isAllowed)
@@ -32,7 +32,7 @@ function isAllowed(expression: string): boolean {
 
 const read = <T>(path: string): T => JSON.parse(readFileSync(join(ROOT, path), "utf8")) as T
 
-it("sees what a licence asks", () => {
+it("a licence expression is evaluated", () => {
   for (const one of ["MIT", "(MIT OR GPL-3.0)", "MIT AND ISC"]) expect(isAllowed(one)).toBe(true)
   for (const one of ["", "GPL-3.0", "MIT AND GPL-3.0", "SEE LICENSE IN README"]) {
     expect(isAllowed(one)).toBe(false)
@@ -40,13 +40,13 @@ it("sees what a licence asks", () => {
 })
 
 describe.each([".", "console"])("the packages of %s", (folder) => {
-  it("have licences that are allowed", () => {
+  it("have allowed licences", () => {
     const packages = packagesOf(folder)
     expect(packages.length).toBeGreaterThan(50)
     expect(packages.filter(({ licence }) => !isAllowed(licence))).toEqual([])
   })
 
-  it("run no install script that nobody named", () => {
+  it("run no install scripts", () => {
     const { packages } = read<{ packages: Record<string, { hasInstallScript?: boolean }> }>(
       `${folder}/package-lock.json`,
     )
@@ -60,7 +60,7 @@ describe.each([".", "console"])("the packages of %s", (folder) => {
     expect(Object.values(allowScripts).filter(Boolean)).toEqual([])
   })
 
-  it("come from where their hash says, each of them", () => {
+  it("are pinned by hash", () => {
     const { packages } = read<{
       packages: Record<string, { integrity?: string; link?: boolean; inBundle?: boolean }>
     }>(`${folder}/package-lock.json`)
@@ -72,16 +72,16 @@ describe.each([".", "console"])("the packages of %s", (folder) => {
   })
 })
 
-it("are listed with their licences, as node bin/licences.mjs writes it", () => {
+it("docs/licences.md is up to date (run `node bin/licences.mjs`)", () => {
   expect(readFileSync(join(ROOT, "docs", "licences.md"), "utf8")).toBe(licencesText())
 })
 
-it("are in the CycloneDX list that npm run sbom makes", () => {
+it("all packages are in the CycloneDX list of `npm run sbom`", () => {
   const folder = mkdtempSync(join(tmpdir(), "ledger-sbom-"))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, "sbom.cdx.json")
-  const made = spawnSync(process.execPath, [join(ROOT, "bin", "sbom.mjs"), file])
-  expect(made.status, String(made.stderr)).toBe(0)
+  const run = spawnSync(process.execPath, [join(ROOT, "bin", "sbom.mjs"), file])
+  expect(run.status, String(run.stderr)).toBe(0)
   const list = JSON.parse(readFileSync(file, "utf8")) as {
     readonly bomFormat: string
     readonly metadata: { readonly component: { readonly name: string } }
@@ -92,67 +92,67 @@ it("are in the CycloneDX list that npm run sbom makes", () => {
     metadata: { component: { name: "company-ledger" } },
   })
   const listed = new Set(list.components.map(({ name, version }) => `${name}@${version}`))
-  const brought = [...packagesOf("."), ...packagesOf("console")].map(
+  const shipped = [...packagesOf("."), ...packagesOf("console")].map(
     ({ name, version }) => `${name}@${version}`,
   )
-  expect(brought.filter((one) => !listed.has(one))).toEqual([])
+  expect(shipped.filter((one) => !listed.has(one))).toEqual([])
 })
 
-/** A package as the lock file writes it down. */
+/** A package in the lock file. */
 interface Locked {
   readonly dependencies?: Readonly<Record<string, string>>
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-/** The packages that a lock file names and does not hold, looked for as Node looks for them. */
-function gaps(packages: Readonly<Record<string, Locked>>): readonly string[] {
-  const isHeld = (from: string, name: string): boolean => {
+/** The packages that a lock file requires but does not contain, by Node's resolution. */
+function missingPackages(packages: Readonly<Record<string, Locked>>): readonly string[] {
+  const isLocked = (from: string, name: string): boolean => {
     if (`${from === "" ? "" : `${from}/`}node_modules/${name}` in packages) return true
     if (from === "") return false
     const above = from.lastIndexOf("/node_modules/")
-    return isHeld(above < 0 ? "" : from.slice(0, above), name)
+    return isLocked(above < 0 ? "" : from.slice(0, above), name)
   }
   return Object.entries(packages).flatMap(([from, { dependencies, optionalDependencies }]) =>
     Object.keys({ ...dependencies, ...optionalDependencies })
-      .filter((name) => !isHeld(from, name))
+      .filter((name) => !isLocked(from, name))
       .map((name) => `${from} needs ${name}`),
   )
 }
 
-it("finds what is missing", () => {
+it("a missing package of a lock file is found", () => {
   const packages = {
     "": { dependencies: { a: "1" } },
     "node_modules/a": { dependencies: { b: "1", c: "1" }, optionalDependencies: { d: "1" } },
     "node_modules/a/node_modules/b": { dependencies: { c: "1" } },
     "node_modules/c": {},
   }
-  expect(gaps(packages)).toEqual(["node_modules/a needs d"])
+  expect(missingPackages(packages)).toEqual(["node_modules/a needs d"])
 })
 
-// The benchmarks have packages of their own, which the product does without.
+// The benchmarks have packages that the product does not need.
 describe.each([".", "bench"])("the lock file of %s", (folder) => {
-  // npm from 11 on refuses `npm ci` otherwise. It happens when a registry does not have the builds
-  // for every machine yet: take the version before.
-  it("holds every package that it names, those for other machines too", () => {
+  // npm 11 and later reject `npm ci` otherwise. If a registry does not have the builds for every platform yet, use the
+  // previous version.
+  it("contains every required package, including those for other platforms", () => {
     const { packages } = read<{ packages: Record<string, Locked> }>(`${folder}/package-lock.json`)
-    expect(gaps(packages)).toEqual([])
+    expect(missingPackages(packages)).toEqual([])
   })
 
-  it("is of exact versions", () => {
+  it("has exact versions", () => {
     const manifest = read<Record<string, Readonly<Record<string, string>>>>(
       `${folder}/package.json`,
     )
     const kinds = ["dependencies", "devDependencies", "optionalDependencies"]
-    const asked = kinds.flatMap((kind) => Object.entries(manifest[kind] ?? {}))
-    expect(asked).not.toEqual([])
-    expect(asked.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([])
+    const required = kinds.flatMap((kind) => Object.entries(manifest[kind] ?? {}))
+    expect(required).not.toEqual([])
+    expect(required.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([])
   })
 })
 
-it("names what the benchmarks alone need in their own lock file and not in the product's", () => {
+it("packages of the benchmarks are only in the benchmarks' lock file", () => {
   const product = read<{ packages: Record<string, Locked> }>("package-lock.json")
   const own = read<{ dependencies: Record<string, string> }>("bench/package.json")
-  // The driver reads its address with it, and brings it along.
+  // The database driver depends on it, too.
   const shared = ["pg-connection-string"]
   const peers = Object.keys(own.dependencies).filter((name) => !shared.includes(name))
   expect(peers.filter((name) => `node_modules/${name}` in product.packages)).toEqual([])

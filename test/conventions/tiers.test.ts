@@ -1,4 +1,4 @@
-/** Each test file is in one tier, and the tier of a file is what it uses. */
+/** Each test file is in one tier, which allows the resources that the file uses. */
 import { globSync } from "node:fs"
 import { resolve } from "node:path"
 import { expect, it } from "vitest"
@@ -7,7 +7,7 @@ import { TIERS, tierFault } from "../support/tiers.ts"
 const ROOT = resolve(import.meta.dirname, "../..")
 const NOTHING = { worlds: 0, databases: 0, processes: 0, statements: 0, connections: 0 }
 
-it("has each test file in exactly one tier", () => {
+it("each test file is in exactly one tier", () => {
   const inTiers = TIERS.flatMap(({ include, exclude }) =>
     globSync([...include], { cwd: ROOT, exclude: [...exclude] }),
   )

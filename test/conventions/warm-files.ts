@@ -1,6 +1,6 @@
 /**
- * Counts the source files of which a warm request runs a function. The server runs from the sources, V8 counts the
- * calls of each function, and what runs without a request is measured beside it.
+ * Counts the source files with a function that a warm request runs. The server runs from the sources and V8 counts the
+ * calls of each function, including those of background work.
  */
 import { execFileSync, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -12,10 +12,10 @@ import { parseArgs } from "node:util"
 import { SOURCE_MAIN } from "../../bin/program.mjs"
 import { ROOT } from "./source-tree.ts"
 
-/** Requests before the one that is measured: whatever is loaded or compiled once is there by then. */
+/** Requests before the measured one, so that everything is loaded and compiled. */
 const WARM_UP = 20
-/** How often it is measured; the fewest files count, because timers run between requests. */
-const TRIES = 5
+/** Number of measurements. The smallest count is used, because background timers add files. */
+const MEASUREMENTS = 5
 
 interface Coverage {
   readonly result: readonly {
@@ -37,7 +37,7 @@ function filesIn({ result }: Coverage): readonly string[] {
   })
 }
 
-/** Asks V8 over the inspector's socket. */
+/** Opens V8's inspector over its socket. */
 async function openInspector(url: string) {
   const socket = new WebSocket(url)
   const waiting = new Map<number, (result: unknown) => void>()
@@ -74,9 +74,9 @@ const server = spawn(process.execPath, ["--inspect=127.0.0.1:0", SOURCE_MAIN, "s
 })
 const ended = new Promise((resolve) => server.once("exit", resolve))
 try {
-  const found = async (stream: NodeJS.ReadableStream, what: RegExp): Promise<string> => {
+  const found = async (stream: NodeJS.ReadableStream, pattern: RegExp): Promise<string> => {
     for await (const line of createInterface({ input: stream })) {
-      const match = what.exec(line)?.[1]
+      const match = pattern.exec(line)?.[1]
       if (match !== undefined) return match
     }
     throw new Error("the server ended before it listened")
@@ -87,13 +87,13 @@ try {
   ])
   server.stderr.resume()
   server.stdout.resume()
-  const command = (...words: readonly string[]) =>
+  const command = (...args: readonly string[]) =>
     JSON.parse(
-      execFileSync(process.execPath, [SOURCE_MAIN, ...words, "--json"], { env, encoding: "utf8" }),
+      execFileSync(process.execPath, [SOURCE_MAIN, ...args, "--json"], { env, encoding: "utf8" }),
     ) as Record<string, string>
   const { ownerId } = command("company", "create", "acme", "--owner-name", "Ada")
-  const whose = ["--company", "acme", "--person", String(ownerId), "--all-operations"]
-  const { key } = command("key", "create", ...whose)
+  const owner = ["--company", "acme", "--person", String(ownerId), "--all-operations"]
+  const { key } = command("key", "create", ...owner)
   const ask = async () => {
     const answer = await fetch(new URL(path, url), { headers: { authorization: `Bearer ${key}` } })
     await answer.text()
@@ -104,7 +104,7 @@ try {
   await inspector.ask("Profiler.enable")
   await inspector.ask("Profiler.startPreciseCoverage", { callCount: true, detailed: false })
   let fewest: readonly string[] | null = null
-  for (let i = 0; i < TRIES; i += 1) {
+  for (let i = 0; i < MEASUREMENTS; i += 1) {
     await inspector.ask("Profiler.takePreciseCoverage")
     await ask()
     const files = filesIn((await inspector.ask("Profiler.takePreciseCoverage")) as Coverage)
