@@ -217,7 +217,7 @@ describe("403", () => {
     expect((await buyFunds(world, key, 40)).status).toBe(202)
   })
 
-  it("exactly one of two purchases of $60 at once passes a monthly limit of $100", async () => {
+  it("exactly one of two concurrent purchases of $60 passes a monthly limit of $100", async () => {
     const company = await makeBuyer(world)
     const answers = await Promise.all([
       buyFunds(world, company.key, 60),
