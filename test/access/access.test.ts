@@ -56,11 +56,11 @@ const ofKey = (type: "KeyPaused" | "KeyResumed" | "KeyDeleted"): AccessEvent => 
 const withKey = [companyOpened, personAdded, keyCreated]
 
 describe("OpenCompany", () => {
-  it("begins a company's access", () => {
+  it("opens a company's access", () => {
     given(accessDecider).when(open).records(companyOpened)
   })
 
-  it("records nothing for a company that is open", () => {
+  it("records nothing for an open company", () => {
     given(accessDecider, companyOpened)
       .when({ ...open, plan: "79" })
       .recordsNothing()
@@ -74,23 +74,23 @@ describe("before a company is open", () => {
     { type: "PauseKey", at: NOW, keyId } as const,
     { type: "SetCard", at: NOW, verified: true, failing: false } as const,
     { type: "RemoveCard", at: NOW } as const,
-  ])("$type is refused", (command) => {
+  ])("$type is rejected", (command) => {
     given(accessDecider).when(command).refuses("no_such_company")
   })
 })
 
 describe("AddPerson", () => {
-  it("adds somebody", () => {
+  it("adds a person", () => {
     given(accessDecider, companyOpened).when(addPerson()).records(personAdded)
   })
 
-  it("records nothing for somebody who is there", () => {
+  it("records nothing for an existing person", () => {
     given(accessDecider, companyOpened, personAdded)
       .when(addPerson({ role: "owner" }))
       .recordsNothing()
   })
 
-  it("is refused an email that somebody in the company has", () => {
+  it("is rejected for an email that another person of the company has", () => {
     given(accessDecider, companyOpened, personAdded)
       .when(addPerson({ personId: "per_2" }))
       .refuses("email_taken")
@@ -98,14 +98,14 @@ describe("AddPerson", () => {
 })
 
 describe("CreateKey", () => {
-  it("makes a key for a person, or a shared one", () => {
+  it("creates a key for a person, or an app key", () => {
     given(accessDecider, companyOpened, personAdded).when(createKey()).records(keyCreated)
     given(accessDecider, companyOpened)
       .when(createKey({ personId: null }))
       .records({ ...keyCreated, personId: null })
   })
 
-  it("records nothing for a key that is there, whatever became of it", () => {
+  it("records nothing for an existing key, also for a deleted one", () => {
     given(accessDecider, ...withKey)
       .when(createKey())
       .recordsNothing()
@@ -114,13 +114,13 @@ describe("CreateKey", () => {
       .recordsNothing()
   })
 
-  it("is refused an id that names another key", () => {
+  it("is rejected for the id of another key", () => {
     given(accessDecider, ...withKey)
       .when(createKey({ keyHash: "cd34" }))
       .refuses("key_taken")
   })
 
-  it("is refused for somebody who is not there", () => {
+  it("is rejected for an unknown person", () => {
     given(accessDecider, companyOpened).when(createKey()).refuses("no_such_person")
   })
 })
@@ -130,7 +130,7 @@ describe("PauseKey, ResumeKey and DeleteKey", () => {
   const resume = { type: "ResumeKey", at: NOW, keyId } as const
   const remove = { type: "DeleteKey", at: NOW, keyId } as const
 
-  it("stop a key, let it work again, and end it", () => {
+  it("pause, resume and delete a key", () => {
     given(accessDecider, ...withKey)
       .when(pause)
       .records(ofKey("KeyPaused"))
@@ -148,7 +148,7 @@ describe("PauseKey, ResumeKey and DeleteKey", () => {
     ).toEqual(["paused", "active", "deleted"])
   })
 
-  it("record nothing where it is so already", () => {
+  it("record nothing if nothing changes", () => {
     given(accessDecider, ...withKey, ofKey("KeyPaused"))
       .when(pause)
       .recordsNothing()
@@ -160,13 +160,13 @@ describe("PauseKey, ResumeKey and DeleteKey", () => {
       .recordsNothing()
   })
 
-  it("are refused for a key that is not there", () => {
+  it("are rejected for an unknown key", () => {
     for (const command of [pause, resume, remove]) {
       given(accessDecider, companyOpened).when(command).refuses("no_such_key")
     }
   })
 
-  it("cannot bring a deleted key back", () => {
+  it("cannot restore a deleted key", () => {
     given(accessDecider, ...withKey, ofKey("KeyDeleted"))
       .when(resume)
       .refuses("no_such_key")
@@ -196,7 +196,7 @@ describe("SetCard and RemoveCard", () => {
   const cardSet: AccessEvent = { ...set, type: "CardSet" }
   const cardRemoved: AccessEvent = { type: "CardRemoved", at: NOW }
 
-  it("put a card on file, change how it stands, and take it off", () => {
+  it("add, change and remove a card", () => {
     given(accessDecider, companyOpened).when(set).records(cardSet)
     given(accessDecider, companyOpened, cardSet)
       .when({ ...set, failing: true })
@@ -206,7 +206,7 @@ describe("SetCard and RemoveCard", () => {
       .records(cardRemoved)
   })
 
-  it("record nothing where it is so already", () => {
+  it("record nothing if nothing changes", () => {
     given(accessDecider, companyOpened, cardSet).when(set).recordsNothing()
     given(accessDecider, companyOpened).when({ type: "RemoveCard", at: NOW }).recordsNothing()
     given(accessDecider, companyOpened, cardSet, cardRemoved)
@@ -214,10 +214,10 @@ describe("SetCard and RemoveCard", () => {
       .recordsNothing()
   })
 
-  it("say whether calling, texting, email and hosting are open", () => {
+  it("decide whether calling, texting, email and hosting are available", () => {
     const managed = (...facts: readonly AccessEvent[]) => {
-      const standing = companyProfileOf(foldFacts(accessDecider, companyOpened, ...facts))
-      return standing !== null && isOnManagedPlan(standing)
+      const profile = companyProfileOf(foldFacts(accessDecider, companyOpened, ...facts))
+      return profile !== null && isOnManagedPlan(profile)
     }
     expect([
       managed(),
@@ -229,7 +229,7 @@ describe("SetCard and RemoveCard", () => {
 })
 
 describe("ChangeChannel and JoinAffiliate", () => {
-  it("record what is new, once", () => {
+  it("record a change once", () => {
     const change = { type: "ChangeChannel", at: NOW, channel: "beta" } as const
     const changed: AccessEvent = { ...change, type: "ChannelChanged" }
     given(accessDecider, companyOpened).when(change).records(changed)
@@ -255,7 +255,7 @@ describe("ChangeChannel and JoinAffiliate", () => {
 })
 
 describe("a company's access", () => {
-  it("is found by its people and keys", () => {
+  it("has its profile, people and keys", () => {
     const state = foldFacts(accessDecider, ...withKey)
     expect(companyProfileOf(state)).toEqual({
       ...COMPANY,
@@ -277,7 +277,7 @@ describe("a company's access", () => {
   })
 })
 
-it("says what it takes in memory by its people and keys", () => {
+it("accessBytes estimates the memory of people and keys", () => {
   const people = Array.from({ length: 1_000 }, (_, i): AccessEvent => {
     return { ...personAdded, personId: `per_${i}`, emailTag: `e${i}` }
   })

@@ -23,7 +23,7 @@ describe("SetProcessorCustomer", () => {
   const set = { type: "SetProcessorCustomer", at: NOW, customerId: "cus_1" } as const
   const known: AccessEvent = { type: "ProcessorCustomerSet", at: NOW, customerId: "cus_1" }
 
-  it("records which customer of the processor the company is, and another one in its place", () => {
+  it("records the company's customer at the processor, and its replacement", () => {
     given(accessDecider, companyOpened).when(set).records(known)
     given(accessDecider, companyOpened, known).when(set).recordsNothing()
     const other = { customerId: "cus_2" } as const
@@ -33,7 +33,7 @@ describe("SetProcessorCustomer", () => {
     given(accessDecider).when(set).refuses("no_such_company")
   })
 
-  it("stays when the card goes", () => {
+  it("keeps the customer when the card is removed", () => {
     expect(processorCustomerOf(foldFacts(accessDecider, companyOpened))).toBeNull()
     expect(
       processorCustomerOf(foldFacts(accessDecider, companyOpened, known, cardSet, cardRemoved)),
@@ -42,7 +42,7 @@ describe("SetProcessorCustomer", () => {
 })
 
 describe("StartCardCheck", () => {
-  it("begins a look at a card that is on file, once at a time", () => {
+  it("starts one check at a time of a card on file", () => {
     given(accessDecider, companyOpened, cardSet).when(start).records(started)
     given(accessDecider, companyOpened, cardSet, started)
       .when({ ...start, holdId: "hold_2" })
@@ -51,7 +51,7 @@ describe("StartCardCheck", () => {
     given(accessDecider, companyOpened, cardSet, cardRemoved).when(start).refuses("no_card")
   })
 
-  it("begins none of a card that is verified, and another where the last one failed", () => {
+  it("starts none for a verified card, and another one after a failed check", () => {
     given(accessDecider, companyOpened, cardSet, started, verified).when(start).recordsNothing()
     const next = { ...hold, holdId: "hold_2" } as const
     given(accessDecider, companyOpened, cardSet, started, failed)
@@ -61,7 +61,7 @@ describe("StartCardCheck", () => {
 })
 
 describe("EndCardCheck", () => {
-  it("verifies the card, or says why not, once", () => {
+  it("verifies the card or records the failure, once", () => {
     given(accessDecider, companyOpened, cardSet, started).when(end).records(verified)
     given(accessDecider, companyOpened, cardSet, started)
       .when({ ...end, failure: "declined" })
@@ -73,10 +73,10 @@ describe("EndCardCheck", () => {
   })
 
   it.each([
-    ["taken away", [cardRemoved]],
-    ["put in its place", [cardRemoved, cardSet]],
-    ["said to stand otherwise", [{ ...cardSet, failing: true }]],
-  ])("does not verify another card than was looked at: one %s", (_what, changes) => {
+    ["is removed", [cardRemoved]],
+    ["is replaced", [cardRemoved, cardSet]],
+    ["starts to fail", [{ ...cardSet, failing: true }]],
+  ])("does not verify a card that %s during the check", (_what, changes) => {
     const changed = { ...failed, code: "card_changed" } as AccessEvent
     given(accessDecider, companyOpened, cardSet, started, ...changes)
       .when(end)
@@ -86,7 +86,7 @@ describe("EndCardCheck", () => {
       .records(failed)
   })
 
-  it("leaves what is said of the card's payments", () => {
+  it("keeps whether the card's payments fail", () => {
     const failing: AccessEvent = { ...cardSet, failing: true }
     const state = foldFacts(accessDecider, companyOpened, failing, started, verified)
     expect(companyProfileOf(state)?.card).toEqual({ verified: true, failing: true })

@@ -1,10 +1,10 @@
-/** The facts of a company's access that its specifications begin with. */
+/** Facts with which the tests of a company's access begin. */
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 
-/** When everything happens, UTC milliseconds. */
+/** The time of every fact, UTC milliseconds. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
-/** A company as it is opened. */
+/** The company when it opens. */
 export const COMPANY = {
   companyId: "co_Ab3dE6",
   name: "s1.company.YWNtZQ",
@@ -12,5 +12,5 @@ export const COMPANY = {
   pays: "prepaid",
 } as const
 
-/** It is open. */
+/** The fact that opens the company. */
 export const companyOpened: AccessEvent = { type: "CompanyOpened", at: NOW, ...COMPANY }

@@ -1,4 +1,4 @@
-/** What a change gives somebody: by the role, by grants, and by denials that end. */
+/** What a person gains by a change: by role, by grants and by cleared denials. */
 import { describe, expect, it } from "vitest"
 import type { AccessChange, AppAccess, Grantable, Role } from "../../domain/access/permissions.ts"
 import {
@@ -11,46 +11,54 @@ import {
 
 const ID = "per_1"
 const isPermission = (name: string) => PERMISSIONS.some((one) => one === name)
-const someone = (role: Role, { grant = [], deny = [] }: Partial<AppAccess> = {}) =>
+const personWith = (role: Role, { grant = [], deny = [] }: Partial<AppAccess> = {}) =>
   buildPerson(ID, role, { grant, deny })
 
-function given(role: Role, has: Partial<AppAccess>, change: AccessChange): readonly Grantable[] {
-  const before = someone(role, has)
-  // Permissions come first, and operations follow from them.
+function permissionsGained(
+  role: Role,
+  access: Partial<AppAccess>,
+  change: AccessChange,
+): readonly Grantable[] {
+  const before = personWith(role, access)
+  // Gained operations follow from permissions.
   return grantsGained(before, applyAccessChange(before, change)).filter(isPermission)
 }
 
-describe("what is given", () => {
-  it("by a role is what it brings beside what was held, and nothing where it brings less", () => {
-    expect(given("user", { grant: ["Use phone"] }, { role: "manager" })).toEqual(
+describe("what a person gains", () => {
+  it("by another role is what the person did not have, and nothing if the role has less", () => {
+    expect(permissionsGained("user", { grant: ["Use phone"] }, { role: "manager" })).toEqual(
       permissionsOf("manager", []).filter((name) => name !== "Use phone"),
     )
-    expect(given("manager", {}, { role: "user" })).toEqual([])
-    expect(given("manager", {}, { role: "manager" })).toEqual([])
+    expect(permissionsGained("manager", {}, { role: "user" })).toEqual([])
+    expect(permissionsGained("manager", {}, { role: "manager" })).toEqual([])
   })
 
-  it("has the operations of a permission, but those that stay denied", () => {
-    const before = someone("user", { deny: ["phone.messages.send"] })
+  it("includes the operations of a permission that are not denied", () => {
+    const before = personWith("user", { deny: ["phone.messages.send"] })
     const names = grantsGained(before, applyAccessChange(before, { grant: ["Use phone"] }))
     expect(names).toContain("phone.messages.read")
     expect(names).not.toContain("phone.messages.send")
   })
 
-  it("is a grant that the role brings already, for it outlasts the role", () => {
-    expect(given("manager", {}, { grant: ["Use phone"] })).toEqual(["Use phone"])
-    expect(given("manager", {}, { permissions: ["Use phone"] })).toEqual(["Use phone"])
-    expect(given("user", { grant: ["Use phone"] }, { grant: ["Use phone"] })).toEqual([])
+  it("includes a grant that the role has, because it outlasts the role", () => {
+    expect(permissionsGained("manager", {}, { grant: ["Use phone"] })).toEqual(["Use phone"])
+    expect(permissionsGained("manager", {}, { permissions: ["Use phone"] })).toEqual(["Use phone"])
+    expect(permissionsGained("user", { grant: ["Use phone"] }, { grant: ["Use phone"] })).toEqual(
+      [],
+    )
   })
 
-  it("is a denial that ends, whatever the role brings by now", () => {
+  it("includes a cleared denial, regardless of the role", () => {
     const denied = { deny: ["See billing"] } as const
-    expect(given("manager", denied, { clear: ["See billing"] })).toEqual(["See billing"])
-    expect(given("user", denied, { clear: ["See billing"] })).toEqual(["See billing"])
-    expect(given("manager", denied, { deny: ["Use phone"] })).toEqual([])
+    expect(permissionsGained("manager", denied, { clear: ["See billing"] })).toEqual([
+      "See billing",
+    ])
+    expect(permissionsGained("user", denied, { clear: ["See billing"] })).toEqual(["See billing"])
+    expect(permissionsGained("manager", denied, { deny: ["Use phone"] })).toEqual([])
   })
 
-  it("is everything that a newcomer may", () => {
-    expect(grantsGained(null, someone("developer"))).toContain("Push and upload code")
-    expect(grantsGained(null, someone("developer"))).not.toContain("See billing")
+  it("is every permission of a new person", () => {
+    expect(grantsGained(null, personWith("developer"))).toContain("Push and upload code")
+    expect(grantsGained(null, personWith("developer"))).not.toContain("See billing")
   })
 })

@@ -1,4 +1,4 @@
-/** Changing what keys may do, and switching them off and on with their company. */
+/** Changing the operations of keys, and switching keys off and on with their company. */
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import { accessDecider, findKey, countUsableKeys } from "../../domain/access/access.ts"
@@ -25,12 +25,12 @@ const keyIds = ["key_a", "key_b", "key_p", "key_d"] as const
 const switchOff = { type: "SwitchKeysOff", at: NOW } as const
 const switchOn = { type: "SwitchKeysOn", at: NOW } as const
 
-/** Two keys that work, one that is paused and one that is gone. */
+/** Two active keys, a paused one and a deleted one. */
 const facts = [companyOpened, ...keyIds.map(created), paused("key_p"), deleted("key_d")]
 const isOff = [...facts, off("key_a"), off("key_b")]
 
 describe("SwitchKeysOff and SwitchKeysOn", () => {
-  it("switch those keys off that work, and on again what was switched off, alone", () => {
+  it("switch off the active keys, and switch on only those again", () => {
     given(accessDecider, ...facts)
       .when(switchOff)
       .records(off("key_a"), off("key_b"))
@@ -44,7 +44,7 @@ describe("SwitchKeysOff and SwitchKeysOn", () => {
     expect(statuses(...isOn)).toEqual(["active", "active", "paused", "deleted"])
   })
 
-  it("record nothing where it is so already", () => {
+  it("record nothing if nothing changes", () => {
     given(accessDecider, ...isOff)
       .when(switchOff)
       .recordsNothing()
@@ -59,8 +59,8 @@ describe("SwitchKeysOff and SwitchKeysOn", () => {
   })
 })
 
-describe("a key that is switched off", () => {
-  it("is not resumed by itself, but can be paused or deleted, and stays so", () => {
+describe("a switched-off key", () => {
+  it("cannot be resumed, and stays paused or deleted if it is paused or deleted", () => {
     given(accessDecider, ...isOff)
       .when({ type: "ResumeKey", at: NOW, keyId: "key_a" })
       .refuses("company_deleted")
@@ -80,7 +80,7 @@ describe("ChangeKeyOperations", () => {
   const change = { type: "ChangeKeyOperations", at: NOW, keyId, operations } as const
   const changed: AccessEvent = { ...change, type: "KeyOperationsChanged" }
 
-  it("lets a key do these instead of what it might before, paused or not", () => {
+  it("replaces the operations of a key, paused or not", () => {
     given(accessDecider, ...withKey)
       .when(change)
       .records(changed)
@@ -91,25 +91,25 @@ describe("ChangeKeyOperations", () => {
     expect(found).toMatchObject({ status: "paused", operations: new Set(operations) })
   })
 
-  it("names an operation once that was said twice", () => {
+  it("records a repeated operation once", () => {
     given(accessDecider, ...withKey)
       .when({ ...change, operations: [...operations, ...operations] })
       .records(changed)
   })
 
-  it("takes away all of them", () => {
+  it("can remove all operations", () => {
     given(accessDecider, ...withKey)
       .when({ ...change, operations: [] })
       .records({ ...changed, operations: [] })
   })
 
-  it("records nothing where it may the same already, in whatever order", () => {
+  it("records nothing for the same operations in any order", () => {
     given(accessDecider, ...withKey, changed)
       .when({ ...change, operations: operations.toReversed() })
       .recordsNothing()
   })
 
-  it("is refused for a key that is not there, or is deleted", () => {
+  it("is rejected for an unknown or deleted key", () => {
     given(accessDecider, companyOpened).when(change).refuses("no_such_key")
     given(accessDecider, ...withKey, deleted(keyId))
       .when(change)

@@ -7,7 +7,7 @@ const world = await ownWorld("time")
 const URL = "/api/v1/people"
 
 describe("200", () => {
-  it("shows a person with Team everybody, with permissions and invitations", async () => {
+  it("shows a person with Team all people, with permissions and invitations", async () => {
     const { key, ownerId } = await makeCompany(world)
     const { status, body } = await world.call(key, "GET", URL)
     expect(status).toBe(200)
@@ -43,7 +43,7 @@ describe("200", () => {
     expect(Object.keys(body.people[0])).not.toContain("permissions")
   })
 
-  it("counts Team that was granted on top of a role", async () => {
+  it("respects Team that was granted in addition to a role", async () => {
     const company = await makeCompany(world)
     const options = { role: "user", permissions: ["Team"] } as const
     const { key, personId } = await makeKey(world, company, options)
@@ -57,7 +57,7 @@ describe("200", () => {
     })
   })
 
-  it("gives names without case, then ids", async () => {
+  it("sorts by name without case, then by id", async () => {
     const company = await makeCompany(world)
     for (const name of ["bob", "Ann", "zoe", "ann", "Émile"])
       await makeKey(world, company, { name })
@@ -68,7 +68,7 @@ describe("200", () => {
     expect(people).toHaveLength(6)
   })
 
-  it("has an app block for all but owners and admins", async () => {
+  it("has an app block for everyone except owners and admins", async () => {
     const company = await makeCompany(world)
     for (const role of ["admin", "developer", "manager", "user"] as const) {
       await makeKey(world, company, { role, name: role })
@@ -84,14 +84,14 @@ describe("200", () => {
     })
   })
 
-  it("shows nobody of another company", async () => {
+  it("shows no people of another company", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
-    await makeKey(world, one, { name: "Somebody of one" })
+    await makeKey(world, one, { name: "Person of one" })
     const { body } = await world.call(other.key, "GET", URL)
     expect(body.people).toMatchObject([{ id: other.ownerId }])
   })
 
-  it("shows the app's shared key nobody", async () => {
+  it("shows no people to an app key without a sign-in", async () => {
     const { companyId } = await makeCompany(world)
     const { key } = await makeKey(world, { companyId }, { app: true })
     const { body } = await world.call(key, "GET", URL)
@@ -99,7 +99,7 @@ describe("200", () => {
     expect(Object.keys(body)).not.toContain("invited")
   })
 
-  it("is open while the account is locked, and is no counted call", async () => {
+  it("is available while the account is locked, and is not counted", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("company lock", { company: companyId })
     await setLimit(world, { companyId }, { dollars: "0" })
@@ -108,7 +108,7 @@ describe("200", () => {
 })
 
 describe("403", () => {
-  it("asks for team.people.read, which any person may", async () => {
+  it("requires team.people.read, which every role has", async () => {
     const company = await makeCompany(world)
     const sender = await makeKey(world, company, { operations: ["phone.messages.send"] })
     expect((await world.call(sender.key, "GET", URL)).body).toMatchObject({

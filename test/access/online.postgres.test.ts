@@ -1,4 +1,4 @@
-/** Who is online, who is invited, and what changed of people, as `GET /people` shows it. */
+/** Online status, invitations and changes of people, as `GET /people` shows them. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -14,7 +14,7 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-interface Shown {
+interface ShownPerson {
   readonly id: string
   readonly name: string
   readonly online: boolean
@@ -26,14 +26,14 @@ interface Shown {
 async function shown(key = company.key) {
   return (await world.call(key, "GET", URL)).body
 }
-const people = async (): Promise<readonly Shown[]> => (await shown()).people
+const people = async (): Promise<readonly ShownPerson[]> => (await shown()).people
 const self = async () => (await people()).find(({ id }) => id === company.ownerId)
-const seen = (personId: PersonId, place: string) =>
-  world.operate("person seen", { personId, in: place })
+const seen = (personId: PersonId, app: string) =>
+  world.operate("person seen", { personId, in: app })
 const advance = (duration: string) => world.operate("clock advance", { duration })
 
-describe("presence", () => {
-  it("is where somebody was seen within 120 seconds, and where they were seen last", async () => {
+describe("online status", () => {
+  it("shows where a person was seen within 120 seconds, and where they were seen last", async () => {
     const { ownerId } = company
     const { at: first } = await seen(ownerId, "launcher")
     await advance("60s")
@@ -58,7 +58,7 @@ describe("presence", () => {
     expect(first < last).toBe(true)
   })
 
-  it("puts who is online first, and keeps names in order among them and the others", async () => {
+  it("sorts online people first, both groups by name", async () => {
     const added = async (name: string) => (await makeKey(world, company, { name })).personId
     const dora = await added("dora")
     await added("Carl")
@@ -75,7 +75,7 @@ describe("presence", () => {
     ])
   })
 
-  it("is no fact, and no call of a key", async () => {
+  it("is not stored as facts, and not changed by calls of a key", async () => {
     const before = await world.ports.store.head()
     await people()
     await seen(company.ownerId, "app")
@@ -89,8 +89,8 @@ describe("presence", () => {
     expect(kind).toEqual([{ kind: "u" }])
   })
 
-  it("is refused for somebody who is not there", async () => {
-    await expect(seen("per_nobody", "app")).rejects.toThrow("There is no person per_nobody.")
+  it("is rejected for an unknown person", async () => {
+    await expect(seen("per_unknown", "app")).rejects.toThrow("There is no person per_unknown.")
   })
 })
 
@@ -98,7 +98,7 @@ describe("invitations", () => {
   const invite = (email: string, role = "developer") =>
     world.operate("person invite", { company: company.companyId, email, role })
 
-  it("are shown to those who see the team, until their time is over", async () => {
+  it("are shown to people with Team, until they expire", async () => {
     const { expiresAt } = await invite("new@example.com")
     expect((await shown()).invited).toEqual([
       { email: "new@example.com", role: "developer", expiresAt },
@@ -109,14 +109,14 @@ describe("invitations", () => {
     expect((await shown()).invited).toEqual([])
   })
 
-  it("are one for each email, and renewed by another", async () => {
+  it("are one per email, and renewed by another invitation", async () => {
     await invite("new@example.com")
     await advance("1d")
     const { expiresAt } = await invite("NEW@example.com", "user")
     expect((await shown()).invited).toEqual([{ email: "NEW@example.com", role: "user", expiresAt }])
   })
 
-  it("end when somebody with the email is added, or changes to it", async () => {
+  it("end when a person with the email is added, or changes to it", async () => {
     await invite("new@example.com")
     await invite("other@example.com")
     const { personId } = await addPerson(world, company, {
@@ -132,7 +132,7 @@ describe("invitations", () => {
 })
 
 describe("people", () => {
-  it("are shown as they were changed", async () => {
+  it("are shown with their changes", async () => {
     const { personId, key } = await makeKey(world, company, { role: "user", name: "Old" })
     await world.operate("person change", {
       personId,
@@ -142,7 +142,7 @@ describe("people", () => {
       permissions: ["Team"],
     })
     const { people: all } = await shown(key)
-    expect(all.find(({ id }: Shown) => id === personId)).toMatchObject({
+    expect(all.find(({ id }: ShownPerson) => id === personId)).toMatchObject({
       name: "New",
       email: "new@example.com",
       role: "developer",
@@ -153,7 +153,7 @@ describe("people", () => {
     expect((await shown(key)).people).toMatchObject([{ id: personId, app: { grant: [] } }])
   })
 
-  it("show what is granted and denied one by one, and what comes of it", async () => {
+  it("show their grants and denials, and the resulting permissions", async () => {
     const { personId } = await makeKey(world, company, { role: "manager" })
     const grant = ["sandbox.start", "Push and upload code"]
     const answer = await world.operate("person app", { personId, grant, deny: ["Team"] })
@@ -171,14 +171,14 @@ describe("people", () => {
     })
   })
 
-  it("cannot be granted what has no route, or is for owners alone", async () => {
+  it("cannot be granted operations without a route or reserved for owners", async () => {
     const { personId } = await makeKey(world, company, { role: "user" })
     for (const name of ["ai.models.use", "account.company.delete", "nothing"]) {
       await expect(world.operate("person app", { personId, grant: [name] })).rejects.toThrow(name)
     }
   })
 
-  it("are gone with their keys when they are removed", async () => {
+  it("lose their keys when they are removed", async () => {
     const { personId, key, keyId } = await makeKey(world, company, { role: "manager" })
     await world.operate("person remove", { personId })
     expect((await world.call(key, "GET", URL)).status).toBe(401)
@@ -191,7 +191,7 @@ describe("people", () => {
     )
   })
 
-  it("are listed to an operator, with who is invited", async () => {
+  it("are listed to an operator, with invitations", async () => {
     const { companyId, ownerId } = company
     const email = "new@example.com"
     const invited = await world.operate("person invite", {

@@ -14,8 +14,8 @@ import {
 } from "../../domain/access/permissions.ts"
 
 /**
- * Who may do what, by role alone: owner, admin, developer, manager, user. `x` may, `.` may not.
- * What a key must hold besides is another matter.
+ * The operations of each role: owner, admin, developer, manager, user. `x` is allowed, `.` is not.
+ * A key must have the operation in addition.
  */
 const MATRIX = `
   account.affiliate.read       x x . x .
@@ -76,7 +76,7 @@ const person = (role: Role, ...grant: Parameters<typeof permissionsOf>[1]) =>
   buildPerson("per_1", role, { grant, deny: [] })
 
 describe("each role and each operation", () => {
-  it("stand as in the table", () => {
+  it("match the table", () => {
     const rows = ALL_OPERATIONS.map((operation) => {
       const marks = ROLES.map((role) => (canPerform(person(role), operation) ? "x" : "."))
       return `  ${operation.padEnd(29)}${marks.join(" ")}`
@@ -84,7 +84,7 @@ describe("each role and each operation", () => {
     expect(`\n${rows.join("\n")}\n`).toBe(MATRIX)
   })
 
-  it("are all in the table: 50 operations and two of ours, and 15 that cannot be granted", () => {
+  it("are 50 operations of the specification, two of ours, and 15 that cannot be granted", () => {
     expect(ALL_OPERATIONS).toHaveLength(52)
     expect(OPERATIONS_WITHOUT_ROUTE).toHaveLength(15)
     expect(OPERATIONS_WITHOUT_ROUTE.filter(isOperation)).toEqual([])
@@ -94,7 +94,7 @@ describe("each role and each operation", () => {
 })
 
 describe("permissions", () => {
-  it("are those of the role and those granted one by one, each once, in one order", () => {
+  it("are those of the role and the granted ones, each once, in a fixed order", () => {
     expect(permissionsOf("user", [])).toEqual([])
     expect(permissionsOf("user", ["See billing", "Team", "Team"])).toEqual(["Team", "See billing"])
     expect(permissionsOf("manager", ["Team", "Push and upload code"])).toEqual([
@@ -112,30 +112,30 @@ describe("permissions", () => {
     expect(permissionsOf("admin", [])).toEqual(PERMISSIONS)
   })
 
-  it("open an operation to a user one by one", () => {
+  it("allow a user their operations", () => {
     expect(canPerform(person("user"), "phone.messages.send")).toBe(false)
     expect(canPerform(person("user", "Use phone"), "phone.messages.send")).toBe(true)
     expect(canPerform(person("user", "Use phone"), "phone.optouts.add")).toBe(false)
   })
 
-  it("never open what an owner alone may do", () => {
-    const most = person("admin", ...PERMISSIONS)
-    expect(canPerform(most, "account.company.delete")).toBe(false)
+  it("never allow an operation that is reserved for owners", () => {
+    const admin = person("admin", ...PERMISSIONS)
+    expect(canPerform(admin, "account.company.delete")).toBe(false)
   })
 })
 
-describe("what is granted and denied one by one", () => {
+describe("a grant or denial", () => {
   const user = (grant: readonly Grantable[], deny: readonly Grantable[], role: Role = "user") =>
     buildPerson("per_1", role, { grant, deny })
 
-  it("opens one operation and not its neighbours", () => {
+  it("allows one operation and no other", () => {
     const granted = user(["phone.messages.send"], [])
     expect(canPerform(granted, "phone.messages.send")).toBe(true)
     expect(canPerform(granted, "phone.messages.read")).toBe(false)
     expect(granted.permissions).toEqual([])
   })
 
-  it("opens and closes a permission with all that needs it", () => {
+  it("allows and denies a permission with its operations", () => {
     expect(user(["Use phone"], []).permissions).toEqual(["Use phone"])
     const denied = user([], ["Use phone"], "manager")
     expect(denied.permissions).not.toContain("Use phone")
@@ -143,14 +143,14 @@ describe("what is granted and denied one by one", () => {
     expect(canPerform(denied, "phone.optouts.add")).toBe(true)
   })
 
-  it("closes one operation, also one that any person may", () => {
+  it("denies one operation, also one that every role has", () => {
     const denied = user([], ["phone.messages.send", "team.people.read"], "manager")
     expect(canPerform(denied, "phone.messages.send")).toBe(false)
     expect(canPerform(denied, "phone.messages.read")).toBe(true)
     expect(canPerform(denied, "team.people.read")).toBe(false)
   })
 
-  it("puts a no before every yes", () => {
+  it("prefers a denial to a grant", () => {
     expect(canPerform(user(["email.send"], ["Send email"]), "email.send")).toBe(false)
     expect(canPerform(user(["Send email"], ["email.send"]), "email.send")).toBe(false)
   })
@@ -163,7 +163,7 @@ describe("what is granted and denied one by one", () => {
     }
   })
 
-  it("knows every name but those that nobody can be granted", () => {
+  it("accepts every name that can be granted, and no other", () => {
     expect(GRANTABLE.map(grantFault).filter((fault) => fault !== null)).toEqual([
       "is reserved for owners and cannot be granted",
     ])

@@ -1,14 +1,14 @@
-/** An app that signs people in through its shared key, as somebody outside would write it. */
+/** A client that signs people in with an app key, written only from the documentation. */
 import { createHash, createHmac } from "node:crypto"
 import type { ApiAnswer, World } from "../support/world.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 import type { TestKey } from "../support/company.ts"
 
-/** What is signed. */
+/** A request to sign. */
 export interface SignInRequest {
   readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE"
   readonly url: string
-  /** The body as it is sent. */
+  /** The raw body. */
   readonly body?: string
   readonly personId: PersonId
   /** ISO 8601. */
@@ -27,7 +27,7 @@ export function signInHeaders(secret: string, request: SignInRequest): Record<st
   }
 }
 
-/** A call through the shared key as a person, at the world's time, with some headers changed. */
+/** A call with the app key as a person, at the world's time, with some headers changed. */
 export async function callWithAppKey(
   world: World,
   { key, appSecret }: TestKey,

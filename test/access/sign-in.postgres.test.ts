@@ -1,4 +1,4 @@
-/** The app's shared key, with and without a person's sign-in. */
+/** The app key, with and without a person's sign-in. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { GSM_SEGMENT_MICROS, MESSAGES_PATH, newPhoneNumber } from "../phone/text-requests.ts"
 import type { Company } from "../support/world.ts"
@@ -42,35 +42,35 @@ async function limitPerson(dollars: string): Promise<void> {
 }
 
 describe("a signed call", () => {
-  it("is checked as the person's, and shows what they may see", async () => {
+  it("has the person's permissions, and shows what they may see", async () => {
     const { status, body } = await readAs(personId)
     expect(status).toBe(200)
     expect(body.people).toHaveLength(2)
     expect(body.people.find(({ self }: { self: boolean }) => self)).toMatchObject({ id: personId })
   })
 
-  it("weighs on the person, the key and the company, and says so in the fact", async () => {
+  it("counts against the person, the key and the company, which the fact names", async () => {
     await limitPerson("5")
     expect((await sendAs(personId)).status).toBe(200)
     const { limits } = await world.operate("limit list", { company: company.companyId })
     expect(limits).toMatchObject([{ holder: "person", holderId: personId }])
-    // The text and the call.
+    // The text and the API call.
     expect(limits[0].usedMicros).toBe(GSM_SEGMENT_MICROS + 100)
     const stream = `ledger-${company.companyId}`
     const { events } = await world.operate("audit show", { stream, type: "Charged" })
     expect(events).toMatchObject([{ data: { via: "app_key", keyId: shared.keyId, personId } }])
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toMatchObject([{ keyId: shared.keyId, personId, calls: 1 }])
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toMatchObject([{ keyId: shared.keyId, personId, calls: 1 }])
   })
 
-  it("counts also where a limit leaves the person's own keys out", async () => {
+  it("counts against a limit that leaves the person's own keys out", async () => {
     await setLimit(world, company, { person: personId, dollars: "5", leaveKeysOut: true })
     await sendAs(personId)
     const { limits } = await world.operate("limit list", { company: company.companyId })
     expect(limits[0].usedMicros).toBe(GSM_SEGMENT_MICROS + 100)
   })
 
-  it("is refused by what the person may not", async () => {
+  it("is rejected if the person lacks the permission", async () => {
     await world.operate("person app", { personId, deny: ["phone.messages.send"] })
     expect(await sendAs(personId)).toMatchObject({ status: 403, body: { error: "not_allowed" } })
     await world.operate("person app", { personId, clear: ["phone.messages.send"] })
@@ -79,7 +79,7 @@ describe("a signed call", () => {
     expect((await sendAs(personId)).status).toBe(403)
   })
 
-  it("is refused where the person's limit is used up, by a text or up front", async () => {
+  it("is rejected if the person's limit is used up, by a charge or before it", async () => {
     await limitPerson("0.005")
     expect(await sendAs(personId)).toMatchObject({
       status: 429,
@@ -90,13 +90,13 @@ describe("a signed call", () => {
       status: 429,
       body: { error: "spend_limit_reached", limit: { holder: "person", remainingMicros: 0 } },
     })
-    // Others, and the app for itself, go on.
+    // Other people, and the app without a sign-in, are not affected.
     expect((await sendAs(company.ownerId)).status).toBe(200)
     const options = { body: { to: newPhoneNumber(), body: "Hello" } }
     expect((await world.call(shared.key, "POST", MESSAGES_PATH, options)).status).toBe(200)
   })
 
-  it("takes an Idempotency-Key, and is replayed", async () => {
+  it("accepts an Idempotency-Key, and is replayed", async () => {
     const body = textBody()
     const request = { method: "POST", url: MESSAGES_PATH, body, personId } as const
     const first = await callWithAppKey(world, shared, request, { "idempotency-key": "one" })
@@ -106,14 +106,14 @@ describe("a signed call", () => {
     expect(again.body).toEqual(first.body)
   })
 
-  it("counts though its body is broken", async () => {
+  it("is counted even if its body is malformed", async () => {
     const request = { method: "POST", url: MESSAGES_PATH, body: '{"to":', personId } as const
     expect((await callWithAppKey(world, shared, request)).status).toBe(400)
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toMatchObject([{ personId, calls: 1 }])
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toMatchObject([{ personId, calls: 1 }])
   })
 
-  it("vouches for the path with its query", async () => {
+  it("signs the path with its query", async () => {
     const url = "/api/v1/phone/messages?since=2031-01-01T00%3A00%3A00.000Z"
     const signed = { method: "GET", url, personId } as const
     expect((await callWithAppKey(world, shared, signed)).status).toBe(200)
@@ -125,11 +125,11 @@ describe("a signed call", () => {
 describe("the time of a sign-in", () => {
   const at = (ms: number) => new Date(Date.parse(NOW) + ms).toISOString()
 
-  it.each([-60_000, -1, 0, 60_000])("holds %i ms from now", async (ms) => {
+  it.each([-60_000, -1, 0, 60_000])("is valid %i ms from now", async (ms) => {
     expect((await readAs(personId, {}, at(ms))).status).toBe(200)
   })
 
-  it.each([-60_001, 60_001, -86_400_000])("is over %i ms from now", async (ms) => {
+  it.each([-60_001, 60_001, -86_400_000])("is invalid %i ms from now", async (ms) => {
     const { status, body } = await readAs(personId, {}, at(ms))
     expect([status, body.error]).toEqual([401, "invalid_key"])
     expect(body.message).toContain("more than 60 seconds")
@@ -141,7 +141,7 @@ describe("the time of a sign-in", () => {
   })
 
   it.each(["", "now", "1936008000", "2031-05-06", "Tue, 06 May 2031 12:00:00 GMT"])(
-    "is no such text as %j",
+    "cannot be %j",
     async (time) => {
       const { status, body } = await readAs(personId, {}, time)
       expect([status, body.error]).toEqual([401, "invalid_key"])
@@ -153,28 +153,28 @@ describe("401", () => {
   const faults: readonly (readonly [string, (headers: Record<string, string>) => object])[] = [
     ["another person", () => ({ "x-person-id": company.ownerId })],
     ["another time", () => ({ "x-person-time": "2031-05-06T12:00:00.001Z" })],
-    ["no signature at all", () => ({ "x-person-signature": "" })],
+    ["an empty signature", () => ({ "x-person-signature": "" })],
     [
       "a changed signature",
-      ({ "x-person-signature": own = "" }) => ({
-        "x-person-signature": own.replace(/^./, (digit) => (digit === "0" ? "1" : "0")),
+      ({ "x-person-signature": signature = "" }) => ({
+        "x-person-signature": signature.replace(/^./, (digit) => (digit === "0" ? "1" : "0")),
       }),
     ],
     [
-      "a signature cut short",
-      ({ "x-person-signature": own = "" }) => ({
-        "x-person-signature": own.slice(0, 62),
+      "a shortened signature",
+      ({ "x-person-signature": signature = "" }) => ({
+        "x-person-signature": signature.slice(0, 62),
       }),
     ],
     [
       "a signature in base64",
-      ({ "x-person-signature": own = "" }) => ({
-        "x-person-signature": Buffer.from(own, "hex").toString("base64"),
+      ({ "x-person-signature": signature = "" }) => ({
+        "x-person-signature": Buffer.from(signature, "hex").toString("base64"),
       }),
     ],
   ]
 
-  it.each(faults)("refuses %s", async (_what, change) => {
+  it.each(faults)("rejects %s", async (_what, change) => {
     const request = { method: "GET", url: PEOPLE, personId, time: NOW } as const
     const headers = signInHeaders(shared.appSecret, request)
     const changed = { headers: { ...headers, ...change(headers) } }
@@ -183,7 +183,7 @@ describe("401", () => {
     expect(Object.keys(body)).toEqual(["error", "message"])
   })
 
-  it("refuses another body, verb, path or secret", async () => {
+  it("rejects another body, method, path or secret", async () => {
     const time = NOW
     const body = textBody()
     const post = { method: "POST", url: MESSAGES_PATH, body, personId, time } as const
@@ -199,13 +199,13 @@ describe("401", () => {
       const answer = await world.call(shared.key, "POST", MESSAGES_PATH, options)
       expect([answer.status, answer.body.error]).toEqual([401, "invalid_key"])
     }
-    // Not one was counted.
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toEqual([])
+    // None of them was counted.
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toEqual([])
   })
 
   it.each(["x-person-id", "x-person-time", "x-person-signature"])(
-    "refuses a sign-in without %s",
+    "rejects a sign-in without %s",
     async (name) => {
       const request = { method: "GET", url: PEOPLE, personId, time: NOW } as const
       const { [name]: _left, ...headers } = signInHeaders(shared.appSecret, request)
@@ -217,9 +217,9 @@ describe("401", () => {
     },
   )
 
-  it("refuses nobody, somebody of another company, and somebody who was removed", async () => {
+  it("rejects an unknown person, a person of another company, and a removed one", async () => {
     const other = await makeCompany(world)
-    for (const id of ["per_nobody", other.ownerId] as const) {
+    for (const id of ["per_unknown", other.ownerId] as const) {
       const { status, body } = await readAs(id)
       expect([status, body.message]).toEqual([401, "X-Person-Id names nobody of this company."])
     }
@@ -227,7 +227,7 @@ describe("401", () => {
     expect((await readAs(personId)).status).toBe(401)
   })
 
-  it("refuses a sign-in through a person's own key", async () => {
+  it("rejects a sign-in with a person's own key", async () => {
     const secret = world.ports.sealing.appSecret(company.keyId)
     const headers = signInHeaders(secret, { method: "GET", url: PEOPLE, personId, time: NOW })
     const { status, body } = await world.call(company.key, "GET", PEOPLE, { headers })
@@ -235,7 +235,7 @@ describe("401", () => {
     expect(body.message).toContain("own key")
   })
 
-  it("says of a refused key that it is refused, whatever is signed", async () => {
+  it("reports a paused key before the signature", async () => {
     await world.operate("key pause", { keyId: shared.keyId })
     const { status, body } = await readAs(personId)
     expect([status, body.message]).toEqual([
@@ -246,23 +246,23 @@ describe("401", () => {
 })
 
 describe("a call without a sign-in", () => {
-  it("is nobody's: it weighs on key and company, and asks for nobody's permission", async () => {
+  it("counts only against key and company, and needs no person's permission", async () => {
     await limitPerson("0")
     const options = { body: { to: newPhoneNumber(), body: "Hello" } }
     expect((await world.call(shared.key, "POST", MESSAGES_PATH, options)).status).toBe(200)
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toMatchObject([{ keyId: shared.keyId, personId: null, calls: 1 }])
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toMatchObject([{ keyId: shared.keyId, personId: null, calls: 1 }])
     const { body } = await world.call(shared.key, "GET", PEOPLE)
     expect(body.people).toEqual([])
   })
 })
 
 describe("in another process", () => {
-  it("somebody who was just added can sign in, and somebody who was removed cannot", async () => {
+  it("an added person can sign in immediately, and a removed person cannot", async () => {
     const other = await openWorld("start", { url: world.databaseUrl })
     expect((await readAs(personId)).status).toBe(200)
     const added = await addPerson(other, company, { role: "user" })
-    // Nobody waits: who is not in memory is looked for in the store.
+    // Without waiting: a person who is not in memory is looked up in the store.
     expect((await readAs(added.personId)).status).toBe(200)
     await other.operate("person app", { personId, deny: ["team.people.read"] })
     await world.operate("wait")
@@ -280,7 +280,7 @@ describe("in another process", () => {
     await other.close()
   })
 
-  it("the limit of the person holds", async () => {
+  it("the person's limit applies", async () => {
     const other = await openWorld("start", { url: world.databaseUrl })
     const request = { method: "POST", url: MESSAGES_PATH, personId } as const
     await limitPerson("0.0182")

@@ -1,4 +1,4 @@
-/** The people of a company: added, changed, granted, denied, removed, invited. */
+/** Commands on the people of a company and their invitations. */
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import type { AccessCommand } from "../../domain/access/access.ts"
@@ -85,7 +85,7 @@ const invite: Extract<AccessCommand, { type: "InvitePerson" }> & DecisionStamp =
 }
 
 describe("ChangePerson", () => {
-  it("changes what is named and nothing else", () => {
+  it("changes only the given fields", () => {
     const name = "s1.per_2.Yw"
     given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { name }))
@@ -104,13 +104,13 @@ describe("ChangePerson", () => {
     expect(findPerson(state, "per_2")?.role).toBe("admin")
   })
 
-  it("records nothing where it is so already", () => {
+  it("records nothing if nothing changes", () => {
     given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { role: "user", permissions: ["Use phone"] }))
       .recordsNothing()
   })
 
-  it("sets the permissions granted one by one, and leaves operations alone", () => {
+  it("sets the granted permissions, and keeps granted operations", () => {
     const before = allowed("per_2", ["Use phone", "email.send"], ["See billing"])
     given(accessDecider, companyOpened, owner, user, before)
       .when(change("per_2", { permissions: ["Team", "See billing"] }))
@@ -120,7 +120,7 @@ describe("ChangePerson", () => {
       .records(allowed("per_2", ["email.send"], ["See billing"]))
   })
 
-  it("frees the email it changes from, and takes the one it changes to", () => {
+  it("frees the former email, and takes the new one", () => {
     const moved = changed("per_2", { email: "s1.per_2.ZA", emailTag: "e7" })
     const add = { ...added(3, "user"), type: "AddPerson" } as Extract<
       AccessCommand,
@@ -135,7 +135,7 @@ describe("ChangePerson", () => {
       .records({ ...added(3, "user"), emailTag: "e2" } as AccessEvent)
   })
 
-  it("is refused another's email, and takes one's own", () => {
+  it("is rejected for another person's email, and accepts the person's own", () => {
     const email = "s1.per_2.ZA"
     given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { email, emailTag: "e1" }))
@@ -145,7 +145,7 @@ describe("ChangePerson", () => {
       .records(changed("per_2", { email, emailTag: "e2" }))
   })
 
-  it("leaves the last owner one", () => {
+  it("is rejected for the role of the last owner", () => {
     given(accessDecider, companyOpened, owner, user)
       .when(change("per_1", { role: "admin" }))
       .refuses("last_owner")
@@ -154,7 +154,7 @@ describe("ChangePerson", () => {
       .records(changed("per_1", { role: "admin" }))
   })
 
-  it("is refused for somebody who is not there", () => {
+  it("is rejected for an unknown person", () => {
     given(accessDecider, companyOpened, owner)
       .when(change("per_9", { role: "user" }))
       .refuses("no_such_person")
@@ -162,7 +162,7 @@ describe("ChangePerson", () => {
 })
 
 describe("ChangeAppAccess", () => {
-  it("grants, denies and clears name by name, in one order", () => {
+  it("grants, denies and clears names, in a fixed order", () => {
     given(accessDecider, companyOpened, owner, user)
       .when(allow("per_2", { grant: ["sandbox.start", "email.send", "Team"] }))
       .records(allowed("per_2", ["Team", "Use phone", "email.send", "sandbox.start"], []))
@@ -174,19 +174,19 @@ describe("ChangeAppAccess", () => {
       .records(allowed("per_2", [], []))
   })
 
-  it("denies what is asked for both ways", () => {
+  it("denies a name that is both granted and denied", () => {
     given(accessDecider, companyOpened, owner, added(2, "user"))
       .when(allow("per_2", { grant: ["Team"], deny: ["Team"] }))
       .records(allowed("per_2", [], ["Team"]))
   })
 
-  it("records nothing where it is so already", () => {
+  it("records nothing if nothing changes", () => {
     given(accessDecider, companyOpened, owner, user)
       .when(allow("per_2", { grant: ["Use phone"], clear: ["Team"] }))
       .recordsNothing()
   })
 
-  it("is refused for owners and admins, who may everything", () => {
+  it("is rejected for owners and admins, who have every permission", () => {
     for (const role of ["owner", "admin"] as const) {
       given(accessDecider, companyOpened, owner, added(2, role))
         .when(allow("per_2", { deny: ["Team"] }))
@@ -194,13 +194,13 @@ describe("ChangeAppAccess", () => {
     }
   })
 
-  it("is refused for somebody who is not there", () => {
+  it("is rejected for an unknown person", () => {
     given(accessDecider, companyOpened, owner)
       .when(allow("per_9", { grant: ["Team"] }))
       .refuses("no_such_person")
   })
 
-  it("stays through a time as admin", () => {
+  it("is kept while the person is an admin", () => {
     const roles = (["admin", "user"] as const).map((role) => changed("per_2", { role }))
     const state = foldFacts(
       accessDecider,
@@ -219,7 +219,7 @@ describe("RemovePerson", () => {
   const removed: AccessEvent = { type: "PersonRemoved", at: NOW, personId: "per_2" }
   const deleted = (n: number): AccessEvent => ({ type: "KeyDeleted", at: NOW, keyId: `key_${n}` })
 
-  it("removes somebody with all of their keys that are left", () => {
+  it("removes a person and deletes their remaining keys", () => {
     const keys = [key(1, "per_2"), key(2, "per_1"), key(3, null), key(4, "per_2"), key(5, "per_2")]
     const paused: AccessEvent = { type: "KeyPaused", at: NOW, keyId: "key_4" }
     const facts = [companyOpened, owner, user, ...keys, paused, deleted(5)]
@@ -241,7 +241,7 @@ describe("RemovePerson", () => {
       .records({ ...invite, emailTag: "e2", type: "PersonInvited" })
   })
 
-  it("keeps the last owner", () => {
+  it("is rejected for the last owner", () => {
     given(accessDecider, companyOpened, owner, user)
       .when({ ...remove, personId: "per_1" })
       .refuses("last_owner")
@@ -251,7 +251,7 @@ describe("RemovePerson", () => {
       .records(last)
   })
 
-  it("is refused for somebody who is not there, or no more", () => {
+  it("is rejected for an unknown or removed person", () => {
     given(accessDecider, companyOpened, owner).when(remove).refuses("no_such_person")
     given(accessDecider, companyOpened, owner, user, removed).when(remove).refuses("no_such_person")
   })
@@ -260,7 +260,7 @@ describe("RemovePerson", () => {
 describe("InvitePerson", () => {
   const invited: AccessEvent = { ...invite, type: "PersonInvited" }
 
-  it("invites somebody, and again anew", () => {
+  it("invites a person, and renews the invitation", () => {
     given(accessDecider, companyOpened, owner).when(invite).records(invited)
     const again = { ...invite, inviteId: "inv_2", role: "user" } as const
     given(accessDecider, companyOpened, owner, invited)
@@ -268,7 +268,7 @@ describe("InvitePerson", () => {
       .records({ ...again, type: "PersonInvited" })
   })
 
-  it("is refused for somebody who is there", () => {
+  it("is rejected for an email of the company", () => {
     given(accessDecider, companyOpened, owner)
       .when({ ...invite, emailTag: "e1" })
       .refuses("email_taken")
@@ -281,7 +281,7 @@ describe("WithdrawInvitation", () => {
   const withdraw = { type: "WithdrawInvitation", at: NOW, inviteId } as const
   const withdrawn: AccessEvent = { type: "InvitationWithdrawn", at: NOW, inviteId, emailTag }
 
-  it("takes back what nobody accepted, once", () => {
+  it("withdraws an invitation that was not accepted, once", () => {
     given(accessDecider, companyOpened, owner, invited).when(withdraw).records(withdrawn)
     given(accessDecider, companyOpened, owner, invited, withdrawn)
       .when(withdraw)
@@ -289,15 +289,15 @@ describe("WithdrawInvitation", () => {
     given(accessDecider, companyOpened, owner, invited, withdrawn).when(invite).records(invited)
   })
 
-  it("is refused where there is none by this id, or another was made since", () => {
+  it("is rejected for an unknown or renewed invitation", () => {
     given(accessDecider, companyOpened, owner).when(withdraw).refuses("no_such_invitation")
-    const anew: AccessEvent = { ...invited, inviteId: "inv_2" }
-    given(accessDecider, companyOpened, owner, invited, anew)
+    const renewed: AccessEvent = { ...invited, inviteId: "inv_2" }
+    given(accessDecider, companyOpened, owner, invited, renewed)
       .when(withdraw)
       .refuses("no_such_invitation")
   })
 
-  it("leaves nothing to accept", () => {
+  it("prevents acceptance", () => {
     given(accessDecider, companyOpened, owner, invited, withdrawn)
       .when({
         type: "AcceptInvitation",
@@ -335,21 +335,21 @@ describe("AcceptInvitation", () => {
     permissions: [],
   }
 
-  it("makes a person of the role that was offered, once", () => {
+  it("adds a person with the offered role, once", () => {
     given(accessDecider, companyOpened, owner, invited).when(accept).records(accepted)
     given(accessDecider, companyOpened, owner, invited, accepted).when(accept).recordsNothing()
   })
 
-  it("is refused where it is over, was made anew, or nobody invited this email", () => {
+  it("is rejected if the invitation has expired, was renewed or does not exist", () => {
     given(accessDecider, companyOpened, owner, invited)
       .when({ ...accept, at: expiresAt })
       .refuses("not_invited")
-    const anew: AccessEvent = { ...invited, inviteId: "inv_2" }
-    given(accessDecider, companyOpened, owner, invited, anew).when(accept).refuses("not_invited")
+    const renewed: AccessEvent = { ...invited, inviteId: "inv_2" }
+    given(accessDecider, companyOpened, owner, invited, renewed).when(accept).refuses("not_invited")
     given(accessDecider, companyOpened, owner).when(accept).refuses("not_invited")
   })
 
-  it("is refused for an email that somebody has by now, and of no use once they are gone", () => {
+  it("is rejected for an email that a person has or had since", () => {
     given(accessDecider, companyOpened, owner, invited)
       .when({ ...accept, emailTag: "e1" })
       .refuses("email_taken")
@@ -371,7 +371,7 @@ describe("AcceptInvitation", () => {
   })
 })
 
-it("is all refused before a company is open", () => {
+it("every command is rejected before the company is open", () => {
   const remove = { type: "RemovePerson", at: NOW, personId: "per_1" } as const
   for (const command of [change("per_1", {}), allow("per_1", {}), remove, invite]) {
     given(accessDecider).when(command).refuses("no_such_company")

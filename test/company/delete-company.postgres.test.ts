@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 
 const inFourteenDays = () => new Date(world.ports.clock.now() + 14 * 86_400_000).toISOString()
-const remove = (key: string | null, body: unknown = { confirm: name }) =>
+const deleteCompany = (key: string | null, body: unknown = { confirm: name }) =>
   world.call(key, "POST", URL, { body })
 const reads = async (key: string) => (await world.call(key, "GET", "/api/v1/people")).status
 const moreKeys = () => makeKey(world, company)
@@ -35,16 +35,16 @@ const isDeleted = async () =>
   (await world.operate("company show", { company: company.companyId })).deleted
 
 describe("200", () => {
-  it("says when the data is erased and how many keys worked, and stops them at once", async () => {
+  it("shows when the data is erased and how many keys it stopped, and stops them immediately", async () => {
     const second = await moreKeys()
     const paused = await moreKeys()
     await world.operate("key pause", { keyId: paused.keyId })
-    const { status, body, headers } = await remove(company.key)
+    const { status, body, headers } = await deleteCompany(company.key)
     expect(status).toBe(200)
     expect(body).toEqual({ deleteDataAfter: inFourteenDays(), keysSwitchedOff: 2 })
     expect(headers["ledger-position"]).toMatch(/./)
     for (const { key } of [company, second, paused]) expect(await reads(key)).toBe(401)
-    // The keys' own facts follow.
+    // The facts of the keys follow later.
     await world.operate("wait")
     expect(await statuses()).toEqual({
       [company.keyId]: "switched_off",
@@ -59,7 +59,7 @@ describe("200", () => {
   })
 
   it("is not counted, and charges nothing", async () => {
-    await remove(company.key)
+    await deleteCompany(company.key)
     await world.operate("wait")
     expect(await world.operate("calls list", { company: company.companyId })).toEqual({
       counts: [],
@@ -67,8 +67,8 @@ describe("200", () => {
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
   })
 
-  it("is the same answer for all who ask at once", async () => {
-    const answers = await Promise.all(Array.from({ length: 8 }, () => remove(company.key)))
+  it("gives concurrent callers the same answer", async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => deleteCompany(company.key)))
     const done = answers.filter(({ status }) => status === 200)
     expect(done.length).toBeGreaterThan(0)
     for (const { body } of done) {
@@ -79,7 +79,7 @@ describe("200", () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const { events } = await world.operate("audit show", { stream, type: "LedgerClosed" })
     expect(events).toHaveLength(1)
-    expect((await remove(company.key)).status).toBe(401)
+    expect((await deleteCompany(company.key)).status).toBe(401)
   })
 })
 
@@ -87,36 +87,36 @@ describe("400", () => {
   it.each([
     [{}, "Is required."],
     [{ confirm: 5 }, "Must be the company's name."],
-  ])("asks for the name: %j", async (asked, says) => {
-    const { status, body } = await remove(company.key, asked)
-    expect([status, body.error, body.fields.confirm]).toEqual([400, "validation", says])
+  ])("requires the name: %j", async (given, message) => {
+    const { status, body } = await deleteCompany(company.key, given)
+    expect([status, body.error, body.fields.confirm]).toEqual([400, "validation", message])
     expect(await isDeleted()).toBeNull()
   })
 })
 
 describe("403", () => {
   const NOT_ALLOWED = [403, "not_allowed", null]
-  const answered = async (key: string, body?: unknown) => {
-    const answer = await remove(key, body)
+  const resultOf = async (key: string, body?: unknown) => {
+    const answer = await deleteCompany(key, body)
     return [answer.status, answer.body.error, await isDeleted()]
   }
 
-  it("is told to whoever does not write exactly the name", async () => {
+  it("is the answer if the name is not exact", async () => {
     for (const confirm of [name.toUpperCase(), `${name} `, ` ${name}`, "", company.companyId]) {
-      expect(await answered(company.key, { confirm }), confirm).toEqual(NOT_ALLOWED)
+      expect(await resultOf(company.key, { confirm }), confirm).toEqual(NOT_ALLOWED)
     }
   })
 
-  it("is told to everybody who is no owner, whatever was granted", async () => {
+  it("is the answer to every role but owner", async () => {
     for (const role of ["admin", "developer", "manager", "user"]) {
       const { key } = await makeKey(world, company, { role })
-      expect(await answered(key), role).toEqual(NOT_ALLOWED)
+      expect(await resultOf(key), role).toEqual(NOT_ALLOWED)
     }
   })
 
-  it("is told to a shared key, signed in as an owner or not", async () => {
+  it("is the answer to an app key, also with an owner signed in", async () => {
     const shared = await makeKey(world, company, { app: true })
-    expect(await answered(shared.key)).toEqual(NOT_ALLOWED)
+    expect(await resultOf(shared.key)).toEqual(NOT_ALLOWED)
     const body = JSON.stringify({ confirm: name })
     const signed = { method: "POST", url: URL, body, personId: company.ownerId } as const
     const answer = await callWithAppKey(world, shared, signed)
@@ -124,16 +124,16 @@ describe("403", () => {
     expect(await isDeleted()).toBeNull()
   })
 
-  it("is told to a key without the operation", async () => {
+  it("is the answer to a key without the operation", async () => {
     const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
-    const answer = await remove(key)
+    const answer = await deleteCompany(key)
     expect([answer.status, answer.body.error]).toEqual([403, "operation_not_granted"])
   })
 })
 
 describe("an operator", () => {
   const restore = () => world.operate("company restore", { company: company.companyId })
-  const removeIt = () => world.operate("company delete", { company: name })
+  const deleteByOperator = () => world.operate("company delete", { company: name })
 
   it("deletes a company by name, once", async () => {
     const { companyId } = company
@@ -143,16 +143,16 @@ describe("an operator", () => {
       keysSwitchedOff: 1,
       corruptStreams: [],
     }
-    expect(await removeIt()).toEqual(answer)
+    expect(await deleteByOperator()).toEqual(answer)
     await world.operate("wait")
-    expect(await removeIt()).toEqual(answer)
+    expect(await deleteByOperator()).toEqual(answer)
     expect(await reads(company.key)).toBe(401)
   })
 
-  it("restores it: what was switched off works again, what was paused stays so", async () => {
+  it("restores a company: its keys work again, and paused keys stay paused", async () => {
     const paused = await moreKeys()
     await world.operate("key pause", { keyId: paused.keyId })
-    await removeIt()
+    await deleteByOperator()
     await world.operate("wait")
     await expect(world.operate("key resume", { keyId: company.keyId })).rejects.toThrow(
       /was deleted/,
@@ -161,21 +161,21 @@ describe("an operator", () => {
     expect([await reads(company.key), await reads(paused.key)]).toEqual([200, 401])
     expect(await statuses()).toEqual({ [company.keyId]: "active", [paused.keyId]: "paused" })
     expect(await isDeleted()).toBeNull()
-    // And for good: nothing is left that would erase it.
+    // No job is left that would erase it.
     await world.operate("clock advance", { duration: "20d" })
     expect(await reads(company.key)).toBe(200)
   })
 
-  it("restores it before the keys' own facts were there, and they follow", async () => {
-    await removeIt()
+  it("restores a company before the facts of its keys are recorded", async () => {
+    await deleteByOperator()
     await restore()
     await world.operate("wait")
     expect(await statuses()).toEqual({ [company.keyId]: "active" })
     expect(await reads(company.key)).toBe(200)
   })
 
-  it("restores it at once: keys work before their own facts follow, or where those come late", async () => {
-    await removeIt()
+  it("restores a company immediately: its keys work before their facts are recorded", async () => {
+    await deleteByOperator()
     await world.operate("wait")
     const { runner } = world.ports
     const reopening = { type: "ReopenLedger" } as const
@@ -186,16 +186,16 @@ describe("an operator", () => {
     expect(await reads(company.key)).toBe(200)
   })
 
-  it("may restore what is not deleted", async () => {
+  it("can restore a company that is not deleted", async () => {
     await restore()
     expect(await reads(company.key)).toBe(200)
   })
 
-  it("deletes it again after that: 14 days begin anew", async () => {
-    await removeIt()
+  it("deletes a restored company again, and the 14 days start again", async () => {
+    await deleteByOperator()
     await world.operate("clock advance", { duration: "13d" })
     await restore()
-    const { deleteDataAfter } = await removeIt()
+    const { deleteDataAfter } = await deleteByOperator()
     expect(deleteDataAfter).toBe(inFourteenDays())
     await world.operate("clock advance", { duration: "13d" })
     expect((await isDeleted()).erasing).toBe(false)
@@ -206,6 +206,6 @@ describe("an operator", () => {
   })
 })
 
-it("nobody was warned of anything", () => {
+it("logs no warnings", () => {
   expect(world.warnings).toEqual([])
 })

@@ -15,16 +15,16 @@ const last = (await collectEvents(world.ports.store.read(stream))).length - 1
 const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
 await world.ports.store.append(stream, [foreign], last)
 
-const named = () => ({ company: company.companyId })
-const remove = () => world.operate("company delete", named())
-/** What was done to the company's key last. */
-const lastOfKey = async () => {
+const input = () => ({ company: company.companyId })
+const remove = () => world.operate("company delete", input())
+/** The last switch of the company's key. */
+const lastKeySwitch = async () => {
   const access = accessStreamOf(company.companyId).stream
   const types = (await collectEvents(world.ports.store.read(access))).map(({ type }) => type)
   return types.findLast((type) => type.startsWith("KeySwitched"))
 }
 
-it("deletes it by the row of its erasure, and says what it left as it is", async () => {
+it("deletes the company by its erasure job, and names the corrupt stream", async () => {
   const answer = {
     companyId: company.companyId,
     deleteDataAfter: "2031-05-20T12:00:00.000Z",
@@ -32,19 +32,19 @@ it("deletes it by the row of its erasure, and says what it left as it is", async
   }
   expect(await remove()).toEqual({ ...answer, keysSwitchedOff: 1 })
   await world.operate("wait")
-  expect(await lastOfKey()).toBe("KeySwitchedOff")
+  expect(await lastKeySwitch()).toBe("KeySwitchedOff")
   await world.operate("clock advance", { duration: "1d" })
   expect(await remove()).toMatchObject(answer)
 })
 
-it("restores it, and nothing is left that would erase it", async () => {
-  await world.operate("company restore", named())
-  expect(await lastOfKey()).toBe("KeySwitchedOn")
+it("restores the company, without its erasure job", async () => {
+  await world.operate("company restore", input())
+  expect(await lastKeySwitch()).toBe("KeySwitchedOn")
   expect(await world.ports.jobs.findByName("erase-company", company.companyId)).toBeNull()
-  await expect(world.operate("company restore", named())).rejects.toThrow(stream)
+  await expect(world.operate("company restore", input())).rejects.toThrow(stream)
 })
 
-it("erases it after 14 days, and the companies of others go on", async () => {
+it("erases the company after 14 days, and others still work", async () => {
   await remove()
   await world.operate("clock advance", { duration: "13d" })
   expect(await world.ports.jobs.findByName("erase-company", company.companyId)).not.toBeNull()

@@ -23,30 +23,30 @@ const register = { type: "RegisterCompany", at: NOW, ...plan } as const
 const registered = { type: "CompanyRegistered", at: NOW, ...plan } as const
 
 describe("RegisterCompany", () => {
-  it("registers a company with all that it begins with", () => {
+  it("registers a company with its opening terms", () => {
     given(companiesDecider).when(register).records(registered)
   })
 
-  it("records nothing for a company that is registered", () => {
+  it("records nothing for a registered company", () => {
     given(companiesDecider, registered).when(register).recordsNothing()
     given(companiesDecider, registered)
       .when({ ...register, fundsMicros: 0 })
       .recordsNothing()
   })
 
-  it("is refused a name that another company has", () => {
+  it("is rejected for a name that another company has", () => {
     given(companiesDecider, registered)
       .when({ ...register, companyId: "co_other1" })
       .refuses("name_taken")
   })
 
-  it("is refused an id that another company has, for it routes that one's keys", () => {
+  it("is rejected for an id that another company has, since the id is part of its keys", () => {
     given(companiesDecider, registered)
       .when({ ...register, nameTag: "other-tag" })
       .refuses("id_taken")
   })
 
-  it("registers another company beside it", () => {
+  it("registers another company", () => {
     const other = { companyId: "co_other1", nameTag: "other-tag" } as const
     given(companiesDecider, registered)
       .when({ ...register, ...other })
@@ -54,7 +54,7 @@ describe("RegisterCompany", () => {
   })
 })
 
-describe("the companies", () => {
+describe("companies", () => {
   it("are found by name and by id", () => {
     const state = foldFacts(companiesDecider, registered)
     expect(companyByNameTag(state, "acme-tag")).toBe("co_Ab3dE6")
@@ -71,13 +71,13 @@ describe("EraseCompany", () => {
   const erase = { type: "EraseCompany", at: NOW, companyId: "co_Ab3dE6" } as const
   const erased = { type: "CompanyErased", at: NOW, companyId: "co_Ab3dE6" } as const
 
-  it("strikes a company off the names, once", () => {
+  it("removes a company's name once", () => {
     given(companiesDecider, registered).when(erase).records(erased)
     given(companiesDecider, registered, erased).when(erase).recordsNothing()
     given(companiesDecider).when(erase).refuses("no_such_company")
   })
 
-  it("leaves its name to another company, its id and its place to nobody", () => {
+  it("frees the name for another company, but not the id", () => {
     const other = { ...registered, companyId: "co_other1" } as const
     given(companiesDecider, registered, erased)
       .when({ ...register, companyId: "co_other1" })

@@ -1,4 +1,4 @@
-/** An erasure that is cut short at any place, done elsewhere, or undone by an older backup. */
+/** Erasures that are interrupted, seen by another process, or undone by an older backup. */
 import { PROGRAM } from "../../src/slices.ts"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -31,7 +31,7 @@ import {
 
 const closing: (() => Promise<unknown>)[] = []
 const server: OwnPostgres = await openOwnPostgres()
-/** One after another: some tests restart it. Each test erases a company of its own. */
+/** Shared by the tests, some of which restart it. Each test erases another company. */
 let world = await openWorld("store", { server: server.url })
 afterAll(async () => {
   await world.close()
@@ -50,68 +50,69 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const found = async (where: World) =>
+const secretsIn = async (target: World) =>
   secretsFoundIn(
-    [...(await dumpDatabase(where)), await readUnsealedStreams(where)],
+    [...(await dumpDatabase(target)), await readUnsealedStreams(target)],
     planted.secrets,
   )
 
-/** The bytes of the database's files. */
-const contents = async (where: World) => (await databaseFiles(where)).map(({ content }) => content)
+/** The contents of the database's files. */
+const contents = async (target: World) =>
+  (await databaseFiles(target)).map(({ content }) => content)
 
-/** The erasing work that waits; empty once it is done. */
-async function waiting(where: World): Promise<readonly number[]> {
-  const { jobs: work } = await where.operate("job list")
-  return work
+/** The ids of open erasure jobs. */
+async function openErasures(target: World): Promise<readonly number[]> {
+  const { jobs } = await target.operate("job list")
+  return jobs
     .filter(({ kind }: { kind: string }) => kind === "erase-company")
     .map(({ jobId }: { jobId: number }) => jobId)
 }
 
-/** How the deletion stands, as an operator is shown it. */
-const deleted = async (where: World) =>
-  (await where.operate("company show", { company: planted.companyId })).deleted
+/** The state of the deletion. */
+const deletionOf = async (target: World) =>
+  (await target.operate("company show", { company: planted.companyId })).deleted
 
-/** Lets a step fail once, before or after it did what it does. */
+/** Makes a step fail once, before or after its work. */
 function breakOnce(step: keyof Erasure, when: "before" | "after"): void {
   const { erasure } = world.ports
-  const whole = erasure[step]
-  const broken = async (...given: readonly unknown[]) => {
-    Object.assign(erasure, { [step]: whole })
-    if (when === "after") await Reflect.apply(whole, erasure, given)
-    throw new Error("cut short")
+  const original = erasure[step]
+  const failing = async (...given: readonly unknown[]) => {
+    Object.assign(erasure, { [step]: original })
+    if (when === "after") await Reflect.apply(original, erasure, given)
+    throw new Error("interrupted")
   }
-  Object.assign(erasure, { [step]: broken })
+  Object.assign(erasure, { [step]: failing })
 }
 
-/** A clock that runs fifty times as fast as the machine's. */
-const hurried: Pacer = {
+/** A clock that is fifty times as fast as the machine's. */
+const fastPacer: Pacer = {
   elapsedMs: () => machinePacer.elapsedMs() * 50,
   pause: (ms, signal) => machinePacer.pause(ms / 50, signal),
 }
 
-/** Lets an erasure have no patience with those who look back. Answers how to give it back. */
-function makeImpatient(): () => void {
+/** Shortens the erasure's wait for old snapshots. Returns a function that restores it. */
+function shortenSnapshotWait(): () => void {
   const erasure = world.ports.erasure as { wipeFiles: Erasure["wipeFiles"] }
-  const whole = erasure.wipeFiles
+  const original = erasure.wipeFiles
   const pool = openPool(world.databaseUrl, 2, () => undefined)
   closing.push(() => pool.end())
   const ports = {
     pool,
-    pacer: hurried,
+    pacer: fastPacer,
     forgetKeys: () => undefined,
     readModels: PROGRAM.readModels,
   }
   erasure.wipeFiles = openPostgresErasure(ports).wipeFiles
   return () => {
-    erasure.wipeFiles = whole
+    erasure.wipeFiles = original
   }
 }
 
 /**
- * Where it is cut short; before a step is after the one before it. Without `LEDGER_DEEP=1` it is where a
- * part is gone and another is not.
+ * Where an erasure is interrupted. Without `LEDGER_DEEP=1` only the first ones, after which a part of the data is
+ * erased, are tested.
  */
-const CUTS = [
+const INTERRUPTIONS = [
   ["after", "destroyKeys"],
   ["after", "deleteRows"],
   ["before", "listOpenJobs"],
@@ -119,78 +120,82 @@ const CUTS = [
   ["after", "wipeFiles"],
 ] as const
 
-describe("an erasure that is cut short", () => {
-  it.each(CUTS.slice(0, roundCount(2, CUTS.length)))(
-    "%s %s is done to its end by whoever starts next",
+describe("an interrupted erasure", () => {
+  it.each(INTERRUPTIONS.slice(0, roundCount(2, INTERRUPTIONS.length)))(
+    "%s %s is completed after the next start",
     async (when, step) => {
       breakOnce(step, when)
       await world.operate("clock advance", { duration: "14d" })
       expect(world.warnings).toEqual([
-        expect.stringMatching(/^job \d+ \(erase-company\) failed: Error: cut short$/),
+        expect.stringMatching(/^job \d+ \(erase-company\) failed: Error: interrupted$/),
       ])
-      // There is no way back any more, however far it came.
+      // The company cannot be restored once its erasure has started.
       await expect(
         world.operate("company restore", { company: planted.companyId }),
       ).rejects.toThrow(/cannot be restored/)
       world = await world.restart()
       await retryJobsOf(world, planted.companyId, "erase-company")
-      expect(await waiting(world)).toEqual([])
-      expect(await found(world)).toEqual([])
+      expect(await openErasures(world)).toEqual([])
+      expect(await secretsIn(world)).toEqual([])
       expect(await auditFaultsOf(world)).toEqual([])
     },
     180_000,
   )
 
-  it("by a read model that is stopped goes on when that does", async () => {
+  it("continues once a stopped read model continues", async () => {
     const { projector } = world.ports
     const stopped = projector as { waitUntilWritten: typeof projector.waitUntilWritten }
-    const whole = stopped.waitUntilWritten
+    const original = stopped.waitUntilWritten
     let times = 0
     stopped.waitUntilWritten = async (position, timeoutMs, names) => {
       const isErasing = names === undefined && timeoutMs === 5_000 && (times += 1) === 1
-      return isErasing ? false : whole(position, timeoutMs, names)
+      return isErasing ? false : original(position, timeoutMs, names)
     }
     await world.operate("clock advance", { duration: "14d" })
-    stopped.waitUntilWritten = whole
+    stopped.waitUntilWritten = original
     await retryJobsOf(world, planted.companyId, "erase-company")
-    expect(await found(world)).toEqual([])
+    expect(await secretsIn(world)).toEqual([])
   })
 
   it.each([
     [
-      "a long look at the database",
+      "a long read of the database",
       "here",
       "repeatable read; select from ledger.idempotent_requests limit 1",
     ],
-    // Between two statements it has no snapshot, as none while its commit waits for the disk.
-    ["a transaction that is not through", "here", "read committed; select pg_current_xact_id()"],
-    ["one of another database", "elsewhere", "read committed; select pg_current_xact_id()"],
-  ])("by %s waits until that is over", async (_by, where, transaction) => {
+    // Between two statements, and while its commit waits for the disk, it has no snapshot.
+    ["an open transaction", "here", "read committed; select pg_current_xact_id()"],
+    [
+      "a transaction of another database",
+      "elsewhere",
+      "read committed; select pg_current_xact_id()",
+    ],
+  ])("waits for %s", async (_by, where, transaction) => {
     const connectionString = where === "here" ? world.databaseUrl : server.url
     const client = new pg.Client({ connectionString })
     await client.connect()
     closing.push(() => client.end())
     await client.query(`begin isolation level ${transaction}`)
-    const makePatient = makeImpatient()
+    const restoreSnapshotWait = shortenSnapshotWait()
     await world.operate("clock advance", { duration: "14d" })
-    const [workId] = await waiting(world)
-    expect(workId).toBeGreaterThan(0)
-    expect(await deleted(world)).toMatchObject({ erasing: true, erased: null })
-    // No row and no stream shows it any more; PostgreSQL keeps it for whoever looks back.
+    const [jobId] = await openErasures(world)
+    expect(jobId).toBeGreaterThan(0)
+    expect(await deletionOf(world)).toMatchObject({ erasing: true, erased: null })
+    // No row and no stream has the data any more; PostgreSQL keeps it for old snapshots.
     expect(secretsFoundIn([await readUnsealedStreams(world)], planted.secrets)).toEqual([])
     await client.query("commit")
-    makePatient()
+    restoreSnapshotWait()
     await retryJobsOf(world, planted.companyId, "erase-company")
-    expect(await waiting(world)).toEqual([])
+    expect(await openErasures(world)).toEqual([])
     const erased = new Date(world.ports.clock.now()).toISOString()
-    expect(await deleted(world)).toMatchObject({ erasing: false, erased })
-    expect(await found(world)).toEqual([])
+    expect(await deletionOf(world)).toMatchObject({ erasing: false, erased })
+    expect(await secretsIn(world)).toEqual([])
     expect(secretsFoundIn(await contents(world), planted.secrets)).toEqual([])
   })
 })
 
-describe("several processes", () => {
-  it("forget the keys that one of them destroyed", async () => {
+describe("multiple processes", () => {
+  it("forget keys that one of them destroyed", async () => {
     const other = await openWorld("start", { url: world.databaseUrl })
     closing.push(() => other.close())
     const { companyId } = planted
@@ -213,40 +218,40 @@ describe("a backup", () => {
     closing.push(() => rm(folder, { recursive: true, force: true }))
   })
 
-  /** What is written now, restored elsewhere. */
+  /** Restores a backup of the current state to another database. */
   async function restored(): Promise<World> {
     let text = ""
     const { backupSet: tables, store } = world.ports
-    const send = async (piece: string) => {
-      text += piece
+    const send = async (chunk: string) => {
+      text += chunk
     }
     const { signal } = new AbortController()
     await writeBackup({ tables, store, send, progress: () => undefined, signal })
     const file = join(folder, "backup")
     await writeFile(file, text)
-    const made = await testDatabase({ server: server.url })
-    closing.push(() => made.drop())
+    const database = await testDatabase({ server: server.url })
+    closing.push(() => database.drop())
     const dataDir = { LEDGER_DATA_DIR: join(folder, "data") }
-    const config = readConfig({ DATABASE_URL: made.url, LEDGER_CLOCK: "test", ...dataDir })
+    const config = readConfig({ DATABASE_URL: database.url, LEDGER_CLOCK: "test", ...dataDir })
     const log = { info: () => undefined, warn: () => undefined }
     await restoreBackup(config, file, log, { progress: () => undefined, signal })
-    const there = await openWorld("start", { url: made.url })
+    const there = await openWorld("start", { url: database.url })
     closing.push(() => there.close())
     return there
   }
 
-  it("from before the erasure brings all back, and it is erased again when its time comes", async () => {
+  it("from before the erasure restores the data, which is erased again when it is due", async () => {
     const there = await restored()
-    expect(await found(there)).toContain("person's email")
+    expect(await secretsIn(there)).toContain("person's email")
     await there.operate("clock advance", { duration: "14d" })
-    expect(await found(there)).toEqual([])
+    expect(await secretsIn(there)).toEqual([])
     expect(await auditFaultsOf(there)).toEqual([])
   })
 
-  it("from after it brings nobody back", async () => {
+  it("from after the erasure restores no personal data", async () => {
     await world.operate("clock advance", { duration: "14d" })
     const there = await restored()
-    expect(await found(there)).toEqual([])
+    expect(await secretsIn(there)).toEqual([])
     expect(await auditFaultsOf(there)).toEqual([])
     const { companyId } = planted
     await expect(there.ports.sealing.seal(companyId, "per_new", "Ada")).rejects.toThrow(

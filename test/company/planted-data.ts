@@ -1,4 +1,4 @@
-/** Companies full of what people would not want to be found, and where it is looked for. */
+/** Companies with personal data in every place, and a search for that data. */
 import { readFile, readdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import pg from "pg"
@@ -7,17 +7,17 @@ import type { World } from "../support/world.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { addPerson, makeCompany } from "../support/company.ts"
 
-/** What is planted in a company: each is found nowhere else. */
+/** A company and its personal data, which occurs nowhere else. */
 export interface PlantedCompany {
   readonly companyId: CompanyId
   readonly ownerId: PersonId
   readonly key: string
   readonly name: string
-  /** Everything that must be gone after an erasure, by what it is. */
+  /** The data that must be gone after an erasure, by its meaning. */
   readonly secrets: Readonly<Record<string, string>>
 }
 
-/** Makes a company in which all that is personal stands somewhere; `mark` makes its texts its own. */
+/** Makes a company with personal data of every kind; `mark` makes the texts unique. */
 export async function plantPersonalData(
   world: World,
   mark: string,
@@ -53,15 +53,15 @@ export async function plantPersonalData(
   const [name, email] = [secrets["person's name"], secrets["person's email"]]
   const { personId } = await addPerson(world, made, { name, email })
   await world.operate("person seen", { personId, in: "app" })
-  // Two of them, so that the planner takes notes of a table that is empty afterwards.
+  // Two invitations, so that the planner has statistics of a table that is empty afterwards.
   for (const invited of [secrets["invited email"], secrets["second invited email"]]) {
     await world.operate("person invite", { ...company, email: invited, role: "user" })
   }
   await world.operate("funds notice", { ...company, below: "1000" })
   await plantTexts(world, key, secrets)
-  const journal = world.ports.activityLog.of({ slice: "company", kind: "visit", maxEntries: 1 })
+  const visits = world.ports.activityLog.of({ slice: "company", kind: "visit", maxEntries: 1 })
   const at = world.ports.clock.now()
-  await journal.add(companyId, "box", { at, content: { what: secrets["what was done"] } })
+  await visits.add(companyId, "box", { at, content: { what: secrets["what was done"] } })
   await world.call(key, "POST", "/api/v1/checkin", {
     body: { installId: null, version: "2.0.0", platform: "linux" },
   })
@@ -88,32 +88,32 @@ async function plantTexts(world: World, key: string, secrets: Readonly<Record<st
   await world.operate("wait")
 }
 
-/** The forms in which a text could stand somewhere. */
+/** The encodings in which a text could be stored. */
 function encodingsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret)
   const inside = bytes.toString("base64url").slice(0, -2)
   return [...new Set([secret, secret.toLowerCase(), bytes.toString("hex"), inside])]
 }
 
-/** Which of the secrets are found in any of the texts, by what they are. */
+/** The meanings of the secrets that are found in any of the texts. */
 export function secretsFoundIn(
   texts: readonly string[],
   secrets: Readonly<Record<string, string>>,
 ): readonly string[] {
-  const whole = Object.entries(secrets).map(
+  const searched = Object.entries(secrets).map(
     ([what, secret]) => [what, encodingsOf(secret)] as const,
   )
-  // One look for all of them at once: the files are large, and in most there is nothing.
+  // One search for all secrets: the files are large, and most contain none.
   const literal = (form: string) => form.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
-  const any = new RegExp(whole.flatMap(([, forms]) => forms.map(literal)).join("|"))
+  const any = new RegExp(searched.flatMap(([, forms]) => forms.map(literal)).join("|"))
   const some = texts.filter((one) => any.test(one))
-  return whole
+  return searched
     .filter(([, forms]) => forms.some((form) => some.some((one) => one.includes(form))))
     .map(([what]) => what)
     .toSorted()
 }
 
-/** Every row of every table of the database but temporary ones, with the statistics of the planner; one text per table. */
+/** Every row of every table that is not temporary, and the planner's statistics; one text per table. */
 export async function dumpDatabase(world: World): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -136,7 +136,7 @@ const TABLES = `
   where c.relkind in ('r', 'p', 'm') and c.relpersistence <> 't' and n.nspname not in ('information_schema', 'pg_toast')
     and (n.nspname <> 'pg_catalog' or c.relname = 'pg_statistic')`
 
-/** Every stream as an auditor reads it, opened where it can be. */
+/** Every stream as an auditor reads it, unsealed if possible. */
 export async function readUnsealedStreams(world: World): Promise<string> {
   const streams = new Set<string>()
   for await (const page of world.ports.store.readAll()) {
@@ -149,7 +149,7 @@ export async function readUnsealedStreams(world: World): Promise<string> {
   return JSON.stringify(shown)
 }
 
-/** A file, its bytes a character each. */
+/** A file, with one character per byte. */
 interface FileContent {
   readonly name: string
   readonly content: string
@@ -160,7 +160,7 @@ interface FileContent {
  */
 export async function databaseFiles(world: World): Promise<readonly FileContent[]> {
   const ask = (sql: string) => queryRows<{ value: string }>(world.databaseUrl, sql)
-  // What was rewritten is gone from the disk with the next checkpoint.
+  // The next checkpoint removes rewritten data from the disk.
   await ask("checkpoint")
   const [folder] = await ask(
     "select setting as value from pg_settings where name = 'data_directory'",
@@ -168,24 +168,26 @@ export async function databaseFiles(world: World): Promise<readonly FileContent[
   const [oid] = await ask(
     "select oid::text as value from pg_database where datname = current_database()",
   )
-  const place = folder?.value ?? ""
-  const base = join(place, "base", oid?.value ?? "")
+  const dataFolder = folder?.value ?? ""
+  const base = join(dataFolder, "base", oid?.value ?? "")
   const names = (await readdir(base)).map((name) => join(base, name))
-  const logs = (await readdir(dirname(place))).filter((name) => name.includes("log"))
-  const ahead = (await readdir(join(place, "pg_wal"))).filter((name) => /^[0-9A-F]{24}$/.test(name))
+  const logs = (await readdir(dirname(dataFolder))).filter((name) => name.includes("log"))
+  const walSegments = (await readdir(join(dataFolder, "pg_wal"))).filter((name) =>
+    /^[0-9A-F]{24}$/.test(name),
+  )
   const paths = [
     ...names,
-    ...logs.map((name) => join(dirname(place), name)),
-    ...ahead.map((name) => join(place, "pg_wal", name)),
+    ...logs.map((name) => join(dirname(dataFolder), name)),
+    ...walSegments.map((name) => join(dataFolder, "pg_wal", name)),
   ]
   const read = async (path: string) => {
     const content = await readFile(path, "latin1").catch(nullIfMissing)
-    return content === null ? [] : [{ name: path.slice(dirname(place).length), content }]
+    return content === null ? [] : [{ name: path.slice(dirname(dataFolder).length), content }]
   }
   return (await Promise.all(paths.map(read))).flat()
 }
 
-/** Files of the write-ahead log come and go while others write. @throws what else went wrong */
+/** Files of the write-ahead log may be removed meanwhile. @throws every other error */
 function nullIfMissing(error: unknown): null {
   if ((error as NodeJS.ErrnoException).code === "ENOENT") return null
   throw error

@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 
 describe("GET /account 200", () => {
-  it("shows the company, what it has, and whose call it is", async () => {
+  it("shows the company, its balance and the caller", async () => {
     const { companyId, ownerId, key } = company
     const { status, body } = await world.call(key, "GET", ACCOUNT)
     expect(status).toBe(200)
@@ -31,7 +31,7 @@ describe("GET /account 200", () => {
     })
   })
 
-  it("shows plan, billing, balance, channel and release as they are by now", async () => {
+  it("shows the current plan, billing, balance, channel and release", async () => {
     const channel = `channel-${company.companyId.slice(3).toLowerCase()}`
     const change = { company: company.companyId, plan: "79", pays: "card", channel }
     expect(await world.operate("company change", change)).toMatchObject({ channel })
@@ -52,7 +52,7 @@ describe("GET /account 200", () => {
     expect(shown).toMatchObject({ channel, affiliate: false })
   })
 
-  it("shows who is signed in through the shared key, and nobody without", async () => {
+  it("shows the person signed in through the app key, and null without a sign-in", async () => {
     const shared = await makeKey(world, company, { app: true })
     const { personId } = await makeKey(world, company, { role: "user", name: "Mia" })
     const signed = await callWithAppKey(world, shared, { method: "GET", url: ACCOUNT, personId })
@@ -60,22 +60,22 @@ describe("GET /account 200", () => {
     expect((await world.call(shared.key, "GET", ACCOUNT)).body.person).toBeNull()
   })
 
-  it("is open to any person, on a locked account too, and is not counted", async () => {
+  it("is available to every role, also on a locked account, and is not counted", async () => {
     const { key } = await makeKey(world, company, { role: "user" })
     await world.operate("company lock", { company: company.companyId })
     expect((await world.call(key, "GET", ACCOUNT)).status).toBe(200)
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toEqual([])
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toEqual([])
   })
 })
 
 describe("GET /affiliate 200", () => {
-  it("says that the company has not joined", async () => {
+  it("shows that the company has not joined", async () => {
     const { status, body } = await world.call(company.key, "GET", AFFILIATE)
     expect([status, body]).toEqual([200, { joined: false, minimum: 50 }])
   })
 
-  it("shows the company's link once it has joined, the same for ever", async () => {
+  it("shows the company's permanent link once it has joined", async () => {
     const join = () => world.operate("affiliate join", { company: company.companyId })
     const { link } = await join()
     expect(link).toMatch(/^http:\/\/ledger\.test\/join\/[0-9A-Za-z]{10}$/)
@@ -96,13 +96,13 @@ describe("GET /affiliate 200", () => {
 
   it("is a counted call", async () => {
     await world.call(company.key, "GET", AFFILIATE)
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toMatchObject([{ keyId: company.keyId, calls: 1 }])
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toMatchObject([{ keyId: company.keyId, calls: 1 }])
   })
 })
 
 describe("403", () => {
-  it("is for keys without the operation, and for people who do not see billing", async () => {
+  it("is for keys without the operation, and for people without See billing", async () => {
     for (const [url, operation] of [
       [ACCOUNT, "connection.account.read"],
       [AFFILIATE, "account.affiliate.read"],

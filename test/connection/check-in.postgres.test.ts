@@ -1,4 +1,4 @@
-/** Installed apps: checking in, updates, reports of their devices. */
+/** Installed apps: check-ins, updates and device reports. */
 import { randomUUID } from "node:crypto"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
@@ -43,7 +43,7 @@ const report = (changed: object = {}) => ({
 const send = (body: object | string) => world.call(company.key, "POST", DEVICES, { body })
 
 describe("POST /checkin 200", () => {
-  it("names an app that comes for the first time, and knows it from then on", async () => {
+  it("assigns an id to a new app, and keeps it", async () => {
     const first = await checkIn({ installId: null, version: "2.0.0" })
     expect(first).toMatchObject({
       status: 200,
@@ -60,9 +60,9 @@ describe("POST /checkin 200", () => {
     expect(again.body.installId).toBe(installId)
   })
 
-  it("says whether the protected core is the official one", async () => {
-    const seal = async (version: string, told?: string | null) =>
-      (await checkIn({ installId: INSTALL, version, seal: told })).body.seal
+  it("shows whether the protected core is the official one", async () => {
+    const seal = async (version: string, coreHash?: string | null) =>
+      (await checkIn({ installId: INSTALL, version, seal: coreHash })).body.seal
     expect(await seal("2.0.0", TREE)).toBe("matches")
     expect(await seal("2.0.0", "f".repeat(40))).toBe("changed")
     expect(await seal("2.0.0", null)).toBe("unknown")
@@ -70,7 +70,7 @@ describe("POST /checkin 200", () => {
     expect(await seal("0.0.0-dev", TREE)).toBe("unknown")
   })
 
-  it("keeps the last of each UTC day, and no second fact for the same", async () => {
+  it("keeps the last check-in of each UTC day, and records an unchanged one once", async () => {
     const body = { installId: INSTALL, version: "2.0.0", platform: "linux", counts: { deals: 3 } }
     await checkIn(body)
     await checkIn(body)
@@ -99,7 +99,7 @@ describe("POST /checkin 200", () => {
     ])
   })
 
-  it("is each company's own, also of one install id", async () => {
+  it("is separate for each company, even with the same install id", async () => {
     await checkIn({ installId: INSTALL, version: "2.0.0" })
     const other = await makeCompany(world)
     const body = { installId: INSTALL, version: "2.2.0" }
@@ -123,7 +123,7 @@ describe("POST /checkin 400", () => {
     [{ installId: null, version: "2.0.0", counts: { deals: -1 } }, "counts.deals"],
     [{ installId: null, version: "2.0.0", counts: { deals: 1.5 } }, "counts.deals"],
     [{ installId: null, version: "2.0.0", counts: [] }, "counts"],
-  ])("says what is wrong with %j", async (body, field) => {
+  ])("names the invalid field of %j", async (body, field) => {
     const { status, body: answer } = await checkIn(body)
     expect([status, answer.error, Object.keys(answer.fields)]).toEqual([400, "validation", [field]])
   })
@@ -133,7 +133,7 @@ describe("GET /updates", () => {
   const named = async (version: string) =>
     (await updates(version)).body.updates.map((one: { version: string }) => one.version)
 
-  it("lists what is newer in the company's channel, the oldest first", async () => {
+  it("lists newer versions in the company's channel, oldest first", async () => {
     const { status, body } = await updates("1.9.9")
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -171,18 +171,20 @@ describe("GET /updates", () => {
     "1.0.0",
     "0.0.0-rc.1",
     "1.0.0+build.5",
-  ])("takes %j as a version where a check-in and a device report do", async (version) => {
-    const taken = [
+  ])("accepts or rejects the version %j like a check-in and a device report", async (version) => {
+    const results = [
       await updates(version),
       await checkIn({ installId: null, version }),
       await send(report({ version })),
-    ].map(({ status, body }) => (status < 300 ? "taken" : body.fields.version))
-    expect(new Set(taken).size).toBe(1)
+    ].map(({ status, body }) => (status < 300 ? "accepted" : body.fields.version))
+    expect(new Set(results).size).toBe(1)
     const isVersion = /^\d\.\d\.\d([-+]\w|$)/.test(version)
-    expect(taken[0]).toBe(isVersion ? "taken" : "Must be a version such as 2.1.0 or 2.1.0-rc.1.")
+    expect(results[0]).toBe(
+      isVersion ? "accepted" : "Must be a version such as 2.1.0 or 2.1.0-rc.1.",
+    )
   })
 
-  it("needs a version that can be ordered", async () => {
+  it("requires a valid version", async () => {
     for (const url of [UPDATES, `${UPDATES}?version=`, `${UPDATES}?version=two`]) {
       const { status, body } = await world.call(company.key, "GET", url)
       expect([status, Object.keys(body.fields)]).toEqual([400, ["version"]])
@@ -191,7 +193,7 @@ describe("GET /updates", () => {
 })
 
 describe("POST /device-updates 200", () => {
-  it("takes a report once, and knows it again", async () => {
+  it("accepts a report once, and recognizes it again", async () => {
     const body = report()
     expect(await send(body)).toMatchObject({ status: 200, body: { ok: true, replayed: false } })
     expect((await send(body)).body).toEqual({ ok: true, replayed: true })
@@ -199,7 +201,7 @@ describe("POST /device-updates 200", () => {
     expect((await send(upper)).body).toEqual({ ok: true, replayed: true })
   })
 
-  it("shows the latest by sequence, whatever comes when", async () => {
+  it("shows the latest report by sequence, in any order of arrival", async () => {
     await send(report({ sequence: 2, status: "started" }))
     await send(report({ sequence: 4, status: "failed", reason: "install_failed" }))
     await send(report({ sequence: 3, status: "deferred", reason: "user_deferred" }))
@@ -213,8 +215,8 @@ describe("POST /device-updates 200", () => {
   })
 })
 
-describe("POST /device-updates refuses", () => {
-  it("another report of the same name, with 409", async () => {
+describe("POST /device-updates rejects", () => {
+  it("another report with the same event id, with 409", async () => {
     const body = report()
     await send(body)
     const { status, body: answer } = await send({ ...body, sequence: 2 })
@@ -235,7 +237,7 @@ describe("POST /device-updates refuses", () => {
     expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", [field]])
   })
 
-  it("a body of more than 4,096 bytes, and takes one of exactly so many", async () => {
+  it("a body of more than 4,096 bytes, and accepts one of exactly 4,096", async () => {
     const text = JSON.stringify(report())
     const padded = (bytes: number) => text.padEnd(bytes, " ")
     const headers = { "content-type": "application/json" }

@@ -1,4 +1,4 @@
-/** An app that asks to be connected, the owner who approves it, and the key that comes of it. */
+/** Connecting an app: its request, the owner's approval, and the key it gets. */
 import { PROGRAM } from "../../src/slices.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -17,7 +17,7 @@ beforeEach(async () => {
   company = await makeCompany(world)
   address += 1
 })
-/** A call from this test's own address. */
+/** A call from a client address that only this test uses. */
 async function start(body: unknown, from = `10.1.${address}.1`, app = world.app) {
   const payload = JSON.stringify(body)
   const headers = { "content-type": "application/json" }
@@ -35,7 +35,7 @@ const approve = (code: string, person = company.ownerId, of = company.companyId)
   world.operate("connect approve", { code, company: of, person })
 
 describe("202", () => {
-  it("gives a code that stands for ten minutes, and the same while nobody approved", async () => {
+  it("returns a code that is valid for ten minutes, and the same code until it is approved", async () => {
     const { status, body } = await start({ version: "2.0.0" })
     expect(status).toBe(202)
     const { now } = await world.operate("clock show")
@@ -48,7 +48,7 @@ describe("202", () => {
     expect([again.status, again.body]).toEqual([202, body])
   })
 
-  it("keeps neither the code nor the company's name", async () => {
+  it("stores neither the code nor the company's name", async () => {
     const name = (await world.operate("company show", { company: company.companyId })).name
     const { body } = await start({ version: "2.0.0", company: name })
     const rows = await queryRows<{ row: string }>(
@@ -63,22 +63,22 @@ describe("202", () => {
   })
 })
 
-describe("the address of a code", () => {
+describe("the URL of a code", () => {
   const follow = async (path: string) => {
     const { statusCode, headers, body } = await world.app.inject({ method: "GET", url: path })
     return { status: statusCode, location: headers.location, body }
   }
 
-  it("leads to where an owner approves it", async () => {
+  it("redirects to the page where an owner approves it", async () => {
     const { body } = await start({ version: "2.0.0" })
-    const leads = { status: 303, location: `/console?connect=${body.code}` }
-    expect(await follow(new URL(body.url).pathname)).toMatchObject(leads)
+    const redirect = { status: 303, location: `/console?connect=${body.code}` }
+    expect(await follow(new URL(body.url).pathname)).toMatchObject(redirect)
     expect(await follow(`/connect/${body.code.toLowerCase().replaceAll("-", "")}`)).toMatchObject(
-      leads,
+      redirect,
     )
   })
 
-  it("leads nowhere else, whatever stands in it", async () => {
+  it("redirects nowhere else, for any text", async () => {
     const others = ["%2F%2Fevil.example", "ABCD-EFGH", "https:%2F%2Fevil.example", "%0d%0aX: 1"]
     for (const text of [...others, "ABCD-EFGH-JKMN-PQR%26"]) {
       const { status, location, body } = await follow(`/connect/${text}`)
@@ -90,7 +90,7 @@ describe("the address of a code", () => {
 })
 
 describe("200", () => {
-  it("gives an owner's key for the app's own routes once it is approved", async () => {
+  it("returns an owner's key for the app's routes once it is approved", async () => {
     const { body: begun } = await start({ version: "2.0.0", installId: INSTALL })
     const approved = await approve(begun.code.toLowerCase())
     expect(approved).toMatchObject({ installId: INSTALL, version: "2.0.0" })
@@ -125,7 +125,7 @@ describe("200", () => {
     })
   })
 
-  it("is the same answer however often it is asked for, until the time is over", async () => {
+  it("returns the same answer each time until the code expires", async () => {
     const { body: begun } = await start({ version: "2.0.0" })
     await approve(begun.code)
     await approve(begun.code)
@@ -138,7 +138,7 @@ describe("200", () => {
     expect((await world.call(answers[0]?.body.key, "GET", "/api/v1/account")).status).toBe(200)
   })
 
-  it("holds in another process", async () => {
+  it("sees an approval from another process", async () => {
     const other = await openWorld("start", { url: world.databaseUrl })
     const { body: begun } = await start({ version: "2.0.0" })
     const { companyId, ownerId } = company
@@ -150,7 +150,7 @@ describe("200", () => {
 })
 
 describe("404", () => {
-  it("is for a code that nobody was given, or whose time is over", async () => {
+  it("is for an unknown or expired code", async () => {
     for (const code of ["ABCD-EFGH-JKMN-PQRS", "", "x"]) {
       const { status, body } = await start({ code })
       expect([status, body.error]).toEqual([404, "not_found"])
@@ -161,7 +161,7 @@ describe("404", () => {
     await expect(approve(body.code)).rejects.toThrow(/its time is over/)
   })
 
-  it("is for a code whose key was deleted since", async () => {
+  it("is for a code whose key was deleted", async () => {
     const { body } = await start({ version: "2.0.0" })
     const { keyId } = await approve(body.code)
     await world.operate("key delete", { keyId })
@@ -170,7 +170,7 @@ describe("404", () => {
 })
 
 describe("an approval", () => {
-  it("is an owner's", async () => {
+  it("requires an owner of the company", async () => {
     const { body } = await start({ version: "2.0.0" })
     const { personId } = await makeKey(world, company, { role: "admin" })
     await expect(approve(body.code, personId)).rejects.toThrow(/Only an owner/)
@@ -179,12 +179,12 @@ describe("an approval", () => {
     expect((await start({ code: body.code })).status).toBe(202)
   })
 
-  it("is for the company that the app asks for, by name or id", async () => {
+  it("must be for the company that the app names, by name or id", async () => {
     const { companyId } = company
     const { name } = await world.operate("company show", { company: companyId })
     const other = await makeCompany(world)
-    for (const asked of [companyId, ` ${name.toUpperCase()} `]) {
-      const { body } = await start({ version: "2.0.0", company: asked })
+    for (const named of [companyId, ` ${name.toUpperCase()} `]) {
+      const { body } = await start({ version: "2.0.0", company: named })
       const wrong = approve(body.code, other.ownerId, other.companyId)
       await expect(wrong).rejects.toThrow(/another company/)
       await approve(body.code)
@@ -192,7 +192,7 @@ describe("an approval", () => {
     }
   })
 
-  it("is one: of two companies at once, one gets the app", async () => {
+  it("succeeds for one of two companies that approve concurrently", async () => {
     const other = await makeCompany(world)
     const { body } = await start({ version: "2.0.0" })
     const both = await Promise.allSettled([
@@ -214,7 +214,7 @@ describe("400", () => {
     [{ version: "2.0.0", company: 5 }, "company"],
     [{ code: 5 }, "code"],
     [[], "body"],
-  ])("says what is wrong with %j", async (body, field) => {
+  ])("names the invalid field of %j", async (body, field) => {
     const { status, body: answer } = await start(body)
     expect([status, answer.error, Object.keys(answer.fields)]).toEqual([400, "validation", [field]])
   })
@@ -235,11 +235,11 @@ describe("429", () => {
   })
 })
 
-it("warns of nothing", () => {
+it("logs no warnings", () => {
   expect(world.warnings).toEqual([])
 })
 
-it("needs no key, and looks at none", async () => {
+it("needs no key, and ignores one", async () => {
   const body = { version: "2.0.0" }
   expect((await world.call(null, "POST", START, { body })).status).toBe(202)
   expect((await world.call("cpk_wrong", "POST", START, { body })).status).toBe(202)

@@ -1,4 +1,4 @@
-/** The rules of releases, of their versions and of a connected app. */
+/** The rules of releases, versions and connected apps. */
 import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
 import fc from "fast-check"
@@ -46,11 +46,11 @@ describe("PublishRelease", () => {
     given(releasesDecider, published("2.1.0")).when(publish("2.0.9")).records(published("2.0.9"))
   })
 
-  it("records nothing for what is published already", () => {
+  it("records nothing for a published version", () => {
     given(releasesDecider, published("2.1.0")).when(publish("2.1.0")).recordsNothing()
   })
 
-  it("is refused a version that is published with other words", () => {
+  it("is rejected for a version that is published with other fields", () => {
     for (const other of [
       { ...publish("2.1.0"), notes: "Other." },
       publish("2.1.0", "stable", true),
@@ -60,7 +60,7 @@ describe("PublishRelease", () => {
     }
   })
 
-  it("is refused what is no version", () => {
+  it("is rejected for an invalid version", () => {
     given(releasesDecider).when(publish("2.1")).refuses("bad_version")
     given(releasesDecider)
       .when({ ...seal, version: "two" })
@@ -69,7 +69,7 @@ describe("PublishRelease", () => {
 })
 
 describe("SealRelease", () => {
-  it("says what a version's core is known by, once", () => {
+  it("records the hash of a version's core once", () => {
     given(releasesDecider).when(seal).records(sealed)
     given(releasesDecider, sealed).when(seal).recordsNothing()
     given(releasesDecider, sealed)
@@ -94,7 +94,7 @@ describe("the releases of a channel", () => {
       one.required,
     ])
 
-  it("are those newer than a version, the oldest first, each with the one before it", () => {
+  it("are the newer versions, oldest first, each with its predecessor", () => {
     expect(after("1.0.0")).toEqual([
       ["2.0.0", null, false],
       ["2.1.0", "2.0.0", false],
@@ -109,7 +109,7 @@ describe("the releases of a channel", () => {
     expect(after("1.0.0", "nowhere")).toEqual([])
   })
 
-  it("have a newest one, whatever came last", () => {
+  it("have a latest version, in any order of publication", () => {
     expect(["stable", "beta", "nowhere"].map((channel) => latestVersion(state, channel))).toEqual([
       "2.2.0",
       "3.0.0-rc.1",
@@ -117,7 +117,7 @@ describe("the releases of a channel", () => {
     ])
   })
 
-  it("tell an official core from a changed one, and say where they do not know", () => {
+  it("report whether a core is official, changed or unknown", () => {
     expect(sealStatusOf(state, "2.1.0", tree)).toBe("matches")
     expect(sealStatusOf(state, "2.1.0", tree.toUpperCase())).toBe("matches")
     expect(sealStatusOf(state, "2.1.0", "other")).toBe("changed")
@@ -129,12 +129,12 @@ describe("the releases of a channel", () => {
 
 const order = (a: string, b: string): number => {
   const [x, y] = [parseVersion(a), parseVersion(b)]
-  if (x === null || y === null) throw new Error(`${a} or ${b} is no version`)
+  if (x === null || y === null) throw new Error(`${a} or ${b} is not a version`)
   return Math.sign(compareVersions(x, y))
 }
 
 describe("versions", () => {
-  it("are ordered as semver says", () => {
+  it("are ordered by semantic versioning", () => {
     const ordered = [
       "0.0.1-alpha",
       "0.0.1",
@@ -163,7 +163,7 @@ describe("versions", () => {
     }
   })
 
-  it("that differ in what they were built from are one", () => {
+  it("are equal if they differ only in build metadata", () => {
     expect(order("1.0.0+linux", "1.0.0+mac.5")).toBe(0)
     expect(order("1.0.0-rc.1+a", "1.0.0-rc.1")).toBe(0)
   })
@@ -183,11 +183,11 @@ describe("versions", () => {
     "a.b.c",
     "1.0.0-ä",
     `1.0.0-${"a".repeat(60)}`,
-  ])("are no such text as %j", (text) => {
+  ])("cannot be %j", (text) => {
     expect(parseVersion(text)).toBeNull()
   })
 
-  it("have one order, whatever they are", () => {
+  it("have a total order", () => {
     const number = fc.nat(3).map(String)
     const part = fc.oneof(number, fc.constantFrom("a", "b", "a1", "-"))
     const version = fc
@@ -245,11 +245,11 @@ const reported = (changed: Partial<ReportDevice & DecisionStamp> = {}): AppEvent
 })
 
 describe("CheckIn", () => {
-  it("says how an app is", () => {
+  it("records an app's check-in", () => {
     given(appDecider).when(checkIn()).records(checkedIn())
   })
 
-  it("records nothing where it said the same today, and again what changed or is of a new day", () => {
+  it("records nothing if nothing changed today, and records changes and each new day", () => {
     given(appDecider, checkedIn({ at: EVENING - 1_000 }))
       .when(checkIn())
       .recordsNothing()
@@ -273,7 +273,7 @@ describe("CheckIn", () => {
 })
 
 describe("ReportDevice", () => {
-  it("reports how an update stands, in whatever order it comes", () => {
+  it("records the state of an update, in any order of arrival", () => {
     given(appDecider).when(report()).records(reported())
     const late = { eventId: "event-2", sequence: 1 }
     given(appDecider, reported({ sequence: 5 }))
@@ -287,7 +287,7 @@ describe("ReportDevice", () => {
       .recordsNothing()
   })
 
-  it("is refused another report of the same name", () => {
+  it("is rejected for another report with the same event id", () => {
     for (const changed of [
       { attemptId: "attempt-2" },
       { sequence: 2 },
@@ -315,7 +315,7 @@ describe("ReportDevice", () => {
 })
 
 describe("an installed app", () => {
-  it("says what it takes in memory", () => {
+  it("has an estimate of its memory", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => reported({ eventId: `event-${i}` }))
     const state = foldFacts(appDecider, checkedIn(), ...many)
     const written = serialize(state).length
@@ -323,7 +323,7 @@ describe("an installed app", () => {
     expect(appBytes(state)).toBeLessThan(written * 6)
   })
 
-  it("has a stream of its own", () => {
+  it("has its own stream", () => {
     expect(appStreamOf("co_1", "ab12").stream).toBe("app-co_1-ab12")
   })
 })

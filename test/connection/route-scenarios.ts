@@ -1,4 +1,4 @@
-/** What the routes of an app's connection show. */
+/** Scenarios of the connection routes. */
 import { PLANS } from "../../domain/access/access-events.ts"
 import { buyFunds } from "../credits/buy-funds.ts"
 import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scenarios.ts"
@@ -6,7 +6,7 @@ import type { World } from "../support/world.ts"
 
 const START = "/api/v1/connect/start"
 
-/** By name and status. */
+/** Answers by route name and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "startConnection 200": async (world, { companyId, ownerId }) => {
     const { body } = await world.call(null, "POST", START, { body: { version: "2.0.0" } })
@@ -26,7 +26,7 @@ async function publish(world: World): Promise<string> {
   return version
 }
 
-/** What is shown of each change. */
+/** A change, and how the route shows it. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/account": {
     writeValue: async (world, company) => {
