@@ -1,4 +1,4 @@
-/** A company's own data as one file. */
+/** The export of a company's data as one file. */
 import { expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/run-command-line.ts"
@@ -9,7 +9,7 @@ import { makeCompany, ownWorld } from "../support/world.ts"
 const world = await ownWorld("time")
 const company = await makeCompany(world)
 const other = await makeCompany(world)
-await postText(world, company.key, { to: "+14155550123", body: "words of its own" })
+await postText(world, company.key, { to: "+14155550123", body: "our own words" })
 await postText(world, other.key, { to: "+14155550124", body: "words of another" })
 await world.operate("wait")
 
@@ -21,7 +21,7 @@ interface Line {
   readonly end?: { readonly facts: number }
 }
 
-/** What the command writes for a company. */
+/** The lines that the command writes for a company. */
 async function exported(companyId: string): Promise<readonly Line[]> {
   const host = fakeHost(PROGRAM.operations, {
     openInProcess: () => openFakeStores(PROGRAM.operations, world.ports),
@@ -36,7 +36,7 @@ async function exported(companyId: string): Promise<readonly Line[]> {
     .map((line) => JSON.parse(line) as Line)
 }
 
-it("has every fact of the company in the clear, and nobody else's", async () => {
+it("has every fact of the company unsealed, and no facts of another company", async () => {
   const lines = await exported(company.companyId)
   const [head, ...rest] = lines
   const facts = rest.slice(0, -1)
@@ -45,7 +45,7 @@ it("has every fact of the company in the clear, and nobody else's", async () => 
   const text = facts.find(({ type }) => type === "TextQueued")
   expect(text?.data).toMatchObject({
     to: "+14155550123",
-    body: expect.stringMatching(/^words of its own/) as string,
+    body: expect.stringMatching(/^our own words/) as string,
   })
   const person = facts.find(({ type }) => type === "PersonAdded")
   expect(person?.data).toMatchObject({ name: "Owner" })
@@ -58,7 +58,7 @@ it("has every fact of the company in the clear, and nobody else's", async () => 
   expect(JSON.stringify(lines)).not.toMatch(/"s1\.|words of another/)
 })
 
-it("has the mails to the company's people, and nothing that a key is checked by", async () => {
+it("has the mails to the company's people, and no key hashes", async () => {
   const of = { company: company.companyId }
   await world.operate("funds notice", { ...of, below: "1000" })
   await world.operate("wait")
@@ -76,11 +76,11 @@ it("has the mails to the company's people, and nothing that a key is checked by"
   expect(lines.at(-1)?.end).toEqual({ facts: facts.length, mails: 1 })
 })
 
-it("of an erased company says that its texts are erased", async () => {
-  const gone = await makeCompany(world)
-  await world.operate("company delete", { company: gone.companyId })
+it("marks sealed texts of an erased company as erased", async () => {
+  const erased = await makeCompany(world)
+  await world.operate("company delete", { company: erased.companyId })
   await world.operate("clock advance", { duration: "20d" })
   await world.operate("wait")
-  const facts = (await exported(gone.companyId)).slice(1, -1)
+  const facts = (await exported(erased.companyId)).slice(1, -1)
   expect(facts.find(({ type }) => type === "PersonAdded")?.data).toMatchObject({ name: "(erased)" })
 })

@@ -1,7 +1,6 @@
 /**
- * Streams of every kind, damaged at random: nothing is decided on one and nothing shown of it, and an
- * audit names the first place that is broken, though all streams together still show everything.
- * `LEDGER_DEEP=1` tries some thousand.
+ * Streams of every kind, corrupted at random: they take no commands and are not read, and an audit names the first
+ * broken revision, even if the order of all streams is intact. `LEDGER_DEEP=1` tries thousands of corruptions.
  */
 import { anyTable } from "../support/read-models.ts"
 import { ACCESS_AGGREGATE } from "../../domain/access/aggregates.ts"
@@ -46,7 +45,7 @@ const AGGREGATES = {
   refusals: REFUSALS_AGGREGATE,
 }
 
-const OPEN_CHARGES = "every pending charge has a job that settles it"
+const PENDING_CHARGES = "every pending charge has a job that settles it"
 
 let world = await openWorld("time")
 await makeCallsFree(world)
@@ -58,7 +57,7 @@ for (let i = 0; i < 6; i += 1) {
   await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
 }
 await world.operate("wait")
-// The carrier says nothing of this one: its charge stays open.
+// The carrier does not answer for this text: its charge stays pending.
 await world.operate("simulator set", { name: "carrier", outcome: "silent" })
 await setLimit(world, company, { key: company.keyId, period: "day", dollars: "1" })
 await world.call(company.key, "POST", "/api/v1/phone/messages", {
@@ -69,7 +68,7 @@ await world.ports.runner.close()
 const history = await collectEvents(world.ports.store.readAll())
 afterAll(() => world.close())
 
-/** Another store that holds the same. */
+/** Copies the history to another store. */
 async function copied(into: CorruptibleStore): Promise<CorruptibleStore> {
   for (const { stream, revision, id, type, data, metadata } of history) {
     await into.store.append(stream, [{ id, type, data, metadata }], revision - 1)
@@ -80,7 +79,7 @@ async function copied(into: CorruptibleStore): Promise<CorruptibleStore> {
 const postgres = new PostgresUnderTest()
 const eventStoreDb = new EventStoreDbUnderTest()
 
-/** Every kind of store, and how often the property is tried on it, usually and where there is time. */
+/** Every kind of store, with the number of property runs, normally and with `LEDGER_DEEP=1`. */
 const STORES: readonly [string, number, number, () => Promise<CorruptibleStore>][] = [
   ["memory", 60, 2_000, async () => corruptibleMemoryStore()],
   ["PostgreSQL", 10, 200, async () => corruptiblePostgresStore(postgres.open(), postgres.admin)],
@@ -95,7 +94,7 @@ const STORES: readonly [string, number, number, () => Promise<CorruptibleStore>]
   ],
 ]
 
-/** Loads a stream by its decider, as whoever decides or looks does. */
+/** Loads a stream with its decider, like commands and reads. */
 async function load(store: EventStore, stream: string): Promise<unknown> {
   const pacer = virtualPacer()
   const runner = openRunner({
@@ -112,40 +111,40 @@ async function load(store: EventStore, stream: string): Promise<unknown> {
 
 const audit = (store: EventStore) => auditStreams(auditPortsOf(store), auditScopeOf(null))
 
-/** What happens to a stream, and the first revision at which a reader of it alone can tell. */
-interface Damage {
+/** A corruption of a stream, and the first revision at which a reader of the stream can detect it. */
+interface Corruption {
   readonly change: (events: readonly StoredEvent[]) => readonly StoredEvent[]
-  readonly shows: (events: readonly StoredEvent[]) => number
+  readonly detectedAt: (events: readonly StoredEvent[]) => number
 }
 
-/** Cuts, gaps, exchanges and changes of a stream of so many events. */
-function damages(length: number): fc.Arbitrary<Damage> {
+/** Cuts, gaps, swaps and changes of a stream with this number of events. */
+function corruptions(length: number): fc.Arbitrary<Corruption> {
   const index = fc.integer({ min: 0, max: length - 1 })
   const pairs = fc.tuple(index, index).filter(([a, b]) => a !== b)
   return fc.oneof(
-    // The beginning is gone, as by retention; at least one is left.
+    // The first events are missing, as after retention; at least one remains.
     fc.integer({ min: 1, max: length - 1 }).map((cut) => ({
       change: (all: readonly StoredEvent[]) => all.slice(cut),
-      shows: () => cut,
+      detectedAt: () => cut,
     })),
-    // Some in the middle are gone.
+    // Some events in the middle are missing.
     pairs
       .map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const)
       .map(([from, to]) => ({
         change: (all: readonly StoredEvent[]) => all.toSpliced(from, to - from),
-        shows: () => to,
+        detectedAt: () => to,
       })),
-    // Two stand in each other's place.
+    // Two events are swapped.
     pairs.map(([a, b]) => ({
       change: (all: readonly StoredEvent[]) =>
         all.with(a, moved(all, b, a)).with(b, moved(all, a, b)),
-      shows: () => Math.min(a, b),
+      detectedAt: () => Math.min(a, b),
     })),
-    // One says something else, by a character of what is hashed.
+    // One event differs by a hashed character.
     index.map((at) => ({
       change: (all: readonly StoredEvent[]) =>
         all.with(at, { ...(all[at] as StoredEvent), data: `${all[at]?.data ?? ""} ` }),
-      shows: () => at,
+      detectedAt: () => at,
     })),
   )
 }
@@ -156,7 +155,7 @@ function moved(all: readonly StoredEvent[], from: number, to: number): StoredEve
 }
 
 describe("streams of every kind", () => {
-  it("are whole in a store that nobody touched", async () => {
+  it("are intact in an unchanged store", async () => {
     const { store } = await copied(corruptibleMemoryStore())
     const streams = [...new Set(history.map(({ stream }) => stream))]
     expect(new Set(streams.map(categoryOf))).toEqual(new Set(Object.keys(AGGREGATES)))
@@ -166,7 +165,7 @@ describe("streams of every kind", () => {
   })
 
   it.each(STORES)(
-    "that were cut, have a gap or were mixed up decide nothing, and the audit names the place: %s",
+    "with missing or swapped events take no commands, and the audit names the revision: %s",
     { timeout: 180_000 },
     async (_, usual, deep, make) => {
       const { store, rewrite } = await copied(await make())
@@ -176,16 +175,16 @@ describe("streams of every kind", () => {
       )
       const cases = fc
         .constantFrom(...long)
-        .chain((stream) => fc.tuple(fc.constant(stream), damages(lengthOf(stream))))
+        .chain((stream) => fc.tuple(fc.constant(stream), corruptions(lengthOf(stream))))
       await fc.assert(
-        fc.asyncProperty(cases, async ([stream, { change, shows }]) => {
+        fc.asyncProperty(cases, async ([stream, { change, detectedAt }]) => {
           const undo = await rewrite(stream, change)
           try {
-            const place = { stream, revision: shows(history) }
-            const fault = { name: "CorruptStream", corruption: place }
+            const corruption = { stream, revision: detectedAt(history) }
+            const fault = { name: "CorruptStream", corruption }
             await expect(load(store, stream)).rejects.toMatchObject(fault)
             const { firstBroken } = await audit(store)
-            expect(firstBroken).toMatchObject(place)
+            expect(firstBroken).toMatchObject(corruption)
           } finally {
             await undo()
           }
@@ -196,8 +195,8 @@ describe("streams of every kind", () => {
   )
 })
 
-describe("a whole installation", () => {
-  it("answers for a damaged ledger with a code of its own, and serves all others", async () => {
+describe("an installation", () => {
+  it("answers with an error code for a corrupt ledger, and serves all others", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const texts = "/api/v1/phone/messages"
     const readAll = anyTable(world.ports.readAll)
@@ -225,12 +224,12 @@ describe("a whole installation", () => {
       .deleteFrom("ledger.jobs")
       .where("kind", "=", "reconcile-charge")
     expect(await jobs.executeTakeFirst()).toEqual({ numDeletedRows: 2n })
-    // One that meets the damage again says so, and every other check is made.
+    // A check that reads the corrupt stream fails, and every other check is made.
     const { firstBroken, checks } = await world.operate("audit verify")
     expect(firstBroken).toMatchObject({ stream, revision: 3, found: "3" })
-    const open = checks.findIndex(({ name }: AuditCheck) => name === OPEN_CHARGES)
-    expect(checks[open]).toMatchObject({ ok: false, detail: expect.stringContaining(stream) })
-    expect(checks.slice(open + 1).length).toBeGreaterThan(world.ports.projector.rebuildable.length)
+    const index = checks.findIndex(({ name }: AuditCheck) => name === PENDING_CHARGES)
+    expect(checks[index]).toMatchObject({ ok: false, detail: expect.stringContaining(stream) })
+    expect(checks.slice(index + 1).length).toBeGreaterThan(world.ports.projector.rebuildable.length)
     expect(world.warnings.filter((line) => line.includes(stream))).toEqual([
       // An audit names what it finds, and holds nothing back.
       expect.stringMatching(/is damaged: it takes no command/),

@@ -20,7 +20,7 @@ function appendsOf(history: LedgerHistory): readonly (readonly LedgerEvent[])[] 
     .filter((facts) => facts.length > 0)
 }
 
-/** A company in which nothing happens for two months: their closings are the last facts of an append. */
+/** A company that is idle for two months: an append ends with the facts that close them. */
 const IDLE: LedgerHistory = {
   from: Date.parse("2026-03-15T00:00:00Z"),
   unitMicros: 1,
@@ -62,7 +62,7 @@ function auditedStates(appends: readonly (readonly LedgerEvent[])[]): ReadonlyMa
   return states
 }
 
-it("an audit compares the checkpoint after every append with all its facts folded", () => {
+it("an audit folds all facts of an append before it compares the checkpoint", () => {
   const property = fc.property(histories(60), (history) => {
     const appends = appendsOf(history)
     const audited = auditedStates(appends)

@@ -41,7 +41,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Runs a command line beside the world's stores. */
+/** Runs a command line on the world's stores. */
 async function run(...words: readonly string[]) {
   const host = fakeHost(PROGRAM.operations, {
     openInProcess: () => openFakeStores(PROGRAM.operations, world.ports),
@@ -49,7 +49,7 @@ async function run(...words: readonly string[]) {
   const terminal = recordingTerminal()
   const code = await runCommandLine(words, host, terminal, new AbortController().signal)
   const json = words.includes("--json") ? JSON.parse(terminal.stdout) : null
-  return { code, json, out: terminal.stdout, err: terminal.stderr, deeds: host.deeds }
+  return { code, json, out: terminal.stdout, err: terminal.stderr, calls: host.calls }
 }
 
 const at = (name: string) => join(folder, name)
@@ -57,7 +57,7 @@ const exported = async (name: string, ...words: readonly string[]) =>
   run("audit", "export", ...words, "--out", at(name), "--json")
 
 describe("a replay", () => {
-  it("decides every yes and every no again, also of a month that closed and a night's calls", async () => {
+  it("decides every charge and refusal again, also closed months and nightly charges", async () => {
     const { code, json } = await run("audit", "replay", "--json")
     expect(json).toMatchObject({ ok: true, companies: 2, differences: 0, first: null })
     expect(json.refusals).toBe(1)
@@ -68,33 +68,33 @@ describe("a replay", () => {
     expect(types).toEqual(
       expect.arrayContaining(["MonthClosed", "ReminderReached", "LowFundsReached"]),
     )
-    const own = await run("audit", "replay", "--company", company.companyId)
-    expect(own.out).toContain("Every decision is the same.")
+    const ofCompany = await run("audit", "replay", "--company", company.companyId)
+    expect(ofCompany.out).toContain("Every decision is the same.")
   })
 
-  it("shows the first decision that comes out otherwise as a diff, a yes or a no", async () => {
+  it("shows the first decision that differs as a diff, for a charge and for a refusal", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const lowered = await rehashChainStatements(world, stream, (event) =>
       event.type === "FundsAdded"
         ? { ...event, data: event.data.replace('"50000000"', '"5000"') }
         : event,
     )
-    const yes = await withTamperedRows(world, lowered, () => run("audit", "replay", "--json"))
-    expect(yes.code).toBe(1)
-    expect(yes.json.first).toMatchObject({ stream, expected: { code: "payment_required" } })
+    const charge = await withTamperedRows(world, lowered, () => run("audit", "replay", "--json"))
+    expect(charge.code).toBe(1)
+    expect(charge.json.first).toMatchObject({ stream, expected: { code: "payment_required" } })
 
     const refusals = refusalsStreamOf(company.companyId).stream
     const changed = await rehashChainStatements(world, refusals, (event) => ({
       ...event,
       data: event.data.replace('"usedMicros":"36', '"usedMicros":"35'),
     }))
-    const no = await withTamperedRows(world, changed, () => run("audit", "replay"))
-    expect(no.code).toBe(1)
-    expect(no.out).toMatch(/1 decision differs. .* the refusal of chg_/)
-    expect(no.out).toMatch(/\n- +"usedMicros": 35.*\n\+ +"usedMicros": 36/)
+    const refusal = await withTamperedRows(world, changed, () => run("audit", "replay"))
+    expect(refusal.code).toBe(1)
+    expect(refusal.out).toMatch(/1 decision differs. .* the refusal of chg_/)
+    expect(refusal.out).toMatch(/\n- +"usedMicros": 35.*\n\+ +"usedMicros": 36/)
   })
 
-  it("says what other rules would have decided, each against what happened", async () => {
+  it("shows the decisions of other rules that differ from the history", async () => {
     const rules = at("rules")
     await writeFile(
       at("ledger.mjs"),
@@ -127,7 +127,7 @@ describe("a replay", () => {
     expect(none.err).toContain("There is no folder")
   })
 
-  it("takes the rules of a commit, which are those of the program", async () => {
+  it("can use the rules of a commit, here the program's own", async () => {
     const { code, json } = await run("audit", "replay", "--rules", "HEAD", "--json")
     expect(json).toMatchObject({ differences: 0, undecidable: 0, facts: expect.any(Number) })
     expect(code).toBe(0)
@@ -135,19 +135,19 @@ describe("a replay", () => {
 })
 
 describe("an export", () => {
-  it("is checked and replayed with nothing but the file, and is the same for the same range", async () => {
+  it("is checked and replayed from the file alone, and is the same for the same range", async () => {
     const first = await exported("a.ndjson")
     expect(first.code).toBe(0)
     const checked = await run("audit", "check", at("a.ndjson"), "--json")
     expect(checked.json).toMatchObject({ ok: true, kind: "export", events: first.json.events })
-    expect(checked.deeds).toEqual([])
+    expect(checked.calls).toEqual([])
     const replayed = await run("audit", "replay", "--file", at("a.ndjson"), "--json")
     expect(replayed.json).toMatchObject({ ok: true, companies: 2, differences: 0, refusals: 1 })
-    expect(replayed.deeds).toEqual([])
+    expect(replayed.calls).toEqual([])
 
-    const own = await exported("b.ndjson", "--company", company.companyId)
-    const [head] = own.json.heads
-    expect(head).toMatchObject({ tree: company.companyId, size: own.json.events })
+    const ofCompany = await exported("b.ndjson", "--company", company.companyId)
+    const [head] = ofCompany.json.heads
+    expect(head).toMatchObject({ tree: company.companyId, size: ofCompany.json.events })
     await world.operate("funds add", { company: company.companyId, dollars: "1" })
     const range = ["--company", company.companyId, "--to", head.position]
     await exported("c.ndjson", ...range)
@@ -156,21 +156,21 @@ describe("an export", () => {
     const { publicKey } = head
     const pinned = await run("audit", "check", at("b.ndjson"), "--public-key", publicKey)
     expect(pinned.code).toBe(0)
-    const foreign = await run(
+    const otherKey = await run(
       "audit",
       "check",
       at("b.ndjson"),
       "--public-key",
       `${"A".repeat(43)}=`,
     )
-    expect(foreign).toMatchObject({ code: 1 })
-    expect(foreign.err).toContain("expected a signature by AAAA")
+    expect(otherKey).toMatchObject({ code: 1 })
+    expect(otherKey.err).toContain("expected a signature by AAAA")
   })
 
-  it("that is no file, or holds no such company, is refused in a sentence", async () => {
+  it("is rejected with a message if the file cannot be read or lacks the company", async () => {
     await exported("e.ndjson")
-    const nobody = ["--file", at("e.ndjson"), "--company", "nosuch", "--json"]
-    const none = await run("audit", "replay", ...nobody)
+    const options = ["--file", at("e.ndjson"), "--company", "nosuch", "--json"]
+    const none = await run("audit", "replay", ...options)
     expect(none).toMatchObject({ code: 1, json: { error: "not_found" } })
     for (const path of [folder, at("nowhere")]) {
       const unread = await run("audit", "check", path, "--json")
@@ -179,7 +179,7 @@ describe("an export", () => {
     }
   })
 
-  it("is refused for a position that is none", async () => {
+  it("is rejected for an invalid position", async () => {
     for (const to of ["zzzzzzzzz", "9-1", "Ü"]) {
       const refused = await exported("d.ndjson", "--to", to)
       expect(refused).toMatchObject({ code: 1, json: { error: "validation" } })
@@ -189,24 +189,24 @@ describe("an export", () => {
 })
 
 describe("signed heads", () => {
-  it("find a history that somebody made anew with every hash, and a cut tail", async () => {
+  it("detect a rewritten history with valid hashes, and a truncated stream", async () => {
     const { json } = await run("audit", "head", "--company", company.companyId, "--json")
     const [head] = json.heads
     expect(head.signature).toHaveLength(88)
     const stream = ledgerStreamOf(company.companyId).stream
-    const anew = await rehashChainStatements(world, stream, (event) =>
+    const rewritten = await rehashChainStatements(world, stream, (event) =>
       event.type === "LedgerOpened"
         ? { ...event, data: event.data.replace('"creditLineMicros":"0"', '"creditLineMicros":"1"') }
         : event,
     )
     const verify = (...words: readonly string[]) => run("audit", "verify", ...words, "--json")
-    const found = await withTamperedRows(world, anew, () => verify())
+    const found = await withTamperedRows(world, rewritten, () => verify())
     const bad = found.json.checks.filter((one: { ok: boolean }) => !one.ok)
     const names = bad.map((one: { name: string }) => one.name)
     expect(names).toContain("signed heads belong to this history")
     expect(names).not.toContain("hashes chain")
 
-    // Even where the heads that were kept are gone, the one that an auditor noted is not found.
+    // An auditor's note detects it even without the stored heads.
     expect(await verify("--head", head.root)).toMatchObject({ code: 0, json: { ok: true } })
     const all = await collectEvents(world.ports.store.read(stream))
     const last = all.at(-1) as (typeof all)[number]
@@ -224,7 +224,7 @@ describe("signed heads", () => {
     }
   })
 
-  it("are of now, also once a tree has grown by a digit", async () => {
+  it("have the current time and size, also when the size gains a digit", async () => {
     const of = { company: company.companyId }
     const signed = async (): Promise<{ size: number; at: string }> => {
       const { json } = await run("audit", "head", "--company", of.company, "--json")
@@ -244,7 +244,7 @@ describe("signed heads", () => {
     expect(sizes).toEqual(expect.arrayContaining([before.size, now.size]))
   })
 
-  it("are signed once each UTC day by themselves", async () => {
+  it("are signed automatically once each UTC day", async () => {
     const before = await world.ports.treeHeads.list(company.companyId)
     await world.operate("clock advance", { duration: "1d" })
     await world.operate("funds add", { company: company.companyId, dollars: "1" })
@@ -257,7 +257,7 @@ describe("signed heads", () => {
 })
 
 describe("a proof", () => {
-  it("of a charge and of a refusal holds with the public key alone", async () => {
+  it("of a charge and of a refusal is checked with only the public key", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const events = await collectEvents(world.ports.store.read(stream))
     const charged = events.find(({ type }) => type === "Charged")
@@ -276,7 +276,7 @@ describe("a proof", () => {
     expect(missing).toMatchObject({ code: 1, json: { error: "not_found" } })
   })
 
-  it("holds what was decided from, and the heads before it", async () => {
+  it("has the decision's inputs, and the heads before it", async () => {
     const charge = {
       company: company.companyId,
       class: "general",

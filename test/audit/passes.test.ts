@@ -1,4 +1,4 @@
-/** The parts of an audit: its passes over all streams, their pace, and what it leaves out. */
+/** The parts of an audit: its passes over all streams, its progress, and the checks it skips. */
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { describe, expect, it } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
@@ -34,8 +34,8 @@ const ALONE = "each stream reads the same alone"
 const GAP = "revisions have no gap"
 const DECISION = "every fact is what its command decides"
 
-/** A memory store with a ledger of some facts. */
-async function filled() {
+/** A memory store with a ledger of three facts. */
+async function filledStore() {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
   await executeOnLedger(runner, { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 })
@@ -44,27 +44,27 @@ async function filled() {
   return store
 }
 
-/** Appends a fact that no command decides, with a right hash. */
+/** Appends a fact that no command decides, with a valid hash. */
 async function forge(store: EventStore): Promise<number> {
   let end = CHAIN_START
   for (const one of await storedEventsIn(store))
     end = { revision: one.revision, hash: nextHash(one, end) }
   const fact = { type: "AccountUnlocked", at: Date.UTC(2026, 10, 22) } as const
-  const place = { stream: TEST_LEDGER_STREAM, revision: end.revision + 1, previousHash: end.hash }
-  const { proposed } = wrapFact(ledgerCodec, fact, place, causedBy("forged"))
+  const next = { stream: TEST_LEDGER_STREAM, revision: end.revision + 1, previousHash: end.hash }
+  const { proposed } = wrapFact(ledgerCodec, fact, next, causedBy("forged"))
   await store.append(TEST_LEDGER_STREAM, [proposed], end.revision)
-  return place.revision
+  return next.revision
 }
 
-/** The names of the checks that do not hold, of all companies. */
+/** The names of the failed checks of all companies. */
 async function faults(ports: AuditPorts): Promise<readonly string[]> {
   const { checks } = await auditStreams(ports, auditScopeOf(null))
   return checks.filter(({ ok }) => !ok).map(({ name }) => name)
 }
 
 describe("an audit", () => {
-  it("decides a stream again as it is among all where it is hidden read alone", async () => {
-    const store = await filled()
+  it("decides a stream again from the order of all events if its own events are hidden", async () => {
+    const store = await filledStore()
     const revision = await forge(store)
     store.rewriteStream(TEST_LEDGER_STREAM, (events) => events.slice(2))
     const { checks } = await auditStreams(auditPortsOf(store), auditScopeOf(null))
@@ -80,25 +80,30 @@ describe("an audit", () => {
     expect(named.get("hashes chain")).toMatchObject({ ok: true })
   })
 
-  it("finds a stream that the store deleted, and checks the others", async () => {
-    const store = await filled()
+  it("detects a deleted stream, and checks the others", async () => {
+    const store = await filledStore()
     await forge(store)
-    const gone = ledgerStreamOf("co_bbbbbb")
+    const deleted = ledgerStreamOf("co_bbbbbb")
     await runnerOn(store)
-      .execute(gone, addFundsCommand(1), causedBy("test"))
+      .execute(deleted, addFundsCommand(1), causedBy("test"))
       .catch(() => undefined)
     const opening = { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 } as const
-    await runnerOn(store).execute(gone, opening, causedBy("test"))
-    const fault = { stream: gone.stream, revision: 0, expected: "its events", found: "a tombstone" }
+    await runnerOn(store).execute(deleted, opening, causedBy("test"))
+    const fault = {
+      stream: deleted.stream,
+      revision: 0,
+      expected: "its events",
+      found: "a tombstone",
+    }
     const read: EventStore["read"] = async function* (stream, range) {
-      if (stream === gone.stream) throw new CorruptStream(fault)
+      if (stream === deleted.stream) throw new CorruptStream(fault)
       yield* store.read(stream, range)
     }
     expect(await faults(auditPortsOf({ ...store, read }))).toEqual([ALONE, DECISION])
   })
 
-  it("names a stream that the store denies, and fails where it denies everything", async () => {
-    const store = await filled()
+  it("names a stream that the store denies, and fails if it denies everything", async () => {
+    const store = await filledStore()
     const read: EventStore["read"] = async function* (stream, range) {
       if (stream === TEST_LEDGER_STREAM) throw new AccessDenied("no")
       yield* store.read(stream, range)
@@ -112,9 +117,9 @@ describe("an audit", () => {
     await expect(audit({ ...store, read, head })).rejects.toThrow(AccessDenied)
   })
 
-  it("names an open charge of a ledger that the store denies", async () => {
+  it("names a pending charge of a ledger that the store denies", async () => {
     const ports = partialFake<AdminPorts>({
-      store: await filled(),
+      store: await filledStore(),
       projector: { waitUntilWritten: async () => true },
       jobs: { listNames: async () => [] },
       runner: { read: async () => Promise.reject(new AccessDenied("no")) },
@@ -126,13 +131,18 @@ describe("an audit", () => {
     expect(check).toMatchObject({ ok: false, detail })
   })
 
-  it("names the mark of a deleted stream once, with its revision unrounded", async () => {
-    const store = await filled()
-    const mark = { stream: TEST_LEDGER_STREAM, revision: 2 ** 63, id: "", type: "$streamDeleted" }
+  it("names the tombstone of a deleted stream once, with its exact revision", async () => {
+    const store = await filledStore()
+    const tombstone = {
+      stream: TEST_LEDGER_STREAM,
+      revision: 2 ** 63,
+      id: "",
+      type: "$streamDeleted",
+    }
     const position = { commit: 100n, prepare: 100n }
     const readAll: EventStore["readAll"] = async function* (range) {
       yield* store.readAll(range)
-      yield [{ ...mark, position, data: "", metadata: "" }]
+      yield [{ ...tombstone, position, data: "", metadata: "" }]
     }
     const gone = {
       stream: TEST_LEDGER_STREAM,
@@ -153,8 +163,8 @@ describe("an audit", () => {
     ])
   })
 
-  it("says NO where a fact cannot be decided again at all, and makes every other check", async () => {
-    const store = await filled()
+  it("fails a check whose fact cannot be decided again, and makes every other check", async () => {
+    const store = await filledStore()
     const runner = runnerOn(store)
     await executeOnLedger(runner, {
       ...pendingChargeCommand("chg_2", 10),
@@ -175,28 +185,28 @@ describe("an audit", () => {
     expect(faulty).toMatchObject([{ name: DECISION, discrepancy: place }])
   })
 
-  it("of one company reads no stream of another", async () => {
-    const store = await filled()
+  it("of one company reads no streams of another", async () => {
+    const store = await filledStore()
     await runnerOn(store).execute(
       ledgerStreamOf("co_bbbbbb"),
       { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 },
       causedBy("test"),
     )
-    const asked: unknown[] = []
+    const reads: unknown[] = []
     const watched: EventStore = {
       ...store,
       read: (stream, range) => {
-        asked.push(stream)
+        reads.push(stream)
         return store.read(stream, range)
       },
       readAll: (range) => {
-        asked.push(range?.isSelective)
+        reads.push(range?.isSelective)
         return store.readAll(range)
       },
     }
     const found = await auditStreams(auditPortsOf(watched), auditScopeOf("co_aaaaaa"))
     expect(found).toMatchObject({ events: 3, streams: 1 })
-    expect(asked).toEqual([
+    expect(reads).toEqual([
       true,
       TEST_LEDGER_STREAM,
       TEST_LEDGER.stream.replace("ledger", "access"),
@@ -204,8 +214,8 @@ describe("an audit", () => {
   })
 })
 
-describe("the ends of chains", () => {
-  it("stay what they were told, however many streams there are", () => {
+describe("the heads of hash chains", () => {
+  it("keep their values for any number of streams", () => {
     const chains = new StreamChains()
     const hashOf = (i: number) => i.toString(16).padStart(64, "0")
     for (let i = 0; i < 2_000; i += 1) {
@@ -224,53 +234,55 @@ describe("the ends of chains", () => {
   })
 })
 
-it("sums what is left of each charge, however many there are", () => {
-  const left = new RemainingCharges()
+it("sums the remaining amount of each charge, for any number of charges", () => {
+  const remaining = new RemainingCharges()
   for (let i = 0; i < 1_000; i += 1) {
-    left.apply(charged({ chargeId: `chg_${i}`, unitPriceMicros: i, amountMicros: i }))
+    remaining.apply(charged({ chargeId: `chg_${i}`, unitPriceMicros: i, amountMicros: i }))
   }
-  left.apply(chargeReduced({ chargeId: "chg_900", amountMicros: 60 }))
-  left.apply(chargeReduced({ chargeId: "chg_900", amountMicros: 40 }))
-  const all = Array.from({ length: 1_000 }, (_, i) => left.amountOf(`chg_${i}`, NOW))
+  remaining.apply(chargeReduced({ chargeId: "chg_900", amountMicros: 60 }))
+  remaining.apply(chargeReduced({ chargeId: "chg_900", amountMicros: 40 }))
+  const all = Array.from({ length: 1_000 }, (_, i) => remaining.amountOf(`chg_${i}`, NOW))
   expect(all).toEqual(all.map((_, i) => (i === 900 ? 800 : i)))
 })
 
-it("tells charges of one id apart by their instants, and knows no others", () => {
-  const left = new RemainingCharges()
+it("distinguishes charges with the same id by time, and has 0 for others", () => {
+  const remaining = new RemainingCharges()
   const night = {
     isPending: false,
     isAlreadyCounted: true,
     servedFrom: NOW - 1,
     exemption: "funds",
   } as const
-  left.apply(charged({ isPending: false }))
-  left.apply(charged(night))
-  left.apply(chargeReduced({ amountMicros: 1_000 }))
-  expect([left.amountOf("chg_1", NOW), left.amountOf("chg_1", NOW - 1)]).toEqual([8_000, 9_000])
-  expect([left.amountOf("chg_1", NOW + 1), left.amountOf("chg_2", NOW)]).toEqual([0, 0])
+  remaining.apply(charged({ isPending: false }))
+  remaining.apply(charged(night))
+  remaining.apply(chargeReduced({ amountMicros: 1_000 }))
+  expect([remaining.amountOf("chg_1", NOW), remaining.amountOf("chg_1", NOW - 1)]).toEqual([
+    8_000, 9_000,
+  ])
+  expect([remaining.amountOf("chg_1", NOW + 1), remaining.amountOf("chg_2", NOW)]).toEqual([0, 0])
 })
 
-/** What is told while events are done, so many at each of these milliseconds. */
-function told(
+/** The progress messages for 500 events at each of these milliseconds. */
+function progressMessages(
   end: Parameters<typeof openProgressMeter>[0],
   steps: readonly (readonly [number, bigint])[],
 ) {
   const messages: string[] = []
   let now = 0
-  const pace = openProgressMeter(
+  const meter = openProgressMeter(
     end,
     (message) => messages.push(message),
     () => now,
   )
   for (const [at, commit] of steps) {
     now = at
-    pace.advance({ commit, prepare: commit }, 500)
+    meter.advance({ commit, prepare: commit }, 500)
   }
   return messages
 }
 
-describe("the pace of long work", () => {
-  it("is how many events are done, how fast, and how long it still takes, a few times a second", () => {
+describe("the progress of a long audit", () => {
+  it("shows the events done, the speed and the time left, at most every 200 ms", () => {
     const end = { commit: 4_000n, prepare: 4_000n }
     const steps = [
       [100, 500n],
@@ -278,21 +290,21 @@ describe("the pace of long work", () => {
       [1_050, 1_500n],
       [2_000, 2_000n],
     ] as const
-    expect(told(end, steps)).toEqual([
+    expect(progressMessages(end, steps)).toEqual([
       "1,000 events, 1,000 a second, about 3 s left",
       "2,000 events, 1,000 a second, about 2 s left",
     ])
   })
 
-  it("goes by the share that the work tells, and by minutes where it is long", () => {
-    expect(told(() => 0.001, [[1_000, 0n]])).toEqual([
+  it("uses the reported share, and minutes for a long time", () => {
+    expect(progressMessages(() => 0.001, [[1_000, 0n]])).toEqual([
       "500 events, 500 a second, about 17 min left",
     ])
-    expect(told(() => 0, [[1_000, 0n]])).toEqual(["500 events, 500 a second"])
+    expect(progressMessages(() => 0, [[1_000, 0n]])).toEqual(["500 events, 500 a second"])
   })
 })
 
-/** Streams of which all was looked at. */
+/** Counts of completely checked streams. */
 const WHOLE: StreamAuditCounts = {
   broken: 0,
   olderFormats: 0,
@@ -302,23 +314,23 @@ const WHOLE: StreamAuditCounts = {
   withoutCheckpoint: 0,
 }
 
-const whatsOf = (counts: Partial<StreamAuditCounts>) =>
+const skippedOf = (counts: Partial<StreamAuditCounts>) =>
   skippedChecks({ ...WHOLE, ...counts }, null).map(({ check, count }) => `${count} ${check}`)
 
-describe("what was not looked at", () => {
-  it("is nothing where all was", () => {
+describe("the skipped checks", () => {
+  it("are none if everything was checked", () => {
     expect(skippedChecks(WHOLE, null)).toEqual([])
     expect(formatSkipped([])).toBe("")
   })
 
-  it("is counted by its reason", () => {
-    expect(whatsOf({ broken: 2 })).toEqual(["2 streams read alone"])
-    expect(whatsOf({ olderFormats: 6 })).toEqual(["6 facts encoded again"])
-    expect(whatsOf({ withoutHead: 1 })).toEqual(["1 stream checked against a signed head"])
-    expect(whatsOf({ withoutCheckpoint: 2 })).toEqual(["2 streams compared with a checkpoint"])
+  it("are counted by reason", () => {
+    expect(skippedOf({ broken: 2 })).toEqual(["2 streams read alone"])
+    expect(skippedOf({ olderFormats: 6 })).toEqual(["6 facts encoded again"])
+    expect(skippedOf({ withoutHead: 1 })).toEqual(["1 stream checked against a signed head"])
+    expect(skippedOf({ withoutCheckpoint: 2 })).toEqual(["2 streams compared with a checkpoint"])
   })
 
-  it("is told in lines, with a number where there is one", () => {
+  it("are shown in lines, with their number if there is one", () => {
     const skipped = skippedChecks({ ...WHOLE, olderFormats: 1 }, "co_Ab3dE6")
     expect(formatSkipped(skipped)).toBe(
       "Not checked:\n" +
@@ -330,7 +342,7 @@ describe("what was not looked at", () => {
 
 const NAMES = Array.from({ length: 200 }, (_, i) => `stream-${i}`)
 
-/** A store that gives two pages of each stream, and how many of its reads are open. */
+/** A store that returns two pages of each stream, and counts its open reads. */
 function counting(page: readonly StoredEvent[] = []) {
   const counts = { opened: 0, open: 0 }
   const read: EventStore["read"] = async function* (stream) {
@@ -350,14 +362,14 @@ function counting(page: readonly StoredEvent[] = []) {
   return { counts, opened }
 }
 
-it("ends the reads of streams that were opened ahead where the audit stops", async () => {
+it("ends the reads that were opened ahead when the audit stops", async () => {
   const { counts, opened } = counting()
   for await (const { stream } of opened(NAMES)) if (stream === "stream-3") break
   expect(counts.opened).toBeGreaterThan(64)
   expect(counts.open).toBe(0)
 })
 
-it("ends the other reads where one stream cannot be read", async () => {
+it("ends the other reads if one stream cannot be read", async () => {
   const { counts, opened } = counting()
   const reading = async () => {
     for await (const { stream } of opened([...NAMES, "lost"])) expect(stream).not.toBe("lost")
@@ -366,16 +378,16 @@ it("ends the other reads where one stream cannot be read", async () => {
   expect(counts.open).toBe(0)
 })
 
-it("ends the read of a stream that is not the same before the next one is read", async () => {
+it("ends the read of a stream that differs before the next one is read", async () => {
   const store = openMemoryEventStore()
   await executeOnLedger(runnerOn(store), addFundsCommand(1))
   const { counts, opened } = counting(await storedEventsIn(store))
-  const left: number[] = []
+  const openReads: number[] = []
   for await (const one of opened([TEST_LEDGER_STREAM, "other"])) {
-    left.push(counts.open)
+    openReads.push(counts.open)
     const end = { revision: 0, hash: CHAIN_START.hash }
     const { discrepancy } = await readSingleStream(one, end, false, () => undefined)
     expect(discrepancy).not.toBeNull()
   }
-  expect(left).toEqual([2, 1])
+  expect(openReads).toEqual([2, 1])
 })

@@ -11,17 +11,17 @@ import { PROGRAM } from "../../src/slices.ts"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { newSigning } from "../support/audit-ports.ts"
 
-// A test says what it changes; the type would only repeat the form of a proof.
+// Each test names what it changes; a type would only repeat the form of a proof.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Any = any
 
-/** What is planted: its name, the place in a proof, and what stands there then. */
+/** A change to plant: its name, its path in a proof, and the new value. */
 type Planted = readonly [string, string, (value: Any, all: Any) => unknown]
 
-/** A proof with something else at a place. */
-function planted(proof: string, [, place, change]: Planted): string {
+/** A proof with a changed value. */
+function planted(proof: string, [, path, change]: Planted): string {
   const all = JSON.parse(proof)
-  const names = place.split(".")
+  const names = path.split(".")
   const last = names.pop() ?? ""
   const at = names.reduce((part, name) => part[name], all)
   at[last] = change(at[last], all)
@@ -30,20 +30,20 @@ function planted(proof: string, [, place, change]: Planted): string {
 
 const flipped = (hash: string) => (hash.startsWith("0") ? "1" : "0") + hash.slice(1)
 
-/** What somebody may change in the proof of a charge, which the checks have to find. */
+/** Changes in the proof of a charge, which both checks must detect. */
 const IN_PROOFS: readonly Planted[] = [
   ["one byte of the event", "event.data", (data) => data.replace('"1000000"', '"1000001"')],
-  ["another charge's name", "chargeId", () => "a"],
+  ["another charge's id", "chargeId", () => "a"],
   ["another hash before it", "event.previousHash", flipped],
-  ["another place in the tree", "event.index", (index) => index - 1],
-  ["a place beyond the tree", "event.index", (_index, { head }) => head.size],
+  ["another index in the tree", "event.index", (index) => index - 1],
+  ["an index beyond the tree", "event.index", (_index, { head }) => head.size],
   ["another path", "event.inclusion.1", flipped],
   ["a shorter path", "event.inclusion", (path) => path.slice(0, -1)],
-  ["an input of elsewhere", "inputs.events.0.data", (data) => data.replace("0", "1")],
+  ["a changed input", "inputs.events.0.data", (data) => data.replace("0", "1")],
   ["another root", "head.root", flipped],
   ["another signature", "head.signature", (one) => `${one[0] === "A" ? "B" : "A"}${one.slice(1)}`],
   ["a former head that was never signed", "consistency.0.from.root", flipped],
-  ["another way from a former head", "consistency.0.path.0", flipped],
+  ["another path from a former head", "consistency.0.path.0", flipped],
   ["another company", "company", () => "co_x"],
   ["a limit that no fact set", "inputs.limits.0.amountMicros", (micros) => micros + 1],
   [
@@ -56,20 +56,20 @@ const IN_PROOFS: readonly Planted[] = [
     "inputs.limits.0",
     (one) => ({ ...one, usedMicros: one.amountMicros, remainingMicros: 0 }),
   ],
-  ["a lock that would have refused it", "inputs.locked", () => true],
-  ["no word of a lock", "inputs.locked", () => undefined],
+  ["a lock that would have rejected it", "inputs.locked", () => true],
+  ["no lock field", "inputs.locked", () => undefined],
   ["funds that would not have paid for it", "inputs.fundsMicros", () => 1],
-  ["no events it was decided from", "inputs.events", () => []],
-  ["no fact before it", "inputs.events", (all) => all.slice(0, -1)],
+  ["no events of the inputs", "inputs.events", () => []],
+  ["no preceding fact", "inputs.events", (all) => all.slice(0, -1)],
   ["another form", "form", () => 2],
 ]
 
-/** The same in the proof of a refusal. */
+/** Changes in the proof of a refusal. */
 const IN_REFUSALS: readonly Planted[] = [
   ["other funds", "inputs.fundsMicros", (micros) => micros + 1],
-  ["another sum that was used", "inputs.limits.0.usedMicros", (micros) => micros - 1],
+  ["another used amount", "inputs.limits.0.usedMicros", (micros) => micros - 1],
   ["no limits", "inputs.limits", () => []],
-  ["that it was locked", "inputs.locked", () => true],
+  ["a lock", "inputs.locked", () => true],
 ]
 
 const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))
@@ -93,18 +93,18 @@ const proof = await sent("audit proof", { chargeId: "b" })
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** The file that an operation sends. */
+/** The content of the file that an operation sends. */
 async function sent(name: string, input: object): Promise<string> {
   const found = PROGRAM.operations.find((operation) => operation.name === name)
   let text = ""
   const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
-  const talk = { progress: () => undefined, signal: new AbortController().signal }
+  const observer = { progress: () => undefined, signal: new AbortController().signal }
   const send = async (chunk: string | Uint8Array) => void (text += String(chunk))
-  await found?.run({ ports: world.ports, cause, send, ...talk }, found.input.parse(input))
+  await found?.run({ ports: world.ports, cause, send, ...observer }, found.input.parse(input))
   return text
 }
 
-/** What our program and the script say of a text: null where it holds. */
+/** The errors of our program and of the script for a text; null if it is valid. */
 async function verdicts(text: string): Promise<readonly [string | null, string | null]> {
   const path = join(folder, "planted")
   await writeFile(path, text)
@@ -126,13 +126,13 @@ const indexOf = (part: string) => lines().findIndex((line) => line.includes(part
 const edit = (part: string, from: string | RegExp, to: string) =>
   joined(lines().with(indexOf(part), (lines()[indexOf(part)] ?? "").replace(from, to)))
 
-/** A head that somebody else signed, over the same text. */
+/** A head over the same text with another signature. */
 async function signedByAnother(line: string): Promise<string> {
   const { head } = JSON.parse(line)
   return JSON.stringify({ head: await signHead(newSigning(), head) })
 }
 
-/** What is planted in an export. */
+/** Changes in an export. */
 const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
   "one byte of an amount": () => edit('"Charged"', '\\"1000000\\"', '\\"1000001\\"'),
   "one byte of a stored hash": () => edit('"Charged"', /\\"hash\\":\\"./, '\\"hash\\":\\"x'),
@@ -152,7 +152,7 @@ const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
         .with(b, lines()[a] ?? ""),
     )
   },
-  "the last event of a stream cut off, its range mended": () => {
+  "the last event of a stream removed, its range corrected": () => {
     const at = lines().findLastIndex((line) => line.includes('"Charged"'))
     const { stream, revision } = JSON.parse(lines()[at - 1] ?? "")
     const { hash } = JSON.parse(JSON.parse(lines()[at - 1] ?? "").metadata)
@@ -167,7 +167,7 @@ const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
   "another position of the head": () => edit('{"head"', '"position":"', '"position":"1'),
   "another size of the head": () => edit('{"head"', '"size":', '"size":1'),
   "another time of the head": () => edit('{"head"', '"at":"2', '"at":"3'),
-  "a signature by somebody else": async () => {
+  "a signature with another key": async () => {
     const at = indexOf('{"head"')
     return joined(lines().with(at, await signedByAnother(lines()[at] ?? "")))
   },
@@ -183,24 +183,24 @@ const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
   "another line behind the end": () => joined([...lines(), "{}"]),
 }
 
-describe("what nobody touched", () => {
-  it("holds for our program, and for the script that knows nothing of it", async () => {
+describe("an unchanged file", () => {
+  it("is valid for our program and for the independent script", async () => {
     expect(await verdicts(history)).toEqual([null, null])
     expect(await verdicts(proof)).toEqual([null, null])
     expect(await verdicts(refusal)).toEqual([null, null])
     expect(JSON.parse(proof).consistency.length).toBeGreaterThan(1)
   })
 
-  it("is checked by a script of at most 150 lines that imports nothing but Node's own", async () => {
+  it("is checked by a script of at most 150 lines that imports only Node's modules", async () => {
     const text = await readFile(SCRIPT, "utf8")
     expect(text.split("\n").length - 1).toBeLessThanOrEqual(150)
-    const imported = [...text.matchAll(/from "([^"]+)"/g)].map(([, name]) => name)
-    expect(imported.every((name) => name?.startsWith("node:"))).toBe(true)
+    const imports = [...text.matchAll(/from "([^"]+)"/g)].map(([, name]) => name)
+    expect(imports.every((name) => name?.startsWith("node:"))).toBe(true)
   })
 })
 
 describe("an export", () => {
-  it.each(Object.entries(IN_EXPORTS))("with %s is found by both", async (_name, plant) => {
+  it.each(Object.entries(IN_EXPORTS))("with %s is detected by both", async (_name, plant) => {
     const text = await plant()
     expect(text).not.toBe(history)
     const [ours, theirs] = await verdicts(text)
@@ -209,26 +209,26 @@ describe("an export", () => {
   })
 })
 
-describe("what is no file of ours", () => {
-  const without = (place: string) => planted(proof, [place, place, () => undefined])
+describe("an invalid file", () => {
+  const without = (path: string) => planted(proof, [path, path, () => undefined])
   it.each([
-    ["nothing", () => ""],
+    ["no content", () => ""],
     ["a blank line", () => "\n"],
     ["a blank line in an export", () => joined(lines().toSpliced(3, 0, ""))],
     ["an export of another form", () => edit('"form"', '"form":1', '"form":2')],
     ["a proof without inclusion", () => without("event.inclusion")],
     ["a proof without a head", () => without("head")],
-  ])("as %s, is refused in one sentence", async (_name, text) => {
+  ])("with %s is rejected in one sentence", async (_name, text) => {
     const [ours, theirs] = await verdicts(text())
     expect(ours).toMatch(/^HistoryFileFault: line \d+.*expected .*, found .*$/s)
     expect(theirs).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
   })
 
-  it("as no file at all, is refused by the script in one sentence", async () => {
+  it("that cannot be read is rejected by the script in one sentence", async () => {
     for (const words of [[], [join(folder, "none")], [folder]]) {
-      const said = await run(process.execPath, [SCRIPT, ...words]).then(String, (error) => error)
-      expect(said).toMatchObject({ code: 1 })
-      expect(said.stderr).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
+      const ran = await run(process.execPath, [SCRIPT, ...words]).then(String, (error) => error)
+      expect(ran).toMatchObject({ code: 1 })
+      expect(ran.stderr).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
     }
   })
 })
@@ -237,9 +237,9 @@ describe("a proof", () => {
   it.each([
     ...IN_PROOFS.map((one) => [one[0], one, proof] as const),
     ...IN_REFUSALS.map((one) => [one[0], one, refusal] as const),
-  ])("with %s is found by both", async (_name, one, whole) => {
-    const text = planted(whole, one)
-    expect(text).not.toBe(whole.trimEnd())
+  ])("with %s is detected by both", async (_name, one, original) => {
+    const text = planted(original, one)
+    expect(text).not.toBe(original.trimEnd())
     const [ours, theirs] = await verdicts(text)
     expect(ours).toMatch(/^HistoryFileFault: line 1.*expected .*, found /s)
     expect(theirs).toMatch(/expected .*, found /s)

@@ -1,4 +1,4 @@
-/** What the routes that show the ledger show. */
+/** Read-after-write cases of the ledger routes. */
 import { makeKey, setLimit } from "../support/world.ts"
 import { postText } from "../phone/text-requests.ts"
 import type { ReadAfterWriteCases } from "../support/route-scenarios.ts"
@@ -6,14 +6,14 @@ import type { ReadAfterWriteCases } from "../support/route-scenarios.ts"
 let limits = 0
 let references = 0
 
-/** What is shown of each change. */
+/** A change, and how the route shows it. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/refusals": {
     writeValue: async (world, company) => {
       const poor = await makeKey(world, company)
       await setLimit(world, company, { key: poor.keyId, period: "day", dollars: "0.001" })
       await postText(world, poor.key)
-      // The evidence is kept behind the back of whoever was refused.
+      // Refusals are stored after the request is answered.
       await world.operate("wait")
       return poor.keyId
     },
@@ -34,7 +34,7 @@ export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
       await world.operate("funds add", { company: company.companyId, dollars: "1", reference })
       return reference
     },
-    // A text of an earlier test may be closed behind it, at any time.
+    // The charge of an earlier test's text may be settled after it at any time.
     readValue: (body) =>
       body.events
         .filter(({ type }: { type: string }) => type === "FundsAdded")

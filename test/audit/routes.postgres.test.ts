@@ -20,7 +20,7 @@ const limit = (options: LimitOptions) => setLimit(world, company, options)
 const events = async () => collectEvents(world.ports.store.readAll({}))
 
 describe("200", () => {
-  it("limits that apply to this key and no others, with the funds", async () => {
+  it("shows the limits that apply to this key and no others, with the funds", async () => {
     const other = await makeKey(world, company)
     await limit({ key: company.keyId, period: "day", dollars: "1" })
     await limit({ key: other.keyId, period: "week", dollars: "2" })
@@ -42,7 +42,7 @@ describe("200", () => {
     expect(body.funds).toMatchObject({ fundsMicros: 50_000_000, availableMicros: 50_000_000 })
   })
 
-  it("what would be decided, which limit stops it and when it would fit; nothing is stored", async () => {
+  it("shows the decision, the limit that stops it and when it would fit, and stores nothing", async () => {
     const before = (await events()).length
     const fits = await ask({ item: "text", quantity: 3 })
     expect(fits.body).toMatchObject({ fits: true, code: null, amountMicros: 27_000, limit: null })
@@ -65,9 +65,9 @@ describe("200", () => {
     expect(poor.body).toMatchObject({ code: "payment_required", fitsAt: null })
     expect(poor.body.shortMicros).toBe(60_000_000 - 49_991_000)
     await world.operate("wait")
-    const news = (await events()).slice(before).map(({ type }) => type)
-    expect(news.filter((type) => type === "Charged" || type === "ChargeRefused")).toHaveLength(1)
-    // The other who asks is the operator, by key.
+    const added = (await events()).slice(before).map(({ type }) => type)
+    expect(added.filter((type) => type === "Charged" || type === "ChargeRefused")).toHaveLength(1)
+    // An operator can ask for a key.
     const asked = await world.operate("ask", {
       company: company.companyId,
       key: company.keyId,
@@ -77,7 +77,7 @@ describe("200", () => {
     expect(asked).toMatchObject({ fits: true, amountMicros: 9_000 })
   })
 
-  it("why not while the account is locked, in a word of the document", async () => {
+  it("shows the documented code while the account is locked", async () => {
     const { companyId } = company
     await world.operate("company lock", { company: companyId })
     const locked = await ask({ item: "text", quantity: 1 })
@@ -86,14 +86,14 @@ describe("200", () => {
   })
 
   it.each(["nope", "__proto__", "constructor", "toString"])(
-    "nothing of %s, which has no price",
+    "is rejected for the unknown item %s",
     async (item) => {
       const { status, body } = await ask({ item, quantity: 1 })
       expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", ["item"]])
     },
   )
 
-  it("nothing of a place that is not there yet", async () => {
+  it("is rejected for a position that does not exist yet", async () => {
     const { companyId } = company
     for (const at of ["revision:9999", "zzzzz"]) {
       const asked = world.operate("ask", { company: companyId, item: "text", quantity: 1, at })
@@ -103,7 +103,7 @@ describe("200", () => {
     }
   })
 
-  it("what would have been decided at a former place", async () => {
+  it("shows the decision at an earlier position", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const head = (await collectEvents(world.ports.store.read(stream))).at(-1)
     await limit({ key: company.keyId, period: "day", dollars: "0" })
@@ -121,7 +121,7 @@ describe("200", () => {
     expect((await ask({ item: "text", quantity: 1, at: position })).body.fits).toBe(true)
   })
 
-  it("refusals, newest first, with what stopped each and how many there were like it", async () => {
+  it("lists refusals newest first, with their limits and how often they repeated", async () => {
     const poor = await makeKey(world, company)
     await limit({ key: poor.keyId, period: "day", dollars: "0.001" })
     for (let i = 0; i < 3; i += 1) expect((await text(poor.key)).status).toBe(429)
@@ -143,7 +143,7 @@ describe("200", () => {
     expect(listed).toEqual({ refusals: [body.refusals[0]], next: null })
   })
 
-  it("refusals from where a page ended, of the company's own list alone", async () => {
+  it("pages through refusals with a cursor of the company's own list", async () => {
     const all = (await get("/api/v1/refusals")).body.refusals
     const at = (companyId: CompanyId) => {
       const cursor = cursorForNumber("refusals", companyId, all[0].revision)
@@ -153,7 +153,7 @@ describe("200", () => {
     expect((await at("co_another")).status).toBe(400)
   })
 
-  it("stored facts, whose hashes can be recomputed from what is answered alone", async () => {
+  it("lists stored facts, whose hashes can be recomputed from the answer", async () => {
     let previous = NO_HASH
     let cursor: string | undefined = "0"
     let end = ""

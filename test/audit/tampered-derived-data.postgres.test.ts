@@ -1,4 +1,4 @@
-/** What stands beside the events — checkpoints, signed heads, read models — edited by somebody. */
+/** Tampered checkpoints, signed heads and read models. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
@@ -20,7 +20,7 @@ await setLimit(world, company, {
 })
 await world.operate("wait")
 await world.operate("audit head")
-// Keeps the checkpoints of everything in memory.
+// Stores the checkpoints of all streams in memory.
 await world.ports.runner.close()
 
 const tampered = (statements: readonly string[], input: object = {}) =>
@@ -28,26 +28,26 @@ const tampered = (statements: readonly string[], input: object = {}) =>
 
 const faults = ({ checks }: AuditReport) => checks.filter(({ ok }) => !ok)
 
-describe("a head that was signed", () => {
+describe("a signed head", () => {
   const name = "signed heads belong to this history"
   const foreign = `${"A".repeat(43)}=`
 
   it.each([
-    ["a signature of nothing", "signature", `${"A".repeat(86)}==`, "an invalid signature"],
-    ["no signature at all", "signature", "garbage", "an invalid signature"],
-    ["another's key", "public_key", foreign, `one by ${foreign}`],
-  ])("is named where it has %s now", async (_what, column, value, said) => {
-    // The day's own signing may have come in between: the last head is the one that the command made.
+    ["an invalid signature", "signature", `${"A".repeat(86)}==`, "an invalid signature"],
+    ["a malformed signature", "signature", "garbage", "an invalid signature"],
+    ["another public key", "public_key", foreign, `one by ${foreign}`],
+  ])("is named if it has %s", async (_what, column, value, expected) => {
+    // The daily signing may run in between: the command made the last head.
     const sizes = "select max(size) from ledger.tree_heads"
     const tree = `tree = '${company.companyId}'`
     const where = `where ${tree} and size = (${sizes} where ${tree})`
     const found = await tampered([`update ledger.tree_heads set ${column} = '${value}' ${where}`])
     expect(faults(found)).toMatchObject([{ name }])
     expect(found.firstBroken?.expected).toContain(`the head of ${company.companyId} at `)
-    expect(found.firstBroken?.found).toBe(said)
+    expect(found.firstBroken?.found).toBe(expected)
   })
 
-  it("or an event, and was noted, is said to be none of this history in words", async () => {
+  it("or event that was noted is reported if the history does not contain it", async () => {
     const found = await tampered([], { head: "a".repeat(64) })
     const [check] = faults(found)
     expect(check?.name).toBe(name)
@@ -57,19 +57,19 @@ describe("a head that was signed", () => {
   })
 })
 
-describe("a checkpoint that somebody edited", () => {
+describe("an edited checkpoint", () => {
   const edited = (change: string) =>
     tampered([`update ledger.checkpoints set ${change} where stream = '${stream}'`])
   const name = "checkpoints match the folded state"
 
-  it("is named though it is no JSON any more, and every other check is made", async () => {
+  it("is named if it is not JSON, and every other check is made", async () => {
     const found = await edited("state = '{'")
     expect(faults(found)).toMatchObject([{ name }])
     expect(found.firstBroken).toMatchObject({ check: name, stream })
     expect(found.firstBroken?.found).toContain("it cannot be loaded: ")
   })
 
-  it("is named where it says another hash, with both", async () => {
+  it("is named with both hashes if its hash differs", async () => {
     const other = "0".repeat(64)
     const found = await edited(`hash = '${other}'`)
     expect(faults(found)).toMatchObject([
@@ -78,7 +78,7 @@ describe("a checkpoint that somebody edited", () => {
     expect(found.firstBroken?.expected).toMatch(/^the hash [0-9a-f]{64}$/)
   })
 
-  it("is named with its first field that differs, and both values", async () => {
+  it("is named with both values of the first field that differs", async () => {
     const found = await edited(
       `state = regexp_replace(state, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
     )
@@ -89,8 +89,8 @@ describe("a checkpoint that somebody edited", () => {
   })
 })
 
-describe("showing a stream", () => {
-  it("by a holder shows the facts about it, whoever caused them", async () => {
+describe("audit show", () => {
+  it("shows the facts about a holder, regardless of who caused them", async () => {
     const of = async (filter: object) =>
       (await world.operate("audit show", { stream, type: "LimitSet", ...filter })).events
     expect(await of({ key: company.keyId })).toMatchObject([{ data: { holder: "key" } }])

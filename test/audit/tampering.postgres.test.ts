@@ -26,7 +26,7 @@ const body = { to: TO, body: "silent" }
 await world.call(other.key, "POST", "/api/v1/phone/messages", { body })
 await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
 await world.operate("wait")
-// Keeps the checkpoints of everything in memory.
+// Stores the checkpoints of all streams in memory.
 await world.ports.runner.close()
 
 interface Check {
@@ -35,7 +35,7 @@ interface Check {
   readonly detail: string
 }
 
-/** What the audit does not find in order. */
+/** The failed checks of an audit. */
 async function faults(of: { readonly company?: string } = {}): Promise<readonly Check[]> {
   const { ok, checks } = await world.operate("audit verify", of)
   const found = (checks as Check[]).filter((check) => !check.ok)
@@ -62,12 +62,12 @@ const names = (found: readonly Check[]) => found.map(({ name }) => name)
 const CHAIN = "hashes chain"
 const FORM = "stored text has the form of its type"
 const GAP = "revisions have no gap"
-const LAW = "every charge fits when decided again"
+const FITS = "every charge fits when decided again"
 const ACCOUNTS = ["accounts sum to zero", "read model accounts = rebuild"]
 const CHECKPOINT = "checkpoints match the folded state"
 
-describe("an audit of what nobody touched", () => {
-  it("finds nothing, and says of how much and with which heads", async () => {
+describe("an audit of unchanged data", () => {
+  it("finds nothing, and reports the number of events and the heads", async () => {
     expect(await faults()).toEqual([])
     const all = await world.operate("audit verify")
     const { rows } = await sql<{ events: number; streams: number }>`
@@ -85,11 +85,11 @@ describe("an audit of what nobody touched", () => {
     const one = await world.operate("audit verify", { company: company.companyId })
     expect(Object.keys(one.heads)).toEqual([ledgerStreamOf(company.companyId).stream])
     expect(one.ok).toBe(true)
-    await expect(world.operate("audit verify", { company: "nobody" })).rejects.toThrow(/nobody/)
+    await expect(world.operate("audit verify", { company: "unknown" })).rejects.toThrow(/unknown/)
   })
 })
 
-describe("an audit finds, and names by stream and revision,", () => {
+describe("an audit detects, by stream and revision,", () => {
   it("one changed byte of an amount", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const revision = await revisionOf(stream, "Charged")
@@ -102,7 +102,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     expect(names(found)).toContain("read model charges = rebuild")
   })
 
-  it("one changed byte in any stream, though the text still means the same", async () => {
+  it("one changed byte in any stream, even if the meaning is the same", async () => {
     const streams = [
       accessStreamOf(company.companyId).stream,
       recipientStreamOf(company.companyId, await world.ports.sealing.tag(company.companyId, TO))
@@ -167,7 +167,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     )
   })
 
-  it("a removed end of a stream, by the checkpoint that remembers it", async () => {
+  it("a truncated stream, by its checkpoint", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const last = (await collectEvents(world.ports.store.read(stream))).at(-1)?.revision ?? 0
     const found = await tampered(`delete from eventstore.events ${at(stream, last)}`)
@@ -176,24 +176,24 @@ describe("an audit finds, and names by stream and revision,", () => {
     )
   })
 
-  it("a charge that never fitted, though somebody made the chain anew", async () => {
-    // Whoever removes the funds and mends every hash after it still breaks the law of charges.
+  it("a charge that never fitted, even in a rewritten history", async () => {
+    // Without the funds the charge is rejected when it is decided again, even with valid hashes.
     const stream = ledgerStreamOf(company.companyId).stream
     const revision = await revisionOf(stream, "FundsAdded")
     const found = await tampered(
       `update eventstore.events set data = replace(data, '"50000000"', '"50"') ${at(stream, revision)}`,
     )
-    const law = found.find(({ name }) => name === LAW)
+    const check = found.find(({ name }) => name === FITS)
     const charged = await revisionOf(stream, "Charged")
-    expect(law?.detail).toBe(`${stream} revision ${charged}: refused: payment_required`)
+    expect(check?.detail).toBe(`${stream} revision ${charged}: refused: payment_required`)
   })
 
-  it("a checkpoint that was changed, in any of its sums, or is no checkpoint at all", async () => {
+  it("a checkpoint with a changed sum, or an invalid one", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const where = `where stream = '${stream}'`
     for (const change of [
       `regexp_replace(state, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
-      // Spent in the week, not in the day: the sums stand in that order.
+      // The sums are in the order day, week, month.
       `replace(state, '",[36000,36000,36000]]', '",[0,36000,36000]]')`,
       `replace(state, '"company":[0,0,0,36000,36000,36000]', '"company":[0,0,0,0,36000,36000]')`,
       `'{}'`,
@@ -205,7 +205,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     }
   })
 
-  it("an edited read model of the company that was asked for, and of no other", async () => {
+  it("an edited read model only in the audit of its company", async () => {
     const where = `where account = 'funds' and company_id = '${other.companyId}'`
     await edit(`update accounts set balance_micros = balance_micros + 1 ${where}`)
     const found = async (one: string) => names(await faults({ company: one }))
@@ -224,7 +224,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     expect(await faults()).toEqual([])
   })
 
-  it("a read model whose table is gone, and every other fault with it", async () => {
+  it("a missing table of a read model, and every other fault", async () => {
     await edit("alter table read.opt_outs rename to opt_outs_gone")
     const found = await tampered("delete from ledger.jobs where kind = 'reconcile-charge'")
     await edit("alter table read.opt_outs_gone rename to opt_outs")
@@ -235,7 +235,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     expect(found[1]?.detail).toMatch(/^stopped at the comparison: .*opt_outs/)
   })
 
-  it("an open charge that nobody would end", async () => {
+  it("a pending charge without a job that settles it", async () => {
     const found = await tampered("delete from ledger.jobs where kind = 'reconcile-charge'")
     expect(names(found)).toEqual(["every pending charge has a job that settles it"])
     expect(found[0]?.detail).toMatch(
@@ -244,17 +244,17 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 })
 
-describe("showing a stream", () => {
+describe("audit show", () => {
   const show = (input: object) => world.operate("audit show", input)
 
-  it("opens what is sealed only when asked, and says whose command it was", async () => {
+  it("unseals texts only on request, and shows the actor", async () => {
     const stream = accessStreamOf(company.companyId).stream
-    const shut = await show({ stream, type: "PersonAdded" })
-    expect(shut.events).toHaveLength(1)
-    expect(shut.events[0].data.email).toMatch(/^s1\./)
-    const open = await show({ stream, type: "PersonAdded", unseal: true })
-    expect(open.events[0].data.email).toBe("owner@example.com")
-    expect(open.events[0].metadata.actor).toBe("test")
+    const sealed = await show({ stream, type: "PersonAdded" })
+    expect(sealed.events).toHaveLength(1)
+    expect(sealed.events[0].data.email).toMatch(/^s1\./)
+    const unsealed = await show({ stream, type: "PersonAdded", unseal: true })
+    expect(unsealed.events[0].data.email).toBe("owner@example.com")
+    expect(unsealed.events[0].metadata.actor).toBe("test")
     const companies = await show({ stream: "companies", unseal: true })
     expect(companies.events[0].data.owner.email).toBe("owner@example.com")
     await sql`delete from ledger.subject_keys where company_id = 'co_none'`.execute(
@@ -262,20 +262,20 @@ describe("showing a stream", () => {
     )
   })
 
-  it("leaves out what is of another key, person or time, and knows no other streams", async () => {
+  it("filters by key, person and time, and rejects unknown streams", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const { keyId: key, ownerId: person } = company
     expect((await show({ stream, key })).events.length).toBeGreaterThanOrEqual(3)
     expect((await show({ stream, key: "key_none" })).events).toEqual([])
     expect((await show({ stream, person })).events.length).toBeGreaterThanOrEqual(3)
     expect((await show({ stream, since: "2200-01-01T00:00:00Z" })).events).toEqual([])
-    await expect(show({ stream: "ledger-nobody" })).rejects.toMatchObject({ code: "not_found" })
+    await expect(show({ stream: "ledger-unknown" })).rejects.toMatchObject({ code: "not_found" })
   })
 })
 
-// The running projector takes what was inserted for a fact: no test may come after this one.
-describe("at last, an audit finds", () => {
-  it("an inserted event, also one of a stream that no decider has", async () => {
+// The running projector treats the inserted event as a fact, so this test must be the last one.
+describe("finally, an audit detects", () => {
+  it("an inserted event of a known stream", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const last = (await collectEvents(world.ports.store.read(stream))).at(-1)?.revision ?? 0
     const insert = (name: string, revision: number) =>
@@ -283,8 +283,8 @@ describe("at last, an audit finds", () => {
        select position + 1000, '${name}', ${revision}, gen_random_uuid(), 'FundsAdded',
          '{"amountMicros":"1000000","at":"2026-11-21T00:00:00.000Z"}', metadata
        from eventstore.events ${at(stream, 0)}`
-    const strange = await tampered(insert("nothing-co_x", 0))
-    expect(names(strange)).toEqual([])
+    const foreign = await tampered(insert("nothing-co_x", 0))
+    expect(names(foreign)).toEqual([])
     const found = await tampered(insert(stream, last + 1))
     expect(found[0]).toMatchObject({ name: CHAIN })
     expect(found[0]?.detail).toContain(`${stream} revision ${last + 1}: `)

@@ -1,4 +1,4 @@
-/** Tampering with what is stored, behind the program's back, and putting it back as it was. */
+/** Helpers that tamper with stored data and restore it. */
 import { sql } from "kysely"
 import { expect } from "vitest"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -9,7 +9,7 @@ import type { World } from "../support/world.ts"
 
 const TABLES = ["eventstore.events", "ledger.checkpoints", "ledger.jobs", "ledger.tree_heads"]
 
-/** Runs statements, each of which changes one row, then looks, and puts all tables back. */
+/** Runs statements that each change one row, runs `look`, and restores all tables. */
 export async function withTamperedRows<T>(
   world: World,
   statements: readonly string[],
@@ -17,7 +17,7 @@ export async function withTamperedRows<T>(
 ): Promise<T> {
   const db = world.ports.readAll
   for (const table of TABLES)
-    await sql.raw(`create table ${table}_kept as table ${table}`).execute(db)
+    await sql.raw(`create table ${table}_backup as table ${table}`).execute(db)
   try {
     for (const statement of statements) {
       const { numAffectedRows } = await sql.raw(statement).execute(db)
@@ -25,19 +25,19 @@ export async function withTamperedRows<T>(
     }
     return await look()
   } finally {
-    // All at once: who reads in between would see a store that lost its events, and say so for a while.
+    // One transaction: a reader in between would see a store without events and report that.
     await db.transaction().execute(async (tx) => {
       for (const table of TABLES) {
         await sql.raw(`delete from ${table}`).execute(tx)
-        const insert = `insert into ${table} overriding system value table ${table}_kept`
+        const insert = `insert into ${table} overriding system value table ${table}_backup`
         await sql.raw(insert).execute(tx)
-        await sql.raw(`drop table ${table}_kept`).execute(tx)
+        await sql.raw(`drop table ${table}_backup`).execute(tx)
       }
     })
   }
 }
 
-/** What an audit says while the statements hold. */
+/** Audits with the statements applied, and restores the tables. */
 export function auditWithTampering(
   world: World,
   statements: readonly string[],
@@ -47,8 +47,7 @@ export function auditWithTampering(
 }
 
 /**
- * The statements of somebody who changes one event of a stream and makes every hash from there on
- * anew, so that the chain is whole again.
+ * Statements that change events of a stream and recalculate every hash after them, so that the chain is valid.
  */
 export async function rehashChainStatements(
   world: World,

@@ -1,4 +1,4 @@
-/** Trees of hashes: which grow, and which heads are signed, while streams are held back. */
+/** Hash trees, and the signed heads while streams are held back. */
 import { createHash } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import {
@@ -37,7 +37,7 @@ const sha = (...parts: readonly Buffer[]) =>
 
 const hashes = Array.from({ length: 70 }, (_, i) => sha(Buffer.from([i])).toString("hex"))
 
-/** The tree hash as RFC 6962 writes it down, word for word. */
+/** The tree hash exactly as RFC 6962 defines it. */
 function plainRoot(leaves: readonly string[]): Buffer {
   const [first] = leaves
   if (first === undefined) return sha()
@@ -52,7 +52,7 @@ const treeOf = (size: number) =>
   new MerkleTree(Buffer.from(hashes.slice(0, size).map(leafHashOf).join(""), "hex"))
 
 describe("the Merkle tree", () => {
-  it("has the roots of RFC 6962, appended to or made at once", () => {
+  it("has the roots of RFC 6962, built incrementally or completely", () => {
     const edge = new TreeEdge()
     expect(edge.root()).toBe(EMPTY_ROOT)
     for (const [i, hash] of hashes.entries()) {
@@ -63,7 +63,7 @@ describe("the Merkle tree", () => {
     }
   })
 
-  it("goes on from an edge that was kept", () => {
+  it("continues from a stored edge", () => {
     for (const size of [0, 1, 2, 3, 12, 64]) {
       const before = new TreeEdge()
       for (const hash of hashes.slice(0, size)) before.add(hash)
@@ -73,7 +73,7 @@ describe("the Merkle tree", () => {
     }
   })
 
-  it("proves that a leaf is in it, and of no other leaf, place or size", () => {
+  it("proves the inclusion of a leaf, and of no other leaf, index or size", () => {
     for (let size = 1; size <= 34; size += 1) {
       const tree = treeOf(size)
       for (let index = 0; index < size; index += 1) {
@@ -92,7 +92,7 @@ describe("the Merkle tree", () => {
     }
   })
 
-  it("proves that it only grew, and of no other tree", () => {
+  it("proves its consistency with a former head, and with no other tree", () => {
     for (let size = 1; size <= 34; size += 1) {
       const later = { size, root: rootOf(size) }
       for (let former = 0; former <= size; former += 1) {
@@ -113,13 +113,15 @@ const OTHER = ledgerStreamOf("co_bbbbbb")
 
 /** Heads and trees in memory. */
 function memoryTreeHeads(): TreeHeads {
-  let kept: TreeProgress | null = null
+  let progress: TreeProgress | null = null
   const heads: SignedTreeHead[] = []
   return {
-    load: async () => kept,
+    load: async () => progress,
     save: async (_generation, read, signed) => {
-      const trees = new Map([...(kept?.trees ?? []), ...read.trees].map((one) => [one.tree, one]))
-      kept = { position: read.position, trees: [...trees.values()] }
+      const trees = new Map(
+        [...(progress?.trees ?? []), ...read.trees].map((one) => [one.tree, one]),
+      )
+      progress = { position: read.position, trees: [...trees.values()] }
       heads.push(...signed)
     },
     lastSignedOn: async () => null,
@@ -128,7 +130,7 @@ function memoryTreeHeads(): TreeHeads {
   }
 }
 
-/** Two ledgers, the streams that are held back, and what signs and audits them. */
+/** Two ledgers with a list of held-back streams, and functions to sign and audit them. */
 function opened() {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
@@ -167,7 +169,7 @@ function opened() {
 const HELD = { stream: TEST_LEDGER_STREAM, revision: 1, reason: "a test holds it back" }
 
 describe("signed heads", () => {
-  it("are of the whole history after a stream was held back and released", async () => {
+  it("cover the whole history after a stream is held back and released", async () => {
     const { corruptList, add, sign, sizes, broken } = opened()
     await add()
     await sign()

@@ -31,7 +31,7 @@ await world.operate("charge refund", { chargeId, dollars: "0.004" }, "a test")
 await world.operate("clock advance", { duration: "40d" })
 await world.operate("funds add", { company: company.companyId, dollars: "1" })
 await world.operate("wait")
-// No checkpoint and no signed head shall find what the facts alone must tell.
+// Without checkpoints and signed heads, the audit must detect everything from the facts.
 await sql`delete from ledger.checkpoints`.execute(world.ports.readAll)
 await sql`delete from ledger.tree_heads`.execute(world.ports.readAll)
 
@@ -43,7 +43,7 @@ const faults = ({ checks }: AuditReport) =>
 const where = (stream: string, revision: number) =>
   `where stream = '${stream}' and revision = ${revision}`
 
-/** Statements that change the first fact of a type, every hash made anew. */
+/** Statements that change the first fact of a type, with recalculated hashes. */
 async function rewritten(stream: string, type: string, from: string | RegExp, to: string) {
   let isDone = false
   return rehashChainStatements(world, stream, (event) => {
@@ -56,7 +56,7 @@ async function rewritten(stream: string, type: string, from: string | RegExp, to
 }
 
 describe("an audit", () => {
-  it("holds where nobody touched anything, also of a month that closed", async () => {
+  it("passes on unchanged data, also with a closed month", async () => {
     const verdict: AuditReport = await world.operate("audit verify")
     expect(verdict).toMatchObject({ ok: true, firstBroken: null })
     const stream = ledgerStreamOf(company.companyId).stream
@@ -71,7 +71,7 @@ describe("an audit", () => {
     expect(types).toEqual(expect.arrayContaining(some))
   })
 
-  it("finds a month that does not add up, or names another head, with every hash made anew", async () => {
+  it("detects a month that does not add up or names another head, despite recalculated hashes", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     for (const [from, to] of [
       [/"chargedMicros":"\d+"/, '"chargedMicros":"7"'],
@@ -85,7 +85,7 @@ describe("an audit", () => {
     }
   })
 
-  it("finds a charge that is refunded beyond its amount, with every hash made anew", async () => {
+  it("detects a charge that is refunded beyond its amount, despite recalculated hashes", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     const more = ['"amountMicros":"4000"', '"amountMicros":"9001"'] as const
     const verdict = await tampered(await rewritten(stream, "ChargeReduced", ...more))
@@ -100,7 +100,7 @@ describe("an audit", () => {
     expect(faults(allowed)).not.toContain("no charge is refunded beyond its amount")
   })
 
-  it("finds any other fact that no command decides, with every hash made anew", async () => {
+  it("detects any other fact that no command decides, despite recalculated hashes", async () => {
     const stream = ledgerStreamOf(company.companyId).stream
     for (const [type, from, to] of [
       ["ReminderReached", /"usedMicros":"\d+"/, '"usedMicros":"9999"'],
@@ -121,18 +121,18 @@ describe("an audit", () => {
     }
   })
 
-  it("finds a stream that is gone: a company's, a text's, or the end of what a refusal knew", async () => {
+  it("detects a missing stream, and a ledger that ends before a refusal's revision", async () => {
     const { companyId } = company
     const recipient = recipientStreamOf(
       companyId,
       await world.ports.sealing.tag(companyId, TO),
     ).stream
-    const gone = [recipient, accessStreamOf(companyId).stream]
+    const missingStreams = [recipient, accessStreamOf(companyId).stream]
     const refusal = (
       await collectEvents(world.ports.store.read(refusalsStreamOf(companyId).stream))
     )[0]
     const { ledgerRevision } = JSON.parse(refusal?.data ?? "{}")
-    for (const stream of gone) {
+    for (const stream of missingStreams) {
       const events = await collectEvents(world.ports.store.read(stream))
       const removed = events.map(
         ({ revision }) => `delete from eventstore.events ${where(stream, revision)}`,
@@ -154,7 +154,7 @@ describe("an audit", () => {
     expect(missing).toMatchObject({ ok: false, discrepancy: { stream, revision: ledgerRevision } })
   })
 
-  it("takes no hash for a head that is none", async () => {
+  it("rejects a malformed head, and reports an unknown one", async () => {
     await expect(world.operate("audit verify", { head: "abc" })).rejects.toThrow(/hexadecimal/)
     const { checks } = await world.operate("audit verify", { head: "ab".repeat(32) })
     const found = checks.find(
