@@ -293,25 +293,27 @@ it("exactly one of two purchases of $60 through two processes fits a limit of $1
 })
 
 it("a shared payment token is not stored", async () => {
-  const own = await openWorld("store")
-  closing.push(() => own.close())
-  const company = await makeBuyer(own)
+  const freshWorld = await openWorld("store")
+  closing.push(() => freshWorld.close())
+  const company = await makeBuyer(freshWorld)
   const sharedPaymentToken = "spt_1SecretOfAWallet"
-  const bought = await buyFunds(own, company.key, 25, newIdempotencyKey(), { sharedPaymentToken })
+  const bought = await buyFunds(freshWorld, company.key, 25, newIdempotencyKey(), {
+    sharedPaymentToken,
+  })
   expect(bought.status).toBe(200)
-  await own.operate("wait")
+  await freshWorld.operate("wait")
   const { rows: tables } = await sql<{ table: string }>`
     select quote_ident(table_schema) || '.' || quote_ident(table_name) as "table"
     from information_schema.tables where table_schema in ('ledger', 'eventstore', 'read')
-      and table_type = 'BASE TABLE'`.execute(own.ports.readAll)
+      and table_type = 'BASE TABLE'`.execute(freshWorld.ports.readAll)
   const holding: string[] = []
   for (const { table } of tables) {
     const { rows } = await sql<{ found: boolean }>`
       select exists (select 1 from ${sql.raw(table)} t
-        where t::text like ${`%${sharedPaymentToken}%`}) as found`.execute(own.ports.readAll)
+        where t::text like ${`%${sharedPaymentToken}%`}) as found`.execute(freshWorld.ports.readAll)
     if (rows[0]?.found === true) holding.push(table)
   }
   expect(tables.length).toBeGreaterThan(20)
   expect(holding).toEqual([])
-  expect(own.warnings.filter((line) => line.includes(sharedPaymentToken))).toEqual([])
+  expect(freshWorld.warnings.filter((line) => line.includes(sharedPaymentToken))).toEqual([])
 })

@@ -35,8 +35,8 @@ describe("the card page", async () => {
     const back = encodeURIComponent(`http://ledger.test/console/${companyId}/billing`)
     const url = `https://billing.stripe.test/cus_${companyId}?back=${back}`
     expect(await page()).toEqual({ companyId, url })
-    const asked = server.requests.at(-1)
-    expect(asked?.form.get("flow_data[type]")).toBe("payment_method_update")
+    const request = server.requests.at(-1)
+    expect(request?.form.get("flow_data[type]")).toBe("payment_method_update")
     // Stripe gets only our id of the company.
     const form = Object.fromEntries(customersCreated().at(-1)?.form ?? [])
     expect(form).toEqual({ description: companyId, "metadata[company]": companyId })

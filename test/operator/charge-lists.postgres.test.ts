@@ -100,10 +100,10 @@ describe("charge list", () => {
   })
 
   it("prefers a charged item with exactly this name to a short name", async () => {
-    const own = await makeCompany(world)
-    const charged = { ...SPENDING, company: own.companyId }
+    const third = await makeCompany(world)
+    const charged = { ...SPENDING, company: third.companyId }
     await world.operate("charge", { ...charged, item: "text", id: "own" })
-    const { charges } = await list({ company: own.companyId, item: "text" })
+    const { charges } = await list({ company: third.companyId, item: "text" })
     expect(charges).toMatchObject([{ chargeId: "own", item: "text" }])
   })
 

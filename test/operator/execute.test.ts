@@ -38,7 +38,7 @@ describe("a successful command", () => {
       stdout: '{"input":{"company":"acme"},"balanceMicros":12500000}\n',
       stderr: "",
     })
-    expect(host.deeds).toEqual(["open", "close"])
+    expect(host.calls).toEqual(["open", "close"])
   })
 
   it("prints text lines, with money in dollars", async () => {
@@ -128,7 +128,7 @@ describe("a rejected command", () => {
     expect(body["message"]).toMatch(message)
     const text = await runTestCommand(["company", "list"], host)
     expect(text).toEqual({ code: 1, stdout: "", stderr: `${body["message"]}\n` })
-    expect(host.deeds).toEqual(["open", "close", "open", "close"])
+    expect(host.calls).toEqual(["open", "close", "open", "close"])
   })
 
   it("names the invalid fields", async () => {
@@ -170,7 +170,7 @@ describe("a rejected command", () => {
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toEqual({ error: "internal", message: "x is undefined" })
     expect(ran.stderr).toContain("execute.test.ts")
-    expect(host.deeds).toEqual(["open", "close"])
+    expect(host.calls).toEqual(["open", "close"])
   })
 })
 
@@ -185,7 +185,7 @@ describe("an interrupted command", () => {
     const ran = await runTestCommand(["wait", "--json"], host, abort.signal)
     expect(ran.code).toBe(130)
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: "interrupted" })
-    expect(host.deeds).toEqual(["open", "close"])
+    expect(host.calls).toEqual(["open", "close"])
   })
 
   it("warns that a change may have taken effect", async () => {
@@ -200,16 +200,16 @@ describe("an interrupted command", () => {
 
   it("runs nothing if it is interrupted while the stores open", async () => {
     const abort = new AbortController()
-    const deeds: string[] = []
-    const operations = [fakeOperation("wait", async () => void deeds.push("run"))]
+    const calls: string[] = []
+    const operations = [fakeOperation("wait", async () => void calls.push("run"))]
     const openInProcess = async () => {
       abort.abort()
       const stores = await fakeHost(operations).openInProcess({ mayMake: false })
-      return { ...stores, close: async () => void deeds.push("close") }
+      return { ...stores, close: async () => void calls.push("close") }
     }
     const ran = await runTestCommand(["wait"], fakeHost([], { openInProcess }), abort.signal)
     expect(ran.code).toBe(130)
-    expect(deeds).toEqual(["close"])
+    expect(calls).toEqual(["close"])
   })
 
   it.each(["openInProcess", "runMaintenance", "runDoctor", "runBenchmarks"] as const)(
@@ -246,7 +246,7 @@ describe("a command of the host", () => {
     const host = fakeHost([])
     expect((await runTestCommand(["start"], host)).code).toBe(7)
     expect((await runTestCommand(["start", "--demo"], host)).code).toBe(7)
-    expect(host.deeds).toEqual(["start", "start with demo"])
+    expect(host.calls).toEqual(["start", "start with demo"])
   })
 
   it("config shows the settings", async () => {

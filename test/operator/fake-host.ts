@@ -64,14 +64,14 @@ export async function openFakeStores(
   return { send, close: () => closeRoutes().finally(close) }
 }
 
-/** A host whose stores are fake operations. It records its calls in `deeds`. */
+/** A host with fake operations. It records what the command line calls. */
 export function fakeHost(
   operations: readonly AdminOperation[],
   overrides: Partial<CommandLineHost> = {},
-): CommandLineHost & { readonly deeds: string[] } {
-  const deeds: string[] = []
+): CommandLineHost & { readonly calls: string[] } {
+  const calls: string[] = []
   return {
-    deeds,
+    calls,
     catalogue: CATALOGUE,
     commands: async () => PROGRAM.commands,
     loadLocalCommand: async ({ name, from = "" }) =>
@@ -81,20 +81,20 @@ export function fakeHost(
       ),
     runningServer: async () => null,
     openInProcess: async () => {
-      deeds.push("open")
-      return openFakeStores(operations, UNUSED_PORTS, async () => void deeds.push("close"))
+      calls.push("open")
+      return openFakeStores(operations, UNUSED_PORTS, async () => void calls.push("close"))
     },
     start: async ({ demo }) => {
-      deeds.push(demo ? "start with demo" : "start")
+      calls.push(demo ? "start with demo" : "start")
       return 7
     },
     runMaintenance: async (name) => {
-      deeds.push(name)
+      calls.push(name)
       return { ok: true }
     },
     runDoctor: async () => [{ check: "node", state: "ok", says: "24.0.0", fix: null }],
     runBenchmarks: async (words) => {
-      deeds.push(["bench", ...words].join(" "))
+      calls.push(["bench", ...words].join(" "))
       return 7
     },
     effectiveSettings: async () => ({ own: [PORT_SETTING], server: null }),

@@ -22,12 +22,12 @@ import { askServer, operatorRequest, serveOperations, newRecordingClient } from 
 
 /** An operation that records its calls. */
 function deleting(name: string) {
-  const deeds: unknown[] = []
+  const calls: unknown[] = []
   const operation = fakeOperation(name, async (_, input) => {
-    deeds.push(input)
+    calls.push(input)
     return { done: true }
   })
-  return { deeds, operation }
+  return { calls, operation }
 }
 
 const lines = [
@@ -48,15 +48,15 @@ const lines = [
 
 describe.each(lines)("%s", (name, line, named, says) => {
   it("runs with --yes", async () => {
-    const { deeds, operation } = deleting(name)
+    const { calls, operation } = deleting(name)
     expect(await runTestCommand(splitWords(`${line} --yes`), fakeHost([operation]))).toMatchObject({
       code: 0,
     })
-    expect(deeds).toHaveLength(1)
+    expect(calls).toHaveLength(1)
   })
 
   it("exits 2 without --yes and without a terminal, and opens nothing", async () => {
-    const { deeds, operation } = deleting(name)
+    const { calls, operation } = deleting(name)
     const host = fakeHost([operation])
     const ran = await runTestCommand(splitWords(line), host)
     expect(ran).toMatchObject({ code: 2, stdout: "" })
@@ -67,12 +67,12 @@ describe.each(lines)("%s", (name, line, named, says) => {
       error: "usage",
       message: expect.stringContaining("--yes"),
     })
-    expect([deeds, host.deeds]).toEqual([[], []])
+    expect([calls, host.calls]).toEqual([[], []])
   })
 
   /** Runs the line at a terminal where this text is typed. */
   async function typing(typed: string) {
-    const { deeds, operation } = deleting(name)
+    const { calls, operation } = deleting(name)
     const questions: string[] = []
     const terminal = recordingTerminal({
       prompt: async (question) => {
@@ -82,23 +82,23 @@ describe.each(lines)("%s", (name, line, named, says) => {
     })
     const { signal } = new AbortController()
     const code = await runCommandLine(splitWords(line), fakeHost([operation]), terminal, signal)
-    return { code, deeds, questions, stderr: terminal.stderr }
+    return { code, calls, questions, stderr: terminal.stderr }
   }
 
   it("asks for the name on a terminal", async () => {
-    const { code, deeds, questions } = await typing(` ${named} `)
-    expect([code, deeds.length]).toEqual([0, 1])
+    const { code, calls, questions } = await typing(` ${named} `)
+    expect([code, calls.length]).toEqual([0, 1])
     expect(questions).toEqual([`${line}: ${says}.\nType ${named} to continue: `])
   })
 
   it.each(["", "y", "yes", "Acme", "key_2"])("does nothing if %j is typed", async (typed) => {
-    const { code, deeds, stderr } = await typing(typed)
-    expect([code, deeds]).toEqual([2, []])
+    const { code, calls, stderr } = await typing(typed)
+    expect([code, calls]).toEqual([2, []])
     expect(stderr).toContain(`the input does not match ${named}: nothing was done`)
   })
 
   it("is rejected on the admin socket without a confirmation, or with another name", async () => {
-    const { deeds, operation } = deleting(name)
+    const { calls, operation } = deleting(name)
     const { socketPath } = await serveOperations([operation])
     const field = operation.irreversible?.field ?? ""
     const request = operatorRequest(name, { [field]: named })
@@ -110,7 +110,7 @@ describe.each(lines)("%s", (name, line, named, says) => {
       )
       expect(answer).toMatchObject({ error: { fields: { confirm: expect.any(String) } } })
     }
-    expect(deeds).toEqual([])
+    expect(calls).toEqual([])
     const sure = { ...request, confirmation: named }
     expect(await askServer(socketPath, sure, newRecordingClient().observer)).toEqual({
       result: { done: true },
@@ -118,16 +118,16 @@ describe.each(lines)("%s", (name, line, named, says) => {
   })
 
   it("sends the confirmation to a running server", async () => {
-    const { deeds, operation } = deleting(name)
+    const { calls, operation } = deleting(name)
     const { socketPath } = await serveOperations([operation])
     const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
     expect(await runTestCommand(splitWords(`${line} --yes`), host)).toMatchObject({ code: 0 })
-    expect(deeds).toHaveLength(1)
+    expect(calls).toHaveLength(1)
   })
 })
 
 it("stops asking when it is interrupted", async () => {
-  const { deeds, operation } = deleting("company delete")
+  const { calls, operation } = deleting("company delete")
   const abort = new AbortController()
   const prompt = async (_: string, signal: AbortSignal) => {
     abort.abort()
@@ -139,7 +139,7 @@ it("stops asking when it is interrupted", async () => {
   expect(await runCommandLine(["company", "delete", "acme"], host, terminal, abort.signal)).toBe(
     130,
   )
-  expect(deeds).toEqual([])
+  expect(calls).toEqual([])
   expect(terminal.stderr).toBe("Interrupted before the confirmation. Nothing was done.\n")
 })
 
@@ -194,15 +194,15 @@ it("asks on a real terminal, and reads the answer there", async (context) => {
   if (spawnSync("script", ["--version"]).error !== undefined) {
     return context.skip("no `script` on this machine")
   }
-  const { deeds, operation } = deleting("company delete")
+  const { calls, operation } = deleting("company delete")
   const { socketPath } = await serveOperations([operation])
   const folder = await testFolder()
   const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
   await writeFile(join(folder, "server.json"), JSON.stringify(server))
   const line = `'${process.execPath}' '${BUNDLE_FILE}' company delete acme`
   expect(await atTerminal(line, folder, "no\n")).toMatchObject({ code: 2 })
-  expect(deeds).toEqual([])
+  expect(calls).toEqual([])
   const sure = await atTerminal(line, folder, "acme\n")
   expect(sure).toMatchObject({ code: 0, shown: expect.stringContaining("Type acme to continue: ") })
-  return expect(deeds).toEqual([{ company: "acme" }])
+  return expect(calls).toEqual([{ company: "acme" }])
 })

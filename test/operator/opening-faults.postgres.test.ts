@@ -86,8 +86,8 @@ describe("a database that cannot be opened is named, with the fix, if it", () =>
 
 it("names an event store that does not answer", () => {
   const silent = new Unavailable("timeout expired")
-  const said = explainStartupFault(silent, { eventStoreUrl: "esdb://events.test:2113" })
-  expect(String(said)).toContain(
+  const fault = explainStartupFault(silent, { eventStoreUrl: "esdb://events.test:2113" })
+  expect(String(fault)).toContain(
     "The server of LEDGER_EVENTSTORE_URL cannot be used (timeout expired)",
   )
 })
@@ -119,9 +119,9 @@ describe("an installation with a test clock, opened with the machine's clock,", 
     const refused = await openWorld("start", { url, clock: "system" }).catch(
       (error: unknown) => error,
     )
-    const said = explainStartupFault(refused, { eventStoreUrl: null })
-    expect(said).toBeInstanceOf(StartupFault)
-    expect(String(said)).toMatch(
+    const fault = explainStartupFault(refused, { eventStoreUrl: null })
+    expect(fault).toBeInstanceOf(StartupFault)
+    expect(String(fault)).toMatch(
       /test clock .* is at 20\d\d-.*Z, .*\. Set LEDGER_CLOCK=test, or use another/,
     )
     const again = await openWorld("start", { url, clock: "test" })

@@ -141,7 +141,7 @@ describe("export billing --out", () => {
         message: expect.stringContaining(out),
       })
     }
-    expect(host.deeds).toEqual([])
+    expect(host.calls).toEqual([])
   })
 
   it("shows the system's error, and names a missing folder", async (ctx) => {

@@ -382,7 +382,7 @@ describe("a command with a running server", () => {
       // Progress is only written to terminals.
       stderr: "",
     })
-    expect(host.deeds).toEqual([])
+    expect(host.calls).toEqual([])
     expect(causes).toMatchObject([{ actor: "ada", reason: "asked" }])
   })
 

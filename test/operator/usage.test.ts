@@ -107,7 +107,7 @@ describe("wrong usage", () => {
     expect(ran).toMatchObject({ code: 2, stdout: "" })
     const isUnfinished = reason.source === "name a command"
     expect(ran.stderr).toMatch(isUnfinished ? /^Usage: company-ledger/ : reason)
-    expect(host.deeds).toEqual([])
+    expect(host.calls).toEqual([])
   })
 
   it.each(mistakes.filter(([line]) => !line.endsWith("--as")))(

@@ -56,7 +56,7 @@ describe("store migrate and restore", () => {
       ["store migrate", { to: "database" }],
       ["restore", { file: "a.backup" }],
     ])
-    expect(host.deeds).toEqual([])
+    expect(host.calls).toEqual([])
   })
 
   it("print the next step for people", async () => {
@@ -110,7 +110,7 @@ describe("store migrate and restore", () => {
     const result = await runTestCommand(splitWords("store migrate --to esdb://host:2113"), host)
     expect(result).toMatchObject({ code: 1, stdout: "" })
     expect(result.stderr).toMatch(/^A server uses this installation. Stop it first/)
-    expect(host.deeds).toEqual([])
+    expect(host.calls).toEqual([])
   })
 
   it.each([
