@@ -40,7 +40,7 @@ describe("RegisterCompany", () => {
       .refuses("name_taken")
   })
 
-  it("is rejected for an id that another company has, since the id is part of its keys", () => {
+  it("is rejected for an id that another company has, since it routes that company's keys", () => {
     given(companiesDecider, registered)
       .when({ ...register, nameTag: "other-tag" })
       .refuses("id_taken")

@@ -249,16 +249,16 @@ describe("POST /device-updates rejects", () => {
   })
 })
 
-it("counts none of these calls", async () => {
+it("check-ins, updates and device reports are not counted", async () => {
   await checkIn({ installId: null, version: "2.0.0" })
   await updates("2.0.0")
   await send(report())
-  const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-  expect(tallies).toEqual([])
+  const { counts } = await world.operate("calls list", { company: company.companyId })
+  expect(counts).toEqual([])
 })
 
-describe("releases on the command line", () => {
-  it("are refused under a version that is taken, and taken again as they are", async () => {
+describe("release publish", () => {
+  it("accepts the same release again, and rejects another one with its version", async () => {
     const release = { version: "2.0.0", channel: "stable", notes: "2.0.0!", required: false }
     expect(await world.operate("release publish", release)).toEqual(release)
     await expect(world.operate("release publish", { ...release, notes: "Other." })).rejects.toThrow(

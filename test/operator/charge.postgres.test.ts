@@ -65,7 +65,7 @@ describe("charge", () => {
   it.each([
     ["company", {}],
     ["person", { person: true }],
-  ])("is refused by a limit of the %s, with the API's body", async (holder, who) => {
+  ])("is rejected by a limit of the %s, with the API's error body", async (holder, who) => {
     const person = "person" in who ? { person: company.ownerId } : {}
     await limit({ class: "ai", ...person })
     await spend(person)
@@ -154,7 +154,7 @@ describe("charge", () => {
     },
   )
 
-  it("rejects those of many concurrent charges with the same id whose amount differs", async () => {
+  it("accepts only one amount for concurrent charges with the same id", async () => {
     const amounts = ["0.5", "0.5", "0.6", "0.6", "0.5", "0.6"]
     const ends = await Promise.allSettled(
       amounts.map((dollars) => spend({ id: "one-of-many", dollars })),

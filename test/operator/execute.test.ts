@@ -359,7 +359,7 @@ describe("job retry", () => {
     ["stuck", DUE_AT, "no\u001b[2J", "Job 7 is stuck: no\\u{1b}[2J.\n"],
     ["running", DUE_AT, null, "Job 7 is running.\n"],
     ["due", DUE_AT, null, "Job 7 is due and has not started yet.\n"],
-  ])("says that a job is %s", (state, dueAt, stuck, words) => {
+  ])("reports a job that is %s", (state, dueAt, stuck, words) => {
     const render = PROGRAM.operations.find(({ name }) => name === "job retry")?.render
     const answer = { jobId: 7, retried: true, state, dueAt, stuck }
     expect(render?.(answer, { isTTY: false, columns: 80 })).toBe(words)

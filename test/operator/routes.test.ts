@@ -62,7 +62,7 @@ describe("the admin socket", () => {
     expect(await identifyServer(socketPath, "folder-2")).toBe(null)
   })
 
-  it("refuses a path that is too long for a socket", async () => {
+  it("rejects a path that is too long for a socket", async () => {
     const socketPath = `/${"x".repeat(MAX_SOCKET_PATH_BYTES)}`
     await expect(serveOperations([], { socketPath })).rejects.toThrow(RangeError)
   })

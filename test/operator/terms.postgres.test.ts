@@ -33,7 +33,7 @@ const codeOf = async (done: Promise<unknown>) => (await operatorRefusalOf(done))
 await makeCallsFree(world)
 
 describe("funds correct", () => {
-  it("moves the funds up and down, also below zero, and keeps the reason", async () => {
+  it("increases and reduces the funds, also below zero, and records the reason", async () => {
     expect(await correct("1.5")).toMatchObject({ balanceMicros: 1_509_000 })
     expect(await correct("-2")).toMatchObject({ correctedMicros: -2_000_000 })
     expect((await show()).balanceMicros).toBe(-491_000)
@@ -218,7 +218,7 @@ describe("funds add", () => {
     expect(await balance()).toBe(12_345_670_000)
   })
 
-  it("rejects those of many concurrent calls with the same reference whose amount differs", async () => {
+  it("accepts only one amount for concurrent calls with the same reference", async () => {
     const ends = await Promise.allSettled(
       ["5", "6", "5", "6"].map((dollars) => add(dollars, "wire")),
     )
