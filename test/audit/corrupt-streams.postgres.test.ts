@@ -209,7 +209,7 @@ describe("an installation", () => {
     world = await world.restart()
     const body = { to: "+14155550123", body: "one more" }
     const refused = await world.call(company.key, "POST", texts, { body })
-    expect(refused).toMatchObject({ status: 503, body: { error: "stream_damaged" } })
+    expect(refused).toMatchObject({ status: 503, body: { error: "stream_corrupt" } })
     expect(refused.body.message).toMatch(
       /is damaged; the operator was notified; nothing was charged/,
     )
@@ -232,7 +232,7 @@ describe("an installation", () => {
     expect(checks.slice(index + 1).length).toBeGreaterThan(world.ports.projector.rebuildable.length)
     expect(world.warnings.filter((line) => line.includes(stream))).toEqual([
       // An audit names what it finds, and holds nothing back.
-      expect.stringMatching(/is damaged: it takes no command/),
+      expect.stringMatching(/is corrupt: it takes no commands/),
     ])
     const { body: ready } = await world.app.inject("/readyz")
     expect(ready).toContain(`warn streams corrupt: ${stream} from revision 3`)

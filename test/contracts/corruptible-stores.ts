@@ -129,7 +129,7 @@ export async function expectCorruptRejected(
   expect(runner.corruptStreams()).toMatchObject([fault])
   // However many ask, the operator is told once.
   expect(warnings).toEqual([
-    expect.stringMatching(`stream ${TEST_LEDGER_STREAM} is damaged: it takes no command`),
+    expect.stringMatching(`stream ${TEST_LEDGER_STREAM} is corrupt: it takes no commands`),
   ])
   return firstStreamFault(store, TEST_LEDGER_STREAM, end)
 }

@@ -128,7 +128,7 @@ describe.for(STORES)("%s: a stream of which", ([, open]) => {
     await damaging.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(0, 4))
     const again = runnerOn(damaging.store, checkpoints)
     await expect(executeOnLedger(again, pendingChargeCommand("chg_next", 10))).rejects.toThrow(
-      /revision 8: expected the fact that its checkpoint was kept behind, found nothing after revision 3/,
+      /revision 8: expected the last fact of its checkpoint, found nothing after revision 3/,
     )
   })
 

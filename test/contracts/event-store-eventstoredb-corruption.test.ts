@@ -162,8 +162,8 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     expect((await executeOnLedger(runner, addFundsCommand(7))).accepted).toBe(true)
     expect(runner.corruptStreams()).toEqual([])
     expect(warnings).toEqual([
-      expect.stringMatching(/is damaged/),
-      `stream ${TEST_LEDGER_STREAM} is whole again`,
+      expect.stringMatching(/is corrupt/),
+      `stream ${TEST_LEDGER_STREAM} is intact again`,
     ])
   })
 

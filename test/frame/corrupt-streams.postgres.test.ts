@@ -73,9 +73,9 @@ async function listedReasons(): Promise<Record<string, unknown>> {
 }
 
 const REASONS = {
-  "an event of another program": `an event of type "Other" that this program did not write stands there`,
-  "metadata of another form": `an event of type "Other" that this program did not write stands there`,
-  "an invalid body": `an event of type "ChargesSettled" whose data has another form stands there`,
+  "an event of another program": `found an event of type "Other" that this program did not write`,
+  "metadata of another form": `found an event of type "Other" that this program did not write`,
+  "an invalid body": `found an event of type "ChargesSettled" whose data is malformed`,
   "a fact of another revision": expect.stringMatching(
     /^expected the hash \w+, found the hash \w+$/,
   ),
@@ -85,7 +85,7 @@ it("a command on a corrupt stream is rejected with stream_damaged", async () => 
   for (const company of corrupt.values()) {
     expect(await sendText(company)).toMatchObject({
       status: 503,
-      body: { error: "stream_damaged" },
+      body: { error: "stream_corrupt" },
     })
   }
 })
@@ -94,7 +94,7 @@ it("the corrupt streams are listed in /readyz, in /metrics and for operators", a
   const ready = await world.app.inject("/readyz")
   expect(ready.statusCode).toBe(200)
   const metrics = (await world.app.inject("/metrics")).body.split("\n")
-  expect(metrics).toContain("ledger_damaged_streams 4")
+  expect(metrics).toContain("ledger_corrupt_streams 4")
   for (const { companyId } of corrupt.values()) {
     const { stream } = ledgerStreamOf(companyId)
     expect(ready.body).toMatch(

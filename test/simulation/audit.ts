@@ -301,7 +301,8 @@ const TRANSIENT_ERRORS = new Set([
   "UnknownOutcome",
 ])
 /** Matches warnings about discarded calls, which only a crash may lose. */
-const DISCARDED_CALLS = /^what was gathered|^\S+ refused what was gathered/
+const DISCARDED_CALLS =
+  /^the buffered items of \S+ could not be stored|^\S+ refused its buffered items/
 /** A carrier may be silent for so long that its job waits for an operator. */
 const STUCK_JOB =
   /^job \d+ \(ask-text\) is stuck and waits for an operator: the carrier has given no outcome/

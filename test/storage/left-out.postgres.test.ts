@@ -30,7 +30,7 @@ it("leaves out unproven events, in a backup and in a restore, and reports them",
   const last = (await collectEvents(store.read(stream))).length - 1
   const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
   await store.append(stream, [foreign], last)
-  const reason = 'an event of type "Other" that this program did not write stands there'
+  const reason = 'found an event of type "Other" that this program did not write'
   const left = { stream, revision: last + 1, reason }
 
   // A backup in the former way, with the unproven event, and without the first event of another stream.
@@ -49,7 +49,7 @@ it("leaves out unproven events, in a backup and in a restore, and reports them",
   expect(ok).toBe(false)
   expect(leftOut).toContainEqual({ ...left, events: 1 })
   // The restore looks for the missing event in the restored ones, because it does not keep all chain ends in memory.
-  const missing = { stream: truncated, revision: 1, reason: "revision 0 before it is not shown" }
+  const missing = { stream: truncated, revision: 1, reason: "revision 0 is missing" }
   expect(leftOut).toContainEqual({ ...missing, events: expect.any(Number) })
 
   const all = (await storedEventsOf(store)).length

@@ -354,6 +354,6 @@ describe("a call buffered while the ledger's time is unknown", () => {
     losesTime(Infinity)
     await runner.close()
     expect(await counted()).toEqual([])
-    expect(warnings).toEqual([`what is gathered for ${TEST_LEDGER_STREAM} is not recorded yet`])
+    expect(warnings).toEqual([`the buffered items of ${TEST_LEDGER_STREAM} are not stored yet`])
   })
 })

@@ -85,7 +85,7 @@ describe("a checkpoint", () => {
     )
     await executeOnLedger(runner, addFundsCommand(5))
     await runner.close()
-    expect(warnings).toEqual([`no checkpoint was kept for ${TEST_LEDGER_STREAM}`])
+    expect(warnings).toEqual([`the checkpoint of ${TEST_LEDGER_STREAM} could not be saved`])
   })
 
   it("of another history is ignored", async () => {

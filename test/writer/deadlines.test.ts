@@ -314,8 +314,8 @@ describe("a shutdown while the store reports unknown outcomes", () => {
     await runner.close()
     expect(pacer.elapsedMs()).toBeLessThan(120_000)
     expect(warnings).toEqual([
-      `what is gathered for ${TEST_LEDGER_STREAM} is not recorded yet`,
-      `what was gathered for ${TEST_LEDGER_STREAM} could not be recorded`,
+      `the buffered items of ${TEST_LEDGER_STREAM} are not stored yet`,
+      `the buffered items of ${TEST_LEDGER_STREAM} could not be stored`,
     ])
   })
 })

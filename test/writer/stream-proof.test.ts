@@ -113,7 +113,7 @@ describe("a proof", () => {
       2,
       "expected revision 2, found revision 1",
     ],
-    ["a missing beginning", (all) => all.slice(2), 2, "revision 1 before it is not shown"],
+    ["a missing beginning", (all) => all.slice(2), 2, "revision 1 is missing"],
     [
       "a permanently deleted stream",
       (all) => [
@@ -215,8 +215,8 @@ it("keeps buffered calls until the stream is repaired, and then stores them", as
   const types = (await storedEventsIn(store)).map(({ type }) => type)
   expect(types.filter((type) => type === "ApiCallsCounted")).toHaveLength(1)
   expect(warnings).toEqual([
-    expect.stringMatching(/is damaged/),
-    `stream ${TEST_LEDGER_STREAM} is whole again`,
+    expect.stringMatching(/is corrupt/),
+    `stream ${TEST_LEDGER_STREAM} is intact again`,
   ])
 })
 

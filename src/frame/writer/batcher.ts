@@ -1,33 +1,33 @@
-/** Gathering what many callers want done to one thing into one command. */
+/** Combines the items of many callers with the same key into one batch. */
 
-/** Collects items per place; while one batch is under way the next one gathers. */
-export interface Batcher<P extends string, T> {
-  /** Resolves when the batch with this item was done, rejects with what its batch threw. */
-  readonly add: (place: P, item: T) => Promise<void>
-  /** Resolves when nothing is gathered or under way. */
+/** Collects items per key; while one batch runs, the next one collects. */
+export interface Batcher<K extends string, T> {
+  /** Resolves when the item's batch is done; rejects with the error of the batch. */
+  readonly add: (key: K, item: T) => Promise<void>
+  /** Resolves when no batch collects or runs. */
   readonly waitUntilIdle: () => Promise<void>
 }
 
-/** A gatherer that calls `flush` with at most `most` items at a time. */
-export function openBatcher<P extends string, T>(
+/** Opens a batcher that calls `flush` with at most `most` items at a time. */
+export function openBatcher<K extends string, T>(
   most: number,
-  flush: (place: P, items: readonly T[]) => Promise<void>,
-): Batcher<P, T> {
+  flush: (key: K, items: readonly T[]) => Promise<void>,
+): Batcher<K, T> {
   interface Waiting {
     readonly item: T
     readonly resolve: () => void
     readonly reject: (error: unknown) => void
   }
-  const places = new Map<P, { waiting: Waiting[]; running: Promise<void> }>()
+  const queues = new Map<K, { waiting: Waiting[]; running: Promise<void> }>()
 
-  const run = async (place: P, waiting: Waiting[]) => {
-    // One turn of the event loop lets callers of the same moment share the first batch.
+  const run = async (key: K, waiting: Waiting[]) => {
+    // Callers of the same tick share the first batch.
     await new Promise(setImmediate)
     while (waiting.length > 0) {
       const batch = waiting.splice(0, most)
       try {
         await flush(
-          place,
+          key,
           batch.map(({ item }) => item),
         )
         for (const { resolve } of batch) resolve()
@@ -35,22 +35,22 @@ export function openBatcher<P extends string, T>(
         for (const { reject } of batch) reject(error)
       }
     }
-    places.delete(place)
+    queues.delete(key)
   }
 
   return {
-    add: (place, item) =>
+    add: (key, item) =>
       new Promise((resolve, reject) => {
-        const known = places.get(place)
-        if (known !== undefined) {
-          known.waiting.push({ item, resolve, reject })
+        const existing = queues.get(key)
+        if (existing !== undefined) {
+          existing.waiting.push({ item, resolve, reject })
           return
         }
         const waiting = [{ item, resolve, reject }]
-        places.set(place, { waiting, running: run(place, waiting) })
+        queues.set(key, { waiting, running: run(key, waiting) })
       }),
     waitUntilIdle: async () => {
-      while (places.size > 0) await Promise.all([...places.values()].map((one) => one.running))
+      while (queues.size > 0) await Promise.all([...queues.values()].map((one) => one.running))
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The corrupt streams of an installation, as one process knows them: what it found itself, and what the
- * others found before or released since.
+ * The corrupt streams of an installation as one process knows them: those it found itself, and those that other
+ * processes found and have not released.
  */
 import type {
   CorruptStreamEntry,
@@ -13,30 +13,30 @@ import type { HeldBackStreams } from "./stream-proof.ts"
 import { randomUUID } from "node:crypto"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 
-/** What the processes call out when a release of a stream ended. */
+/** Channel for the end of a stream's release. */
 const RELEASED_CHANNEL = "ledger_stream_released"
-/** What the processes ask one another when the release of a stream begins. */
+/** Channel for the start of a stream's release, which all other processes must confirm. */
 const RELEASING_CHANNEL = "ledger_stream_shown"
-/** A process that has not answered after so long, milliseconds, ends the release. */
+/** The release fails if a process has not answered after this time. */
 const ANSWER_TIMEOUT_MS = 5_000
 
-/** A process that runs does not answer: it may hold back what is released here. */
+/** A running process did not confirm a release: it may still hold back the stream. */
 export class ReleaseUnconfirmed extends Error {
   override readonly name = "ReleaseUnconfirmed"
 }
 
-/** The list, and what is done with it. */
+/** The list of corrupt streams. */
 export interface CorruptList extends HeldBackStreams {
-  /** All of them, by name. During its release the revision of a stream is null. */
+  /** All corrupt streams, by name. The revision of a stream is null during its release. */
   readonly all: () => readonly CorruptStreamEntry[]
-  /** Stores what is held back, so that a restart holds back the same. @throws the driver's error */
+  /** Stores new entries, so that a restart holds back the same streams. @throws the driver's error */
   readonly store: () => Promise<void>
   /** Finds a stream in the stored list, with its revision. @throws the driver's error */
   readonly find: (stream: string) => Promise<CorruptStreamEntry | null>
   /**
-   * Releases a stream in every process. It shows its events everywhere and still takes no command while
-   * `finish` makes up for them, and goes off the list last. Where `finish` throws, or the process ends,
-   * the stream stays on the list, and the release can be given again.
+   * Releases a stream in every process. While `finish` processes its events, the stream shows them everywhere
+   * but takes no commands; then it leaves the list. If `finish` throws or the process ends, the stream stays on
+   * the list and the release can be repeated.
    *
    * @throws ReleaseUnconfirmed, the driver's error, and what `finish` throws
    */
@@ -48,7 +48,7 @@ interface CorruptListPorts extends ProcessQueryPorts {
   readonly processes: ProcessQueryPorts["processes"] & Pick<Processes, "isAlive">
 }
 
-/** Opens the list. @throws the driver's error where the database cannot be asked */
+/** Opens the list. @throws the driver's error */
 export async function openCorruptList(
   kept: CorruptStreams,
   ports: CorruptListPorts,
@@ -75,7 +75,7 @@ export async function openCorruptList(
     }
   }
   await processes.listen(RELEASED_CHANNEL, (stream) => {
-    // Null: a call may have been missed.
+    // Null means that a notification may have been missed.
     if (stream === null) shown.clear()
     else shown.delete(stream)
     load().catch((error: unknown) => warn("the list of corrupt streams could not be read", error))
@@ -90,7 +90,7 @@ export async function openCorruptList(
       known.set(found.stream, found)
       unsaved.set(found.stream, found)
       warn(
-        `${corruptStreamText(found)}. It is held back from there on; all other streams go on`,
+        `${corruptStreamText(found)}. Its events are held back from there on; other streams are not affected`,
         null,
       )
     },
@@ -114,7 +114,7 @@ export async function openCorruptList(
   }
 }
 
-/** Passes over the processes that have ended. @throws ReleaseUnconfirmed where another one is silent */
+/** Ignores processes that have ended. @throws ReleaseUnconfirmed if a running process is silent */
 async function requireAllAnswered(
   { isAlive }: Pick<Processes, "isAlive">,
   silent: ReadonlySet<string>,
@@ -124,7 +124,7 @@ async function requireAllAnswered(
   }
 }
 
-/** The corrupt streams of a company; null for all there are. */
+/** The corrupt streams of a company, or of all companies for null. */
 export function corruptStreamsOf(
   { corruptList }: { readonly corruptList: Pick<CorruptList, "all"> },
   companyId: CompanyId | null,
@@ -134,13 +134,13 @@ export function corruptStreamsOf(
     .filter(({ stream }) => companyId === null || companyOfStream(stream) === companyId)
 }
 
-/** What is wrong with a stream, and where, for operators. */
+/** Describes a corrupt stream for operators. */
 export function corruptStreamText({ stream, revision, reason }: CorruptStreamEntry): string {
-  const place = revision === null ? stream : `${stream} revision ${revision}`
-  return `stream ${place} is corrupt: ${reason}`
+  const location = revision === null ? stream : `${stream} revision ${revision}`
+  return `stream ${location} is corrupt: ${reason}`
 }
 
-/** What asking works with. */
+/** What queries between processes work with. */
 export interface ProcessQueryPorts {
   readonly processes: Pick<Processes, "ownId"> & ProcessNotifications
   readonly pacer: Pacer
@@ -148,17 +148,17 @@ export interface ProcessQueryPorts {
 }
 
 /**
- * Asks all other processes and resolves to those that have not answered in time, as their ids.
+ * Asks all other processes and resolves to the ids of those that have not answered in time.
  *
- * @throws the driver's error where the database cannot be asked
+ * @throws the driver's error
  */
 type QueryProcesses = (text: string, waitMs: number) => Promise<ReadonlySet<string>>
 
 /**
- * Begins to answer the others. Questions and answers are called out under two names.
+ * Starts to answer queries of other processes. Questions and answers have separate channels.
  *
- * @param answer does what is asked; false where this process cannot, and then it gives no answer
- * @throws the driver's error where the database cannot be asked
+ * @param answer does what is asked; false if this process cannot, which leaves the question unanswered
+ * @throws the driver's error
  */
 export async function openProcessQueries(
   { processes, pacer, warn }: ProcessQueryPorts,

@@ -1,4 +1,4 @@
-/** An event store as if it held nothing behind the first event of a stream that is not proven. */
+/** An event store that hides the events of a stream from its first unproven event on. */
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import { Unavailable, isDeletionMark } from "../../../adapters/eventstore/port.ts"
 import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
@@ -9,18 +9,18 @@ import type { Streams } from "./streams.ts"
 
 const RETRY_MS = 100
 
-/** What it works with. */
+/** What the store works with. */
 export interface ProvenStorePorts {
   readonly streams: Pick<Streams, "faultOf">
   readonly corruptList: Pick<CorruptList, "get" | "holdBack" | "store">
   readonly pacer: Pacer
-  /** Receives the events that are held back, before it is stored that they are. */
+  /** Receives events that are held back, before the list of corrupt streams is stored. */
   readonly onHeldBack: (events: readonly StoredEvent[]) => void
 }
 
 /**
- * The same store for what is made of all streams, such as read models, jobs and backups. Its head and its
- * reads of one stream are those of the store.
+ * Wraps a store for readers of all streams, such as read models, jobs and backups. The head and the reads of a
+ * single stream are not filtered.
  */
 export function provenStore(store: EventStore, ports: ProvenStorePorts): EventStore {
   const { streams, corruptList, pacer, onHeldBack } = ports
@@ -48,7 +48,7 @@ export function provenStore(store: EventStore, ports: ProvenStorePorts): EventSt
     subscribeAll: (range, subscriber) => {
       const proof = begin()
       const stopping = new AbortController()
-      const patiently = async <T>(work: () => Promise<T>): Promise<T | null> => {
+      const withRetries = async <T>(work: () => Promise<T>): Promise<T | null> => {
         while (!stopping.signal.aborted) {
           try {
             return await work()
@@ -60,12 +60,12 @@ export function provenStore(store: EventStore, ports: ProvenStorePorts): EventSt
         return null
       }
       const onEvents = async (events: readonly StoredEvent[]): Promise<void> => {
-        const judged = await patiently(() => proof.prove(events))
-        if (judged !== null && judged.heldBack.length > 0) onHeldBack(judged.heldBack)
-        // Before the positions move on: a restart begins behind these events.
-        await patiently(() => corruptList.store())
-        if (judged === null || judged.proven.length === 0 || stopping.signal.aborted) return
-        await subscriber.onEvents(judged.proven)
+        const result = await withRetries(() => proof.prove(events))
+        if (result !== null && result.heldBack.length > 0) onHeldBack(result.heldBack)
+        // Stored before the subscriber's position advances: a restart begins after these events.
+        await withRetries(() => corruptList.store())
+        if (result === null || result.proven.length === 0 || stopping.signal.aborted) return
+        await subscriber.onEvents(result.proven)
       }
       const { stop, ended } = store.subscribeAll(range, { ...subscriber, onEvents })
       return {
@@ -80,8 +80,8 @@ export function provenStore(store: EventStore, ports: ProvenStorePorts): EventSt
 }
 
 /**
- * The same store without the events that are held back already, and without the marks of deleted streams. Unlike `provenStore` it holds back nothing
- * new: an audit names a fault and changes nothing.
+ * Wraps a store without the events that are held back already and without deletion marks. Unlike `provenStore` it
+ * holds back nothing new: an audit reports faults and changes nothing.
  */
 export function storeWithoutCorrupt(
   store: EventStore,

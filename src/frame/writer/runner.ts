@@ -1,17 +1,16 @@
 /**
- * One stream, one writer, many callers: load, decide, append.
+ * The runner executes commands: it loads a stream's state, decides, appends and answers.
  *
- * Callers of a stream wait in its queue. While one append is in flight the next batch gathers; each
- * command is decided against the state including those before it in its batch; one append stores
- * all their facts at the exact revision; each caller gets its own answer once the store said yes.
+ * Callers of a stream wait in its stream queue. While one append is in flight the next batch
+ * collects; each command is decided on the state that the commands before it in the batch made. One
+ * append stores all their facts at an exact revision, then each caller gets its answer.
  *
- * - Nobody is told yes before the store said yes. A no that was decided behind an unstored yes of
- *   its batch waits for it.
- * - A batch that met another writer's facts is decided again from the store's truth.
- * - An append whose outcome is unknown is sent again with the same bytes, then resolved by reading;
- *   a caller whose deadline passes meanwhile is told that nobody knows, and it goes on behind them.
- * - Nobody is kept past their own deadline, whatever is waited for: what is decided for nobody yet
- *   was not done.
+ * - No command is reported as accepted before the store confirmed its facts. A refusal decided after
+ *   an unconfirmed command of its batch waits for that command.
+ * - A batch that conflicts with another writer is decided again on the store's state.
+ * - An append with an unknown outcome is repeated with the same bytes, then resolved by reading. A
+ *   caller whose deadline passes meanwhile gets `OutcomeUnknown`; the append continues.
+ * - No caller waits past its deadline. A command that was not decided by then stores nothing.
  */
 import type { AggregateStream } from "../../../domain/kernel/aggregate.ts"
 import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
@@ -38,11 +37,11 @@ import {
 export type { CommandOutcome, Runner } from "./runner/port.ts"
 export { OutcomeUnknown } from "./runner/port.ts"
 
-/** More callers than this may not wait for one stream: the next is turned away. */
+/** Maximum number of callers that wait for one stream; further callers get `Overloaded`. */
 const MAX_QUEUED = 20_000
-/** What is gathered waits no longer than this for an append to ride on. */
+/** Buffered items wait at most this long for an append of their stream. */
 const FLUSH_AFTER_MS = 5_000
-/** How long it is tried at a stop to record what is gathered, while the store is away. */
+/** How long a closing runner tries to store buffered items while the store is unavailable. */
 const CLOSE_TIMEOUT_MS = 60_000
 
 /** Opens the runner. One per process. */
@@ -51,19 +50,19 @@ export function openRunner(given: RunnerPorts): Runner {
   const { queues } = cache
   const stopping = new AbortController()
   const ports = runnerContextOf(given, cache, stopping.signal)
-  const laneFor = ({ aggregate, stream }: AggregateStream<AnyAggregate>) =>
+  const queueFor = ({ aggregate, stream }: AggregateStream<AnyAggregate>) =>
     queueOf(cache, aggregate, stream)
   let closing: Promise<void> | null = null
   const close = async (): Promise<void> => {
     stopping.abort()
     ports.shutdown.at = ports.pacer.elapsedMs() + CLOSE_TIMEOUT_MS
     await flushAll(ports, queues, CLOSE_TIMEOUT_MS)
-    for (const lane of queues.values()) {
-      while (lane.draining !== null) await lane.draining
-      saveCheckpoint(ports, lane, 1)
+    for (const queue of queues.values()) {
+      while (queue.draining !== null) await queue.draining
+      saveCheckpoint(ports, queue, 1)
     }
-    // All of them are kept together: one after the other, thousands would outlast the stop.
-    for (const lane of queues.values()) await lane.savingCheckpoint
+    // The checkpoints are saved concurrently: thousands in sequence would take longer than a stop may.
+    for (const queue of queues.values()) await queue.savingCheckpoint
     ports.deadlines.stop()
   }
   return {
@@ -72,30 +71,30 @@ export function openRunner(given: RunnerPorts): Runner {
     execute: (to, command, cause, view, deadlineMs) => {
       const trace = ports.tracing.currentTraceParent()
       const traced = trace === null ? cause : { ...cause, trace }
-      const asked = { command: { given: command as object, cause: traced }, view: viewOf(view) }
-      return enqueue(ports, laneFor(to), asked, deadlineMs) as Promise<never>
+      const request = { command: { given: command as object, cause: traced }, view: viewOf(view) }
+      return enqueue(ports, queueFor(to), request, deadlineMs) as Promise<never>
     },
     read: (at, view, deadlineMs) =>
-      readFresh(ports, laneFor(at), viewOf(view), deadlineMs) as Promise<never>,
+      readFresh(ports, queueFor(at), viewOf(view), deadlineMs) as Promise<never>,
     readLatest: async (at, view, deadlineMs) => {
-      const looking = { command: null, needsLatest: true as const, view: viewOf(view) }
-      return (await enqueue(ports, laneFor(at), looking, deadlineMs)).view as never
+      const reading = { command: null, needsLatest: true as const, view: viewOf(view) }
+      return (await enqueue(ports, queueFor(at), reading, deadlineMs)).view as never
     },
     readCached: async (at, view, deadlineMs) => {
-      const lane = laneFor(at)
-      if (lane.loadedState === null || !isFresh(ports, lane)) {
-        return readFresh(ports, lane, viewOf(view), deadlineMs) as Promise<never>
+      const queue = queueFor(at)
+      if (queue.loadedState === null || !isFresh(ports, queue)) {
+        return readFresh(ports, queue, viewOf(view), deadlineMs) as Promise<never>
       }
-      return view(lane.loadedState.state as never, ledgerTimeOf(ports, lane, lane.loadedState))
+      return view(queue.loadedState.state as never, ledgerTimeOf(ports, queue, queue.loadedState))
     },
-    buffer: (beside, item, deadlineMs) => {
-      const laneNow = () => laneFor(beside)
-      return bufferItem(ports, laneNow, item, stopping.signal, deadlineMs) as Promise<never>
+    buffer: (to, item, deadlineMs) => {
+      const currentQueue = () => queueFor(to)
+      return bufferItem(ports, currentQueue, item, stopping.signal, deadlineMs) as Promise<never>
     },
     noteAppended: (events) => {
       for (const event of events) {
-        const lane = queues.get(event.stream)
-        if (lane !== undefined) noteAppended(lane, event)
+        const queue = queues.get(event.stream)
+        if (queue !== undefined) noteAppended(queue, event)
       }
     },
     noteConfirmed: (asOfMs) => {
@@ -109,22 +108,22 @@ export function openRunner(given: RunnerPorts): Runner {
 
 const NO_VIEW: QueuedCall["view"] = () => undefined
 
-/** A view of a state whose type only its caller knows; without one nothing is seen. */
+/** A view of a state whose type only the caller knows; by default it returns undefined. */
 function viewOf<S>(view: ((state: S, at: number) => unknown) | undefined): QueuedCall["view"] {
   return (view as QueuedCall["view"] | undefined) ?? NO_VIEW
 }
 
-/** The ports of a runner, and what it knows. */
+/** The ports of a runner with its shared state. */
 function runnerContextOf(
   given: RunnerPorts,
   cache: StreamCache,
   stopping: AbortSignal,
 ): RunnerContext {
   const readAgain = async (stream: string): Promise<unknown> => {
-    const lane = cache.queues.get(stream)
-    return lane === undefined ? null : readFresh(working, lane, NO_VIEW)
+    const queue = cache.queues.get(stream)
+    return queue === undefined ? null : readFresh(context, queue, NO_VIEW)
   }
-  const working: RunnerContext = {
+  const context: RunnerContext = {
     tracing: NO_TRACING,
     ...given,
     readConfirmation: { confirmedAt: -Infinity },
@@ -132,145 +131,146 @@ function runnerContextOf(
     corruptWatch: openCorruptStreamWatch({ ...given, readAgain, stopping }),
     deadlineMs: given.deadlineMs ?? DEFAULT_DEADLINE_MS,
     shutdown: { at: Infinity },
-    onIdle: (lane) => updateMemoryUse(cache, lane),
+    onIdle: (queue) => updateMemoryUse(cache, queue),
   }
-  return working
+  return context
 }
 
 function enqueue(
   ports: RunnerContext,
-  lane: StreamQueue,
-  asked: Pick<QueuedCall, "command" | "flushesBuffer" | "waitsForClock" | "needsLatest" | "view">,
+  queue: StreamQueue,
+  request: Pick<QueuedCall, "command" | "flushesBuffer" | "waitsForClock" | "needsLatest" | "view">,
   deadlineMs: number = ports.deadlineMs,
 ): Promise<AnyOutcome> {
-  if (lane.calls.length >= MAX_QUEUED) {
-    const message = `${lane.calls.length} callers wait for ${lane.stream}`
+  if (queue.calls.length >= MAX_QUEUED) {
+    const message = `${queue.calls.length} callers already wait for ${queue.stream}`
     return Promise.reject(new Overloaded(message))
   }
   const { promise, resolve, reject } = Promise.withResolvers<AnyOutcome>()
   const arrivedAt = ports.pacer.elapsedMs()
-  const tell = (): void => {
-    one.isAnswered = true
-    ports.deadlines.forget(one)
+  const markAnswered = (): void => {
+    call.isAnswered = true
+    ports.deadlines.forget(call)
   }
-  const one: QueuedCall = {
-    ...asked,
+  const call: QueuedCall = {
+    ...request,
     arrivedAt,
     deadline: arrivedAt + deadlineMs,
     isOutcomeUnknown: false,
     isAnswered: false,
     resolve: (outcome) => {
-      tell()
+      markAnswered()
       resolve(outcome)
     },
     reject: (error) => {
-      tell()
+      markAnswered()
       reject(error)
     },
   }
-  lane.calls.push(one)
-  lane.wake?.()
-  ports.deadlines.watch(one, lane)
-  startDraining(ports, lane)
+  queue.calls.push(call)
+  queue.wake?.()
+  ports.deadlines.watch(call, queue)
+  startDraining(ports, queue)
   return promise
 }
 
-/** Begins to work through the queue, unless somebody does. Callers of the same moment share a batch. */
-function startDraining(ports: RunnerContext, lane: StreamQueue): void {
-  lane.draining ??= Promise.resolve()
-    .then(() => drainQueue(ports, lane))
+/** Starts to drain the queue if it is idle. Callers that arrive in the same tick share a batch. */
+function startDraining(ports: RunnerContext, queue: StreamQueue): void {
+  queue.draining ??= Promise.resolve()
+    .then(() => drainQueue(ports, queue))
     .finally(() => {
-      lane.draining = null
-      ports.onIdle(lane)
-      if (lane.calls.length > 0) startDraining(ports, lane)
+      queue.draining = null
+      ports.onIdle(queue)
+      if (queue.calls.length > 0) startDraining(ports, queue)
     })
 }
 
 async function readFresh(
   ports: RunnerContext,
-  lane: StreamQueue,
+  queue: StreamQueue,
   view: QueuedCall["view"],
   deadlineMs?: number,
 ): Promise<unknown> {
-  const { loadedState } = lane
-  if (lane.draining === null && loadedState !== null && isFresh(ports, lane)) {
-    return view(loadedState.state, ledgerTimeOf(ports, lane, loadedState))
+  const { loadedState } = queue
+  if (queue.draining === null && loadedState !== null && isFresh(ports, queue)) {
+    return view(loadedState.state, ledgerTimeOf(ports, queue, loadedState))
   }
-  return (await enqueue(ports, lane, { command: null, view }, deadlineMs)).view
+  return (await enqueue(ports, queue, { command: null, view }, deadlineMs)).view
 }
 
 /**
- * Gathers an item on the state in memory, which may hold facts that are not stored yet: enough to
- * let it pass, and nobody is turned away on it. Whatever was waited for, the stream may have been let
- * go meanwhile: what is gathered beside a state that nobody finds again would never be recorded.
+ * Buffers an item with the state in memory. That state may hold facts that are not stored yet: it is
+ * good enough to accept an item, but an item is rejected only by stored facts.
  *
- * @throws DeadlinePassed, and what a look throws: it was not gathered
+ * @param currentQueue finds the stream's queue again after each wait: it may have been evicted, and
+ *   items buffered in an evicted queue would be lost
+ * @throws DeadlinePassed and the errors of a read: the item was not buffered
  */
 async function bufferItem(
   ports: RunnerContext,
-  laneNow: () => StreamQueue,
+  currentQueue: () => StreamQueue,
   item: unknown,
   stopping: AbortSignal,
   deadlineMs: number = ports.deadlineMs,
 ): Promise<unknown> {
   const deadline = ports.pacer.elapsedMs() + deadlineMs
   for (;;) {
-    const lane = laneNow()
+    const queue = currentQueue()
     const leftMs = deadline - ports.pacer.elapsedMs()
-    if (leftMs <= 0) throw new DeadlinePassed(`${lane.stream} took too long`)
-    const { loadedState } = lane
-    const { buffering } = lane.aggregate
-    if (buffering === undefined) throw new Error(`nothing is buffered for ${lane.stream}`)
-    if (loadedState !== null && isFresh(ports, lane)) {
-      const at = ledgerTimeOf(ports, lane, loadedState)
+    if (leftMs <= 0) throw new DeadlinePassed(`${queue.stream} took too long`)
+    const { loadedState } = queue
+    const { buffering } = queue.aggregate
+    if (buffering === undefined) throw new Error(`nothing is buffered for ${queue.stream}`)
+    if (loadedState !== null && isFresh(ports, queue)) {
+      const at = ledgerTimeOf(ports, queue, loadedState)
       if (buffering.mustFlush(loadedState.state, at)) {
-        await flushQueue(ports, lane, leftMs)
+        await flushQueue(ports, queue, leftMs)
         continue
       }
       if ((buffering.add(loadedState.state, item, at) as unknown) === null) {
-        lane.hasBuffered = true
-        lane.bufferedAt = at
-        scheduleFlush(ports, lane, stopping)
+        queue.hasBuffered = true
+        queue.bufferedAt = at
+        scheduleFlush(ports, queue, stopping)
         return null
       }
     }
     const view = (state: unknown, at: number): unknown => buffering.checkAdd(state, item, at)
-    const fault = await readFresh(ports, lane, view, leftMs)
+    const fault = await readFresh(ports, queue, view, leftMs)
     if (fault !== null) return fault
   }
 }
 
-/** Records what is gathered by a timer, in case no append comes by. */
-function scheduleFlush(ports: RunnerContext, lane: StreamQueue, stopping: AbortSignal): void {
-  if (lane.hasFlushTimer || stopping.aborted) return
-  lane.hasFlushTimer = true
+/** Stores buffered items after `FLUSH_AFTER_MS`, in case no append of the stream takes them along. */
+function scheduleFlush(ports: RunnerContext, queue: StreamQueue, stopping: AbortSignal): void {
+  if (queue.hasFlushTimer || stopping.aborted) return
+  queue.hasFlushTimer = true
   void ports.pacer.pause(FLUSH_AFTER_MS, stopping).then(async () => {
-    if (!stopping.aborted) await flushQueue(ports, lane)
-    lane.hasFlushTimer = false
-    if (lane.hasBuffered) scheduleFlush(ports, lane, stopping)
+    if (!stopping.aborted) await flushQueue(ports, queue)
+    queue.hasFlushTimer = false
+    if (queue.hasBuffered) scheduleFlush(ports, queue, stopping)
   })
 }
 
-/** Resolves once what is gathered beside a stream was recorded, or could not be and was told of. */
+/** Resolves once a stream's buffered items are stored, or a warning says that they are not. */
 async function flushQueue(
   ports: RunnerContext,
-  lane: StreamQueue,
+  queue: StreamQueue,
   deadlineMs?: number,
 ): Promise<void> {
-  // What a lost state left behind is in the queue already: it is waited for as well.
-  if (!lane.hasBuffered && lane.draining === null) return
+  // Items that a dropped state had buffered are already in the queue; wait for them too.
+  if (!queue.hasBuffered && queue.draining === null) return
   try {
-    const recording = { command: null, flushesBuffer: true, waitsForClock: true } as const
-    await enqueue(ports, lane, { ...recording, view: NO_VIEW }, deadlineMs)
+    const flush = { command: null, flushesBuffer: true, waitsForClock: true } as const
+    await enqueue(ports, queue, { ...flush, view: NO_VIEW }, deadlineMs)
   } catch (error) {
-    ports.warn(`what is gathered for ${lane.stream} is not recorded yet`, error)
+    ports.warn(`the buffered items of ${queue.stream} are not stored yet`, error)
   }
 }
 
 async function flushAll(
   ports: RunnerContext,
-  lanes: ReadonlyMap<string, StreamQueue>,
+  queues: ReadonlyMap<string, StreamQueue>,
   deadlineMs?: number,
 ): Promise<void> {
-  await Promise.all([...lanes.values()].map((lane) => flushQueue(ports, lane, deadlineMs)))
+  await Promise.all([...queues.values()].map((queue) => flushQueue(ports, queue, deadlineMs)))
 }

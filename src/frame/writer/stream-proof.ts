@@ -1,7 +1,7 @@
 /**
- * Following the chains of all streams as their events come, and telling the proven events from those that
- * are held back: an event is proven where it has the next revision of its stream, carries the hash over
- * the event before it, and is a fact. Behind the first that is not, nothing of its stream is proven.
+ * Follows the hash chains of all streams and separates proven events from those to hold back. An event is proven
+ * if it has the next revision of its stream, carries the hash over the event before it and is a fact; after the
+ * first unproven event, nothing of its stream is proven.
  */
 import type { CorruptStreamEntry } from "../../../adapters/postgres/corrupt-streams/port.ts"
 import { AccessDenied, CorruptStream } from "../../../adapters/eventstore/port.ts"
@@ -11,11 +11,11 @@ import type { ChainEnd } from "./runner/load.ts"
 import { CHAIN_START, nextHash } from "./runner/load.ts"
 import type { Streams, UnpositionedEvent } from "./streams.ts"
 
-/** The ends of so many chains are in memory, about 200 bytes each; those used last. */
+/** Maximum number of chain ends in memory, about 200 bytes each; the most recently used stay. */
 const MAX_CHAIN_ENDS = 100_000
-/** So many ends are looked up in the store concurrently. */
+/** Number of chain ends that are looked up concurrently. */
 const LOOKUPS = 16
-/** The type of the event that EventStoreDB puts behind a stream that was deleted for good. */
+/** Type of the event that EventStoreDB adds to a permanently deleted stream. */
 const TOMBSTONE = "$streamDeleted"
 
 /** The streams that are held back. */
@@ -35,7 +35,7 @@ export function isHeldBack(
   return typeof from === "number" && revision >= from
 }
 
-/** Events that are proven, and those that are held back. */
+/** Proven events, and events that are held back. */
 export interface ProofResult<E> {
   readonly proven: readonly E[]
   readonly heldBack: readonly E[]
@@ -45,11 +45,11 @@ export interface ProofResult<E> {
 export interface ProofPorts {
   readonly streams: Pick<Streams, "faultOf">
   readonly heldBackStreams: HeldBackStreams
-  /** Finds how far a chain goes that was not followed from its beginning; absent where all are. */
+  /** Finds the end of a chain that is not in memory; absent if all chains are followed from revision 0. */
   readonly findChainEnd?: (stream: string, revision: number) => Promise<ChainEnd | null>
 }
 
-/** Proves events that come in global order. One for each pass over them. */
+/** Proves events in global order. Each pass over the events needs its own. */
 export class StreamProof<E extends UnpositionedEvent> {
   readonly #ports: ProofPorts
   readonly #ends = new Map<string, ChainEnd>()
@@ -58,7 +58,7 @@ export class StreamProof<E extends UnpositionedEvent> {
     this.#ports = ports
   }
 
-  /** Judges the next events. @throws what looking up the end of a chain throws: call it again */
+  /** Proves the next events. @throws the errors of `findChainEnd`; the call can be repeated */
   async prove(events: readonly E[]): Promise<ProofResult<E>> {
     await this.#lookUp(events)
     const proven: E[] = []
@@ -84,7 +84,7 @@ export class StreamProof<E extends UnpositionedEvent> {
     return isHeldBack(this.#ports.heldBackStreams, stream, revision)
   }
 
-  /** Moves the end of a chain on to an event; else says what is wrong with it. */
+  /** Advances the end of a chain to an event, or returns the fault. */
   #follow(event: E): CorruptStreamEntry | null {
     const { stream, revision, type } = event
     const end = this.#ends.get(stream) ?? CHAIN_START
@@ -94,7 +94,7 @@ export class StreamProof<E extends UnpositionedEvent> {
       return { stream, revision: after, reason: "the stream was deleted in the event store" }
     }
     if (isUnknown && this.#ports.findChainEnd !== undefined) {
-      return { stream, revision, reason: `revision ${revision - 1} before it is not shown` }
+      return { stream, revision, reason: `revision ${revision - 1} is missing` }
     }
     const reason = this.#faultAt(event, end)
     if (reason !== null) return { stream, revision: end.revision + 1, reason }
@@ -103,7 +103,7 @@ export class StreamProof<E extends UnpositionedEvent> {
 
   #faultAt(event: E, end: ChainEnd): string | null {
     const fault = this.#ports.streams.faultOf(event)
-    if (fault !== null) return `${fault} stands there`
+    if (fault !== null) return `found ${fault}`
     try {
       const hash = nextHash(event, end)
       this.#ends.delete(event.stream)
@@ -116,7 +116,7 @@ export class StreamProof<E extends UnpositionedEvent> {
     }
   }
 
-  /** Looks up the ends of the chains that some events go on with, where they are not in memory. */
+  /** Looks up the chain ends before some events that are not in memory. */
   async #lookUp(events: readonly E[]): Promise<void> {
     const { findChainEnd } = this.#ports
     if (findChainEnd === undefined) return
@@ -149,10 +149,10 @@ export class StreamProof<E extends UnpositionedEvent> {
 }
 
 /**
- * Finds in a store how far a chain goes, by the hash that its event carries; null where that event is not
- * shown, such as by a stream that the store denies, or carries none.
+ * Returns a function that reads the hash of an event from a store. Null if the event is not shown, for example
+ * because the store denies its stream, or carries no hash.
  *
- * @throws Unavailable; AccessDenied where the store denies everything
+ * @throws Unavailable; AccessDenied if the store denies everything
  */
 export function chainEndsIn(
   store: Pick<EventStore, "read" | "head">,

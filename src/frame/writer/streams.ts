@@ -1,4 +1,4 @@
-/** The kinds of streams of a program, as its slices bring them, and what their names and events say. */
+/** The stream kinds of all slices: their names, codecs and rules. */
 import type { StoredEvent, EventStore, Subscriber } from "../../../adapters/eventstore/port.ts"
 import type { CheckpointFormat, Fact } from "../../../domain/kernel/decider.ts"
 import type { AggregateStream } from "../../../domain/kernel/aggregate.ts"
@@ -21,15 +21,15 @@ interface StreamKindOf<K extends StreamCategory> {
 /** A kind of stream: the rules of its category. */
 type StreamKind = { readonly [K in StreamCategory]: StreamKindOf<K> }[StreamCategory]
 
-/** The kinds of streams that a slice brings. */
+/** The stream kinds of a slice. */
 export interface StreamKinds {
-  /** Each company has its own. */
+  /** Kinds of which each company has its own streams. */
   readonly perCompany?: readonly StreamKind[]
-  /** One for all: it belongs to no company. */
+  /** Streams that belong to no company. */
   readonly perInstallation?: readonly AggregateStream<StreamKind>[]
 }
 
-/** A decider whose states are kept as checkpoints. */
+/** A decider with checkpoints. */
 export interface CheckpointedDecider {
   readonly decider: {
     readonly initial: () => unknown
@@ -47,45 +47,45 @@ interface InstallationStream {
 /** A stored event without its position in the global order. */
 export type UnpositionedEvent = Omit<StoredEvent, "position">
 
-/** What is known of a program's streams. */
+/** The streams of the program. */
 export interface Streams {
-  /** Every kind there is, those of companies first. */
+  /** All kinds, those of companies first. */
   readonly kinds: readonly StreamKind[]
   /** The streams that belong to no company. */
   readonly perInstallation: readonly InstallationStream[]
-  /** A stored event as read models take it. @throws FormatFault, EnvelopeFault where it is none */
+  /** A stored event for read models. @throws FormatFault, EnvelopeFault if it is not a fact */
   readonly toRecorded: (stored: UnpositionedEvent) => ProjectedFact
   /**
-   * Why a stored event is no fact of its stream; null where it is one, or can be one of a newer version of
-   * this program, which knows other types and forms.
+   * Why a stored event is not a fact of its stream. Null if it is one, or may be one of a newer version of the
+   * program, which has other types and versions.
    */
   readonly faultOf: (stored: UnpositionedEvent) => string | null
-  /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */
+  /** The codec of a stream's facts. @throws FormatFault if no decider has such streams */
   readonly codecOf: (stream: string) => Codec<AnyFact>
-  /** How the streams of a category are folded and kept; null for those without checkpoints. */
+  /** The decider of a category's streams; null if it has no checkpoints. */
   readonly checkpointedDecider: (category: string) => CheckpointedDecider | null
-  /** The categories in which facts of these types stand, and what else stands there. */
+  /** The categories that have facts of these types, and the other types of these categories. */
   readonly categoriesOf: (types: ReadonlySet<string>) => FactSelection
-  /** The beginnings of the names of all streams that a company can have. */
+  /** Name prefixes of all streams that a company can have. */
   readonly prefixesOf: (companyId: CompanyId) => readonly string[]
-  /** The beginnings of the names of all streams that are the program's. */
+  /** Name prefixes of all streams of the program. */
   readonly prefixes: readonly string[]
-  /** Whether a stream is the program's, by its name. */
+  /** Whether a stream belongs to the program, by its name. */
   readonly isOwn: (stream: string) => boolean
 }
 
-/** How the ids of companies begin. */
+/** Prefix of company ids. */
 const COMPANY_ID = "co_"
 
-/** Puts together what the slices bring. @throws RangeError where two bring the same category */
-export function combineStreams(brought: readonly StreamKinds[]): Streams {
-  const ofCompanies = brought.flatMap((one) => one.perCompany ?? [])
-  const ofInstallation = brought.flatMap((one) => one.perInstallation ?? [])
+/** Combines the streams of all slices. @throws RangeError if two slices have the same category */
+export function combineStreams(slices: readonly StreamKinds[]): Streams {
+  const ofCompanies = slices.flatMap((one) => one.perCompany ?? [])
+  const ofInstallation = slices.flatMap((one) => one.perInstallation ?? [])
   const kinds = [...ofCompanies, ...ofInstallation.map(({ aggregate }) => aggregate)]
   const byCategory = new Map<string, StreamKind>()
   for (const kind of kinds) {
     if (byCategory.has(kind.category)) {
-      throw new RangeError(`two slices bring streams ${kind.category}`)
+      throw new RangeError(`two slices declare the stream category ${kind.category}`)
     }
     byCategory.set(kind.category, kind)
   }
@@ -114,7 +114,7 @@ export function combineStreams(brought: readonly StreamKinds[]): Streams {
   }
 }
 
-/** The rules of a kind by which its streams are folded; only its slice knows the type of its states. */
+/** The parts of a kind that fold its streams; only its slice knows the type of its states. */
 function foldable({ decider, codec, checkpoint }: StreamKind): Foldable<unknown, AnyFact> {
   const rules = {
     decider: decider as Foldable<unknown, AnyFact>["decider"],
@@ -125,14 +125,14 @@ function foldable({ decider, codec, checkpoint }: StreamKind): Foldable<unknown,
     : { ...rules, checkpoint: checkpoint as CheckpointFormat<unknown> }
 }
 
-/** @throws FormatFault where no decider has such streams */
+/** @throws FormatFault if no decider has such streams */
 function codecIn(byCategory: ReadonlyMap<string, StreamKind>, stream: string): Codec<AnyFact> {
   const kind = byCategory.get(categoryOf(stream))
   if (kind === undefined) throw new FormatFault(`no decider has a stream ${stream}`)
   return kind.codec as Codec<AnyFact>
 }
 
-/** How much of a type that another program chose is repeated. */
+/** Maximum length of another program's event type in a message. */
 const TYPE_SHOWN = 60
 
 function faultBy(codec: Codec<AnyFact>, stored: UnpositionedEvent): string | null {
@@ -153,7 +153,7 @@ function faultBy(codec: Codec<AnyFact>, stored: UnpositionedEvent): string | nul
   } catch (error) {
     // A lift meets fields that are not there with a TypeError.
     if (error instanceof FormatFault || error instanceof TypeError) {
-      return `${named} whose data has another form`
+      return `${named} whose data is malformed`
     }
     throw error
   }
@@ -186,13 +186,12 @@ function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>):
   }
 }
 
-// Which streams of an event store are the ledger's. A server may hold those of other programs: they are
-// no business of ours, and nothing is made of them, written to a backup or moved.
+// An event store may also hold streams of other programs. The ledger does not project, back up or migrate them.
 
 /**
- * A store as if it held nothing but the ledger's streams. Its head is that of all of them.
+ * Returns a view of a store with only the ledger's streams. Its head is that of the whole store.
  *
- * @param isShared whether others may keep much in it, so that it is better not even sent
+ * @param isShared whether other programs may have many events there; the store then filters them by prefix
  */
 export function onlyOwnStreams(store: EventStore, streams: Streams, isShared: boolean): EventStore {
   const own = isShared ? { prefixes: streams.prefixes } : {}
@@ -202,7 +201,7 @@ export function onlyOwnStreams(store: EventStore, streams: Streams, isShared: bo
     ...store,
     readAll: async function* ({ limit = Infinity, ...range } = {}) {
       let left = limit
-      // A prefix lets some pass that are none of ours: they must not count as what was asked for.
+      // Streams of other programs may match a prefix; they must not count toward the limit.
       for await (const page of store.readAll({ ...own, ...range })) {
         const wanted = takeFirst(left, ownOf(page))
         left -= wanted.length
@@ -215,7 +214,7 @@ export function onlyOwnStreams(store: EventStore, streams: Streams, isShared: bo
   }
 }
 
-/** Those events that are ours. */
+/** Selects the ledger's events. */
 type KeepOwnEvents = (events: readonly StoredEvent[]) => readonly StoredEvent[]
 
 function ownEventsSubscriber(subscriber: Subscriber, ownOf: KeepOwnEvents): Subscriber {
@@ -232,24 +231,24 @@ function takeFirst(most: number, events: readonly StoredEvent[]): readonly Store
   return events.length > most ? events.slice(0, most) : events
 }
 
-/** Streams of other programs, counted. */
+/** Counts of other programs' streams and events. */
 export interface ForeignStreams {
   readonly streams: number
   readonly events: number
-  /** How many events each has, of those that were met first. */
+  /** Number of events by stream, for the first 100 streams. */
   readonly byName: Readonly<Record<string, number>>
 }
 
-/** So many streams of others are counted by name; of the rest, only how many events they have. */
+/** Maximum number of streams counted by name; the others count only in the totals. */
 const MAX_NAMED = 100
 
-/** Counts what is not ours. */
+/** Counts the streams and events of other programs. */
 export class ForeignStreamCounter {
   readonly #byName = new Map<string, number>()
   readonly #streams = new Set<string>()
   #events = 0
 
-  /** Counts an event of somebody else. */
+  /** Counts an event of another program. */
   count({ stream }: Pick<StoredEvent, "stream">): void {
     this.#events += 1
     this.#streams.add(stream)
@@ -258,7 +257,7 @@ export class ForeignStreamCounter {
     this.#byName.set(stream, (known ?? 0) + 1)
   }
 
-  /** What was counted. */
+  /** The counts so far. */
   get totals(): ForeignStreams {
     const byName = Object.fromEntries(this.#byName)
     return { streams: this.#streams.size, events: this.#events, byName }

@@ -1,6 +1,6 @@
 /**
- * Turning each caller away at their own deadline, whatever the work for them is waiting for: the
- * store, a lock, the database, those before them in the queue. The work itself goes on behind them.
+ * Rejects each caller at its own deadline, whatever it waits for: the store, a lock, the database or the calls
+ * before it in the queue. The work itself continues.
  */
 import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { StreamQueue, QueuedCall } from "./stream-queue.ts"
@@ -9,22 +9,22 @@ import type { CorruptStreamEntry } from "../../../../adapters/postgres/corrupt-s
 import { CorruptStream } from "../../../../adapters/eventstore/port.ts"
 import type { CorruptList } from "../corrupt-list.ts"
 
-/** Where very many wait, they are looked through no more often than this. */
+/** Deadlines are checked at most this often, however many callers wait. */
 const MIN_PAUSE_MS = 10
-/** No timer of a machine takes any number of milliseconds. */
+/** Timers overflow with long delays. */
 const MAX_PAUSE_MS = 60_000
 
-/** Everybody who waits for something, and one timer for the first of their deadlines. */
+/** The waiting calls of all stream queues, with one timer for the earliest deadline. */
 export interface Deadlines {
-  /** Watches somebody who has come into a lane's queue. */
-  readonly watch: (waiting: QueuedCall, lane: StreamQueue) => void
-  /** Forgets somebody who was told something. */
-  readonly forget: (waiting: QueuedCall) => void
-  /** Ends the timer: nobody waits any more. */
+  /** Watches a call that was added to a queue. */
+  readonly watch: (call: QueuedCall, queue: StreamQueue) => void
+  /** Forgets a call that was answered. */
+  readonly forget: (call: QueuedCall) => void
+  /** Ends the timer. */
   readonly stop: () => void
 }
 
-/** Watches over deadlines, by the pacer's elapsed time. */
+/** Starts to watch deadlines, by the pacer's elapsed time. */
 export function watchDeadlines(pacer: Pacer): Deadlines {
   const watched = new Map<QueuedCall, StreamQueue>()
   let timer: { readonly at: number; readonly ending: AbortController } | null = null
@@ -33,51 +33,51 @@ export function watchDeadlines(pacer: Pacer): Deadlines {
     timer?.ending.abort()
     timer = null
   }
-  const lookAt = (at: number): void => {
+  const startTimer = (at: number): void => {
     endTimer()
-    const own = { at, ending: new AbortController() }
-    timer = own
+    const started = { at, ending: new AbortController() }
+    timer = started
     const ms = Math.min(Math.max(Math.ceil(at - pacer.elapsedMs()), 0), MAX_PAUSE_MS)
-    void pacer.pause(ms, own.ending.signal).then(() => {
-      if (timer === own) look()
+    void pacer.pause(ms, started.ending.signal).then(() => {
+      if (timer === started) rejectDue()
     })
   }
-  const look = (): void => {
+  const rejectDue = (): void => {
     timer = null
     const now = pacer.elapsedMs()
-    const late = [...watched].filter(([waiting]) => waiting.deadline <= now)
-    for (const [waiting, lane] of late) rejectCaller(waiting, lane)
-    for (const lane of new Set(late.map(([, one]) => one))) dropAnswered(lane)
+    const late = [...watched].filter(([call]) => call.deadline <= now)
+    for (const [call, queue] of late) rejectCaller(call, queue)
+    for (const queue of new Set(late.map(([, one]) => one))) dropAnswered(queue)
     if (watched.size === 0) return
     let next = Infinity
     for (const { deadline } of watched.keys()) next = Math.min(next, deadline)
-    lookAt(Math.max(next, now + MIN_PAUSE_MS))
+    startTimer(Math.max(next, now + MIN_PAUSE_MS))
   }
   return {
-    watch: (waiting, lane) => {
-      watched.set(waiting, lane)
-      if (timer === null || waiting.deadline < timer.at) lookAt(waiting.deadline)
+    watch: (call, queue) => {
+      watched.set(call, queue)
+      if (timer === null || call.deadline < timer.at) startTimer(call.deadline)
     },
-    forget: (waiting) => watched.delete(waiting),
+    forget: (call) => watched.delete(call),
     stop: endTimer,
   }
 }
 
-/** Turns away whoever in a queue waits no longer at this moment. */
-export function rejectLate(lane: StreamQueue, now: number, endsAt: number): void {
-  const late = lane.calls.filter(({ deadline }) => Math.min(deadline, endsAt) <= now)
-  for (const waiting of late) rejectCaller(waiting, lane)
-  if (late.length > 0) dropAnswered(lane)
+/** Rejects the calls of a queue whose deadline has passed. */
+export function rejectLate(queue: StreamQueue, now: number, endsAt: number): void {
+  const late = queue.calls.filter(({ deadline }) => Math.min(deadline, endsAt) <= now)
+  for (const call of late) rejectCaller(call, queue)
+  if (late.length > 0) dropAnswered(queue)
 }
 
 /**
- * Tells somebody that their time is over: where nothing can be stored for them, that nothing is. Each
- * gets an error of their own, which they may say more on.
+ * Rejects a call whose deadline passed: with `OutcomeUnknown` if its facts may be stored, otherwise with
+ * `DeadlinePassed`. Each call gets its own error object, because callers add to it.
  */
-export function rejectCaller(waiting: QueuedCall, { stream }: StreamQueue, cause?: unknown): void {
-  waiting.reject(
-    waiting.isOutcomeUnknown
-      ? new OutcomeUnknown(`nobody knows yet whether the facts for ${stream} are stored`, { cause })
+export function rejectCaller(call: QueuedCall, { stream }: StreamQueue, cause?: unknown): void {
+  call.reject(
+    call.isOutcomeUnknown
+      ? new OutcomeUnknown(`it is unknown whether the facts of ${stream} are stored`, { cause })
       : new DeadlinePassed(`${stream} took too long`, { cause }),
   )
 }
@@ -86,38 +86,38 @@ function dropAnswered({ calls }: StreamQueue): void {
   calls.push(...calls.splice(0).filter(({ isAnswered }) => !isAnswered))
 }
 
-// Streams that were found not to be whole. No command is taken and no state shown of one, and the
-// operator is told once, not once a caller.
+// A corrupt stream takes no commands and shows no state. The operator is warned once for each stream, not for
+// each caller.
 
-/** A stream that was found damaged is not read again for so long: its damage may lie behind a million facts. */
+/** Pause between two reads of a corrupt stream: it may take a million facts to reach the corruption. */
 const READ_AGAIN_MS = 10_000
 
-/** The damaged streams that a process knows of. */
+/** The corrupt streams that a process knows of. */
 export interface CorruptStreamWatch {
-  /** Takes note of one. */
+  /** Adds a stream. */
   readonly note: (fault: CorruptStream) => void
-  /** Takes note that a stream was read whole. */
+  /** Removes a stream that was read without a fault. */
   readonly clear: (stream: string) => void
-  /** What is wrong with a stream, as long as that is known without another look; null where nothing is. */
+  /** What is wrong with a stream, as of the last read; null if nothing is, or if a new read is due. */
   readonly faultOf: (stream: string) => CorruptStream | null
-  /** All of them. */
+  /** All corrupt streams. */
   readonly all: () => readonly CorruptStream[]
 }
 
-/** What they work with. */
+/** What the watch works with. */
 export interface CorruptStreamWatchPorts {
   /** The streams that are held back in every process. */
   readonly corruptList?: Pick<CorruptList, "get" | "all">
   readonly pacer: Pacer
-  /** Told when one is found, and when it is whole again. */
+  /** Called when a stream is found corrupt, and when it is intact again. */
   readonly warn: (message: string, error: unknown) => void
-  /** Reads a stream again; what it finds is noted, or cleared. */
+  /** Reads a stream again, which calls `note` or `clear`. */
   readonly readAgain: (stream: string) => Promise<unknown>
-  /** Ends looking again. */
+  /** Ends the repeated reads. */
   readonly stopping: AbortSignal
 }
 
-/** Begins without any. Those that are found are looked at again every ten seconds. */
+/** Opens a watch without streams. It reads each corrupt stream again every ten seconds. */
 export function openCorruptStreamWatch(ports: CorruptStreamWatchPorts): CorruptStreamWatch {
   const { corruptList, pacer, warn, readAgain, stopping } = ports
   const known = new Map<string, { readonly fault: CorruptStream; readonly foundAt: number }>()
@@ -125,7 +125,7 @@ export function openCorruptStreamWatch(ports: CorruptStreamWatchPorts): CorruptS
     for (;;) {
       await pacer.pause(READ_AGAIN_MS, stopping)
       if (stopping.aborted || !known.has(stream)) return
-      // Whatever it finds is noted where it is found.
+      // The read itself notes what it finds.
       await readAgain(stream).catch(() => undefined)
     }
   }
@@ -135,14 +135,14 @@ export function openCorruptStreamWatch(ports: CorruptStreamWatchPorts): CorruptS
       if (!known.has(stream)) {
         void watch(stream)
         const message =
-          `stream ${stream} is damaged: it takes no command and shows no state until what is missing ` +
-          "is restored from a backup (audit verify names the first broken place)"
+          `stream ${stream} is corrupt: it takes no commands and shows no state. Run audit verify to find the ` +
+          "first broken event, then restore the missing events from a backup"
         warn(message, fault)
       }
       known.set(stream, { fault, foundAt: pacer.elapsedMs() })
     },
     clear: (stream) => {
-      if (known.delete(stream)) warn(`stream ${stream} is whole again`, null)
+      if (known.delete(stream)) warn(`stream ${stream} is intact again`, null)
     },
     faultOf: (stream) => {
       const held = corruptList?.get(stream) ?? null

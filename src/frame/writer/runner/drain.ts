@@ -1,4 +1,4 @@
-/** Working through a stream's queue: load, decide a batch, store it, answer; again. */
+/** Drains a stream queue: loads the state, decides a batch, stores it, answers, and repeats. */
 import {
   CorruptStream,
   StaleStore,
@@ -18,51 +18,51 @@ import { OutcomeUnknown } from "./port.ts"
 const CHECKPOINT_EVENTS = 200
 const RETRY_FIRST_MS = 20
 const RETRY_MAX_MS = 1_000
-/** So long a writer waits for its turn; then it writes all the same, and the store decides. */
+/** A writer waits this long for the lock, then writes without it: the store rejects a conflict. */
 const LOCK_TIMEOUT_MS = 100
 const CONTENDED_FOR_MS = 1_000
-/** So long it is tried to find out whether what was gathered is stored; nobody else waits so long. */
+/** Limit for resolving an unknown outcome of buffered items, which have no deadline. */
 const UNKNOWN_OUTCOME_TIMEOUT_MS = 600_000
 
-/** Works until nobody waits. Errors go to the callers they concern: it never throws. */
-export async function drainQueue(working: RunnerContext, lane: StreamQueue): Promise<void> {
+/** Drains until the queue is empty. Never throws: errors go to the callers. */
+export async function drainQueue(context: RunnerContext, queue: StreamQueue): Promise<void> {
   let retryMs = RETRY_FIRST_MS
-  while (lane.calls.length > 0) {
-    rejectLate(lane, working.pacer.elapsedMs(), working.shutdown.at)
-    const worked = await withWriteLock(working, lane, () => drainOnce(working, lane))
-    saveCheckpoint(working, lane, CHECKPOINT_EVENTS)
-    if (worked) {
+  while (queue.calls.length > 0) {
+    rejectLate(queue, context.pacer.elapsedMs(), context.shutdown.at)
+    const isProgress = await withWriteLock(context, queue, () => drainOnce(context, queue))
+    saveCheckpoint(context, queue, CHECKPOINT_EVENTS)
+    if (isProgress) {
       retryMs = RETRY_FIRST_MS
       continue
     }
-    // The store, or the clock, asks for patience; callers whose deadline passes meanwhile are turned away.
-    await pauseUnlessWoken(working, lane, retryMs)
+    // The store or the clock is unavailable; callers whose deadline passes meanwhile are rejected.
+    await pauseUnlessWoken(context, queue, retryMs)
     retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)
   }
 }
 
-/** Rests. Where all that is left waits without a deadline, the next caller ends it. */
+/** Pauses. If no call in the queue has a deadline, the next caller ends the pause. */
 async function pauseUnlessWoken(
   { pacer }: RunnerContext,
-  lane: StreamQueue,
+  queue: StreamQueue,
   ms: number,
 ): Promise<void> {
   const { promise: woken, resolve } = Promise.withResolvers<void>()
-  if (lane.calls.every(({ deadline }) => deadline === Infinity)) lane.wake = resolve
+  if (queue.calls.every(({ deadline }) => deadline === Infinity)) queue.wake = resolve
   await Promise.race([pacer.pause(ms), woken])
-  lane.wake = null
+  queue.wake = null
 }
 
-/** Where writers were in each other's way, they take turns by a lock; one that is not free is left. */
+/** Runs work with the stream's lock if writers conflicted recently; without it if the lock stays taken. */
 async function withWriteLock<T>(
-  working: RunnerContext,
-  lane: StreamQueue,
+  context: RunnerContext,
+  queue: StreamQueue,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (lane.contendedUntil <= working.pacer.elapsedMs()) return work()
-  const release = await working.locks.acquire(lane.stream, LOCK_TIMEOUT_MS)
-  // Whoever had the turn before has written.
-  lane.isStale = true
+  if (queue.contendedUntil <= context.pacer.elapsedMs()) return work()
+  const release = await context.locks.acquire(queue.stream, LOCK_TIMEOUT_MS)
+  // The previous holder of the lock has probably appended.
+  queue.isStale = true
   try {
     return await work()
   } finally {
@@ -71,131 +71,133 @@ async function withWriteLock<T>(
 }
 
 /**
- * Loads if need be and stores one batch; false where the store could not be reached, or whoever is
- * left waits for the ledger's time.
+ * Loads if needed and stores one batch. False if the store is unavailable, or the calls that are left wait
+ * for the clock or for the stream's repair.
  */
-async function drainOnce(working: RunnerContext, lane: StreamQueue): Promise<boolean> {
-  let { loadedState } = lane
+async function drainOnce(context: RunnerContext, queue: StreamQueue): Promise<boolean> {
+  let { loadedState } = queue
   try {
-    const damage = working.corruptWatch.faultOf(lane.stream)
-    if (damage !== null) throw damage
-    if (loadedState === null) loadedState = await loadQueue(working, lane)
-    else if (!isFresh(working, lane)) await catchUpQueue(working, lane)
+    const corruption = context.corruptWatch.faultOf(queue.stream)
+    if (corruption !== null) throw corruption
+    if (loadedState === null) loadedState = await loadQueue(context, queue)
+    else if (!isFresh(context, queue)) await catchUpQueue(context, queue)
   } catch (error) {
     if (isTransient(error)) return false
-    failAll(working, lane, lane.calls.splice(0), error)
-    // Whoever waits until it is mended, waits.
-    return lane.calls.length === 0
+    failAll(context, queue, queue.calls.splice(0), error)
+    // Calls without a deadline wait until the stream is repaired.
+    return queue.calls.length === 0
   }
-  const batch = decideBatch(working, lane, loadedState)
-  if (batch.events.length > 0) return storeBatch(working, lane, loadedState, batch)
-  if (batch.answers.length === 0 && lane.calls.length > 0) return false
-  return answerUnstored(working, lane, batch)
+  const batch = decideBatch(context, queue, loadedState)
+  if (batch.events.length > 0) return storeBatch(context, queue, loadedState, batch)
+  if (batch.answers.length === 0 && queue.calls.length > 0) return false
+  return answerUnstored(context, queue, batch)
 }
 
-async function loadQueue(working: RunnerContext, lane: StreamQueue): Promise<LoadedState<unknown>> {
-  const asOf = working.pacer.elapsedMs()
-  lane.isStale = false
-  // What is heard of from here on may have come after it was read.
-  const { stream, knownRevision } = lane
-  const loaded = (await loadStream(working, lane.aggregate, stream)) as LoadedState<unknown>
+async function loadQueue(
+  context: RunnerContext,
+  queue: StreamQueue,
+): Promise<LoadedState<unknown>> {
+  const asOf = context.pacer.elapsedMs()
+  queue.isStale = false
+  // Events notified from here on may be newer than the load.
+  const { stream, knownRevision } = queue
+  const loaded = (await loadStream(context, queue.aggregate, stream)) as LoadedState<unknown>
   if (loaded.revision < knownRevision)
     throw truncatedStreamError(stream, loaded.revision, knownRevision)
-  lane.knownRevision = Math.max(lane.knownRevision, loaded.revision)
-  lane.confirmedAt = asOf
-  lane.loadedState = loaded
-  working.corruptWatch.clear(lane.stream)
+  queue.knownRevision = Math.max(queue.knownRevision, loaded.revision)
+  queue.confirmedAt = asOf
+  queue.loadedState = loaded
+  context.corruptWatch.clear(queue.stream)
   return loaded
 }
 
 /**
- * Answers those for whom nothing is stored. A no, or that there is nothing to do, stands only by a
- * state that was the store's since its caller came: where another process wrote meanwhile, it is
- * decided again. The same for a look, unless the state is young enough: it may have been long on its
- * way from the store, and whoever came meanwhile must not see what was so before they came.
+ * Answers a batch without facts: refusals, commands with nothing to do, and reads. A refusal needs a state that
+ * the store had since its caller arrived, a read one that is at most a second old; otherwise the state is brought
+ * up to date, and the calls are decided again if that brought new facts.
  */
 async function answerUnstored(
-  working: RunnerContext,
-  lane: StreamQueue,
+  context: RunnerContext,
+  queue: StreamQueue,
   batch: Batch,
 ): Promise<boolean> {
-  const waiting = batch.answers.map((one) => one.waiting)
-  const since = Math.max(...waiting.map((one) => freshSince(working, one)), -Infinity)
-  if (!isConfirmedSince(working, lane, since)) {
+  const calls = batch.answers.map((one) => one.call)
+  const since = Math.max(...calls.map((one) => freshSince(context, one)), -Infinity)
+  if (!isConfirmedSince(context, queue, since)) {
     try {
-      if (await catchUpQueue(working, lane)) {
-        requeue(lane, waiting)
+      if (await catchUpQueue(context, queue)) {
+        requeue(queue, calls)
         return true
       }
     } catch (error) {
       if (isTransient(error)) {
-        requeue(lane, waiting)
+        requeue(queue, calls)
         return false
       }
-      failAll(working, lane, waiting, error)
-      return lane.calls.length === 0
+      failAll(context, queue, calls, error)
+      return queue.calls.length === 0
     }
   }
-  answerAll(lane, batch)
+  answerAll(queue, batch)
   return true
 }
 
-/** Puts back in front whom nothing was stored for; who was turned away meanwhile is gone. */
-function requeue(lane: StreamQueue, waiting: readonly QueuedCall[]): void {
-  for (const one of waiting) one.isOutcomeUnknown = false
-  lane.calls.unshift(...waiting.filter(({ isAnswered }) => !isAnswered))
+/** Puts unanswered calls back at the front of the queue. */
+function requeue(queue: StreamQueue, calls: readonly QueuedCall[]): void {
+  for (const one of calls) one.isOutcomeUnknown = false
+  queue.calls.unshift(...calls.filter(({ isAnswered }) => !isAnswered))
 }
 
-/** Stores a batch and answers its callers; false where the store could not be reached. */
+/** Stores a batch and answers its callers; false if the store is unavailable. */
 async function storeBatch(
-  working: RunnerContext,
-  lane: StreamQueue,
+  context: RunnerContext,
+  queue: StreamQueue,
   loaded: LoadedState<unknown>,
   batch: Batch,
 ): Promise<boolean> {
   const { events, answers } = batch
-  const waiting = answers.map((one) => one.waiting)
-  // The state is the store's in the moment of the append: its answer may be long on its way.
-  const asOf = working.pacer.elapsedMs()
-  // A no stores nothing, whatever becomes of the append that it waits for.
-  for (const one of answers) one.waiting.isOutcomeUnknown = isAcceptedCommand(one)
+  const calls = answers.map((one) => one.call)
+  // The state equals the store's from here on, not from the answer, which may take long.
+  const asOf = context.pacer.elapsedMs()
+  // A refusal stores nothing, whatever the outcome of the append it waits for.
+  for (const one of answers) one.call.isOutcomeUnknown = isAcceptedCommand(one)
   const last = Math.max(
-    ...waiting.map(({ deadline }) => Math.min(deadline, asOf + UNKNOWN_OUTCOME_TIMEOUT_MS)),
+    ...calls.map(({ deadline }) => Math.min(deadline, asOf + UNKNOWN_OUTCOME_TIMEOUT_MS)),
   )
   const expectedRevision = loaded.revision - events.length
-  lane.appending = { events, first: expectedRevision + 1 }
+  queue.appending = { events, first: expectedRevision + 1 }
   try {
-    loaded.position = await traceAppend(working, lane, batch, () =>
-      appendUntilKnown(working, {
-        stream: lane.stream,
+    loaded.position = await traceAppend(context, queue, batch, () =>
+      appendUntilKnown(context, {
+        stream: queue.stream,
         events,
         expectedRevision,
-        waitedUntil: () => Math.min(last, working.shutdown.at),
+        waitedUntil: () => Math.min(last, context.shutdown.at),
       }),
     )
     loaded.hash = batch.hash
-    lane.knownRevision = loaded.revision
-    lane.confirmedAt = asOf
-    lane.conflicts = 0
+    queue.knownRevision = loaded.revision
+    queue.confirmedAt = asOf
+    queue.conflicts = 0
     for (const event of events) countSinceCheckpoint(loaded, event)
-    answerAll(lane, batch)
+    answerAll(queue, batch)
     return true
   } catch (error) {
-    // The state holds facts that are not stored: it is thrown away, and the store is asked again.
-    dropState(working, lane)
-    if (error instanceof WrongRevision) noteConflict(working, lane)
+    // The state holds facts that were not stored.
+    dropState(context, queue)
+    if (error instanceof WrongRevision) noteConflict(context, queue)
     if (error instanceof WrongRevision || isTransient(error)) {
-      requeue(lane, waiting)
+      requeue(queue, calls)
       return error instanceof WrongRevision
     }
-    failAll(working, lane, waiting, error)
-    return lane.calls.length === 0 || !(error instanceof StaleStore)
+    failAll(context, queue, calls, error)
+    return queue.calls.length === 0 || !(error instanceof StaleStore)
   } finally {
-    lane.appending = null
+    queue.appending = null
   }
 }
 
-/** Tells of an append in the trace of each caller who waits for it. */
+/** Records an append as a span in the trace of each caller that waits for it. */
 function traceAppend<T>(
   { tracing }: RunnerContext,
   { aggregate }: StreamQueue,
@@ -203,7 +205,7 @@ function traceAppend<T>(
   append: () => Promise<T>,
 ): Promise<T> {
   if (tracing === NO_TRACING) return append()
-  const traces = answers.flatMap(({ waiting }) => waiting.command?.cause.trace ?? [])
+  const traces = answers.flatMap(({ call }) => call.command?.cause.trace ?? [])
   if (traces.length === 0) return append()
   const attributes = {
     "ledger.stream.category": aggregate.category,
@@ -214,67 +216,70 @@ function traceAppend<T>(
 }
 
 function truncatedStreamError(stream: string, revision: number, known: number): CorruptStream {
-  const expected = `facts up to revision ${known}, which were there`
+  const expected = `facts up to revision ${known}, which were stored before`
   return new CorruptStream({ stream, revision: revision + 1, expected, found: "nothing" })
 }
 
-/** Whether the store may answer before the callers' deadlines. */
+/** Whether the same request may succeed before the callers' deadlines. */
 function isTransient(error: unknown): boolean {
   return error instanceof Unavailable && !(error instanceof StaleStore)
 }
 
-function isAcceptedCommand({ waiting, outcome }: Batch["answers"][number]): boolean {
-  return waiting.command !== null && outcome.accepted
+function isAcceptedCommand({ call, outcome }: Batch["answers"][number]): boolean {
+  return call.command !== null && outcome.accepted
 }
 
-/** After the second conflict in a row the writers of this stream take turns, for a while. */
-function noteConflict(working: RunnerContext, lane: StreamQueue): void {
-  lane.conflicts += 1
-  if (lane.conflicts >= 2) lane.contendedUntil = working.pacer.elapsedMs() + CONTENDED_FOR_MS
+/** After two consecutive conflicts, this stream's writers take a lock for `CONTENDED_FOR_MS`. */
+function noteConflict(context: RunnerContext, queue: StreamQueue): void {
+  queue.conflicts += 1
+  if (queue.conflicts >= 2) queue.contendedUntil = context.pacer.elapsedMs() + CONTENDED_FOR_MS
 }
 
-function answerAll(lane: StreamQueue, batch: Batch): void {
-  const position = lane.loadedState?.position ?? null
-  for (const { waiting, outcome } of batch.answers) {
-    waiting.resolve(outcome.accepted ? { ...outcome, position } : outcome)
+function answerAll(queue: StreamQueue, batch: Batch): void {
+  const position = queue.loadedState?.position ?? null
+  for (const { call, outcome } of batch.answers) {
+    call.resolve(outcome.accepted ? { ...outcome, position } : outcome)
   }
 }
 
 function failAll(
-  working: RunnerContext,
-  lane: StreamQueue,
-  waiting: readonly QueuedCall[],
+  context: RunnerContext,
+  queue: StreamQueue,
+  calls: readonly QueuedCall[],
   error: unknown,
 ): void {
-  dropState(working, lane)
-  const isDamaged = error instanceof CorruptStream
-  if (isDamaged && working.corruptWatch.faultOf(lane.stream) === null)
-    working.corruptWatch.note(error)
-  const mayReturn = isDamaged || error instanceof StaleStore
-  for (const one of waiting) {
-    if (error instanceof OutcomeUnknown) rejectCaller(one, lane, error)
-    // What was served and counted is kept until the stream is whole again, or the process ends.
-    else if (mayReturn && one.deadline === Infinity) lane.calls.push(one)
+  dropState(context, queue)
+  const isCorrupt = error instanceof CorruptStream
+  if (isCorrupt && context.corruptWatch.faultOf(queue.stream) === null)
+    context.corruptWatch.note(error)
+  const isRepairable = isCorrupt || error instanceof StaleStore
+  for (const one of calls) {
+    if (error instanceof OutcomeUnknown) rejectCaller(one, queue, error)
+    // Buffered items stay in the queue until the stream is repaired or the process ends.
+    else if (isRepairable && one.deadline === Infinity) queue.calls.push(one)
     else one.reject(error)
   }
 }
 
-/** Keeps a checkpoint once enough facts came since the last: their number, or twice its own bytes. */
-export function saveCheckpoint(working: RunnerContext, lane: StreamQueue, least: number): void {
-  const form = lane.aggregate.checkpoint
-  if (form === undefined || lane.loadedState === null) return
-  const { revision, hash, sinceCheckpoint } = lane.loadedState
+/**
+ * Saves a checkpoint once enough facts followed the last one: `least` facts and, for more than one, twice the
+ * bytes of the last checkpoint.
+ */
+export function saveCheckpoint(context: RunnerContext, queue: StreamQueue, least: number): void {
+  const form = queue.aggregate.checkpoint
+  if (form === undefined || queue.loadedState === null) return
+  const { revision, hash, sinceCheckpoint } = queue.loadedState
   if (sinceCheckpoint.facts < least) return
-  if (least > 1 && sinceCheckpoint.bytes < 2 * lane.checkpointBytes) return
-  const saved = form.save(lane.loadedState.state)
+  if (least > 1 && sinceCheckpoint.bytes < 2 * queue.checkpointBytes) return
+  const saved = form.save(queue.loadedState.state)
   sinceCheckpoint.facts = 0
   sinceCheckpoint.bytes = 0
-  lane.checkpointBytes = JSON.stringify(saved).length
-  // Written behind the append path: no caller waits for a cache.
+  queue.checkpointBytes = JSON.stringify(saved).length
+  // Saved in the background: no caller waits for a cache.
   const checkpoint = { revision, hash, format: form.version, state: saved }
-  lane.savingCheckpoint = lane.savingCheckpoint
-    .then(() => working.checkpoints.save(lane.stream, checkpoint))
+  queue.savingCheckpoint = queue.savingCheckpoint
+    .then(() => context.checkpoints.save(queue.stream, checkpoint))
     .catch((error: unknown) => {
-      working.warn(`no checkpoint was kept for ${lane.stream}`, error)
+      context.warn(`the checkpoint of ${queue.stream} could not be saved`, error)
     })
 }

@@ -1,10 +1,9 @@
 /**
- * How far a state in memory can be behind the store, where other processes write as well.
+ * Limits how far a state in memory may be behind the store, to which other processes write too.
  *
- * A yes needs nothing of this: it is appended at an exact revision, and refused by the store where
- * the state was behind. All else is answered from memory, so the state must be known to have been the
- * store's: for a look at most a second ago, for a no, or that there is nothing to do, at some moment
- * since its caller came.
+ * An accepted command needs no check: its append at an exact revision fails if the state was behind. Other
+ * answers come from memory, so the state must have equaled the store's: for a read at most a second ago, for a
+ * refusal or a command with nothing to do at some moment since its caller arrived.
  */
 import type { CorruptStreamWatch, Deadlines } from "./deadlines.ts"
 import type { StreamQueue, QueuedCall } from "./stream-queue.ts"
@@ -16,55 +15,57 @@ import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { EventStore, Position } from "../../../../adapters/eventstore/port.ts"
 import { Unavailable } from "../../../../adapters/eventstore/port.ts"
 
-/** An entry of a cache is valid for so long after it was confirmed. */
+/** A state may be read for this long after it was confirmed. */
 export const FRESH_FOR_MS = 1_000
 
-/** What all lanes of a runner share about what was heard from the store. */
+/** How far this process has read the store, for all queues of a runner. */
 export interface ReadConfirmation {
-  /** Everything that was stored by then was heard, by the pacer's elapsed time. */
+  /** The process was notified of every event stored before this time (the pacer's elapsed time). */
   confirmedAt: number
 }
 
-/** When a runner gives up, by the pacer's elapsed time. */
+/** When a closing runner rejects the remaining calls, by the pacer's elapsed time. */
 interface ShutdownDeadline {
-  /** Infinity until it is closed. */
+  /** Infinity until the runner is closed. */
   at: number
 }
 
-/** The ports of a runner, and what it heard. */
+/** The ports of a runner with the state that its queues share. */
 export interface RunnerContext extends RunnerPorts {
   readonly tracing: Tracing
   readonly readConfirmation: ReadConfirmation
   readonly deadlines: Deadlines
   readonly corruptWatch: CorruptStreamWatch
-  /** How long a caller waits who says nothing of it, milliseconds. */
+  /** Default time that a caller waits, milliseconds. */
   readonly deadlineMs: number
   readonly shutdown: ShutdownDeadline
-  /** Told when a lane comes to rest. */
-  readonly onIdle: (lane: StreamQueue) => void
+  /** Called when a queue becomes idle. */
+  readonly onIdle: (queue: StreamQueue) => void
 }
 
-/** When the state was last known to be the store's. */
-function confirmedAt({ readConfirmation }: RunnerContext, lane: StreamQueue): number {
-  return lane.isStale ? lane.confirmedAt : Math.max(lane.confirmedAt, readConfirmation.confirmedAt)
+/** When the state was last known to equal the store's. */
+function confirmedAt({ readConfirmation }: RunnerContext, queue: StreamQueue): number {
+  return queue.isStale
+    ? queue.confirmedAt
+    : Math.max(queue.confirmedAt, readConfirmation.confirmedAt)
 }
 
-/** Whether the state may be answered from. */
-export function isFresh(working: RunnerContext, lane: StreamQueue): boolean {
-  if (lane.loadedState === null || lane.isStale) return false
-  return working.pacer.elapsedMs() - confirmedAt(working, lane) <= FRESH_FOR_MS
+/** Whether a read may be answered from the state in memory. */
+export function isFresh(context: RunnerContext, queue: StreamQueue): boolean {
+  if (queue.loadedState === null || queue.isStale) return false
+  return context.pacer.elapsedMs() - confirmedAt(context, queue) <= FRESH_FOR_MS
 }
 
-/** Whether the state was the store's at some moment since a caller came. */
+/** Whether the state equaled the store's at some moment since a caller arrived. */
 export function isConfirmedSince(
-  working: RunnerContext,
-  lane: StreamQueue,
+  context: RunnerContext,
+  queue: StreamQueue,
   arrivedAt: number,
 ): boolean {
-  return !lane.isStale && confirmedAt(working, lane) >= arrivedAt
+  return !queue.isStale && confirmedAt(context, queue) >= arrivedAt
 }
 
-/** From when on a state must have been the store's to answer somebody from it. */
+/** The earliest time at which a state must have equaled the store's to answer this call. */
 export function freshSince(
   { pacer }: RunnerContext,
   { command, needsLatest, arrivedAt }: QueuedCall,
@@ -73,54 +74,53 @@ export function freshSince(
   return Math.min(arrivedAt, pacer.elapsedMs() - FRESH_FOR_MS)
 }
 
-/** Takes note of a stored event: a state that lacks it, or has one of its own in its place, is stale. */
-export function noteAppended(lane: StreamQueue, { revision, id }: AppendedEvent): void {
-  const { loadedState, appending } = lane
-  lane.knownRevision = Math.max(lane.knownRevision, revision)
-  // A load that is under way may have read the stream before this event was in it.
+/** Marks the state as stale if it lacks a stored event, or has an event of its own at that revision. */
+export function noteAppended(queue: StreamQueue, { revision, id }: AppendedEvent): void {
+  const { loadedState, appending } = queue
+  queue.knownRevision = Math.max(queue.knownRevision, revision)
+  // A load in progress may have read the stream before this event was stored.
   const isNew = loadedState === null || revision > loadedState.revision
   const own = appending?.events[revision - appending.first]
-  if (isNew || (own !== undefined && own.id !== id)) lane.isStale = true
+  if (isNew || (own !== undefined && own.id !== id)) queue.isStale = true
 }
 
 /**
- * Folds what the store has beyond the state; true where there was something.
+ * Folds the facts that the store has beyond the state; true if there were any.
  *
  * @throws Unavailable, CorruptStream
  */
-export async function catchUpQueue(working: RunnerContext, lane: StreamQueue): Promise<boolean> {
-  const { loadedState } = lane
+export async function catchUpQueue(context: RunnerContext, queue: StreamQueue): Promise<boolean> {
+  const { loadedState } = queue
   if (loadedState === null) return false
-  const asOf = working.pacer.elapsedMs()
+  const asOf = context.pacer.elapsedMs()
   const before = loadedState.revision
   try {
-    // A state that lacks what was heard stays stale until it is read: others look at it meanwhile.
-    await foldNewEvents(working.store, lane.aggregate, loadedState, lane.stream)
+    // A stale state stays marked during the read: other callers check it meanwhile.
+    await foldNewEvents(context.store, queue.aggregate, loadedState, queue.stream)
   } catch (error) {
-    lane.isStale = true
+    queue.isStale = true
     throw error
   }
-  lane.isStale = lane.knownRevision > loadedState.revision
-  lane.confirmedAt = asOf
-  lane.knownRevision = Math.max(lane.knownRevision, loadedState.revision)
+  queue.isStale = queue.knownRevision > loadedState.revision
+  queue.confirmedAt = asOf
+  queue.knownRevision = Math.max(queue.knownRevision, loadedState.revision)
   return loadedState.revision > before
 }
 
 /**
- * The ledger's time for a stream: not before its last fact, and not before what is gathered beside
- * it, for that was counted for its day. Of two processes, and of one whose clock was set back, one may
- * be behind. @throws ClockUnsure
+ * The ledger's time for a stream: never before its last fact or its last buffered item, which counts for its
+ * day. Clocks of two processes differ, and a clock may be set back. @throws ClockUnsure
  */
 export function ledgerTimeOf(
   { clock }: Pick<RunnerPorts, "clock">,
-  lane: Pick<StreamQueue, "bufferedAt">,
+  queue: Pick<StreamQueue, "bufferedAt">,
   loaded: Pick<LoadedState<unknown>, "at">,
 ): number {
-  return Math.max(clock.now(), loaded.at, lane.bufferedAt)
+  return Math.max(clock.now(), loaded.at, queue.bufferedAt)
 }
 
-// Saying to the runner, a few times a second, up to when all that was stored was heard: then nothing
-// in its memory is older than a second, and nobody reads the store to find that nothing is new.
+// Confirms to the runner, a few times a second, up to when this process has read the store. States in memory
+// then stay fresh without a read of each stream.
 
 const CONFIRM_EVERY_MS = 250
 
@@ -129,15 +129,12 @@ export interface ReadConfirmationPorts {
   readonly store: Pick<EventStore, "head">
   readonly pacer: Pacer
   readonly runner: Pick<Runner, "noteConfirmed">
-  /**
-   * True once the reader that the runner hears of events by has handed over everything up to a place;
-   * false where the store is lost before.
-   */
-  readonly waitUntilRead: (place: Position) => Promise<boolean>
+  /** True once the runner was notified of all events up to a position; false if the store is lost before. */
+  readonly waitUntilRead: (position: Position) => Promise<boolean>
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** Running confirming. */
+/** The running loop. */
 export interface ReadConfirmationLoop {
   readonly stop: () => Promise<void>
 }
@@ -154,8 +151,8 @@ export function startReadConfirmation(ports: ReadConfirmationPorts): ReadConfirm
       try {
         await confirmOnce(ports, stopped)
       } catch (error) {
-        // A store that is away is told of by whoever needs it.
-        if (!(error instanceof Unavailable)) warn("what was heard could not be confirmed", error)
+        // Commands report an unavailable store themselves.
+        if (!(error instanceof Unavailable)) warn("the read position could not be confirmed", error)
       }
       if (!stopping.signal.aborted) await pacer.pause(CONFIRM_EVERY_MS, stopping.signal)
     }
@@ -174,7 +171,7 @@ async function confirmOnce(
   stopped: Promise<false>,
 ): Promise<void> {
   const asOf = pacer.elapsedMs()
-  // What was stored by now is at or before the head that is asked for from now on.
+  // Everything stored before `asOf` is at or before this head.
   const head = await store.head()
   if (await Promise.race([waitUntilRead(head), stopped])) runner.noteConfirmed(asOf)
 }

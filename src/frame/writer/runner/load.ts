@@ -1,4 +1,4 @@
-/** Loading a state: the checkpoint if it is of this history, then the facts after it. */
+/** Loads a stream's state: its checkpoint, if it belongs to this history, then the facts after it. */
 import type { Checkpoint, Checkpoints } from "../../../../adapters/postgres/checkpoints/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../../../adapters/eventstore/port.ts"
 import {
@@ -17,22 +17,22 @@ import {
   hashOfMetadata,
 } from "../../kernel/envelope.ts"
 
-/** A state and where in its stream it stands. */
+/** A state and its revision. */
 export interface LoadedState<S> {
   state: S
-  /** The revision of the last fact folded; `NO_STREAM` for none. */
+  /** Revision of the last fact folded; `NO_STREAM` if there is none. */
   revision: number
-  /** That fact's hash. */
+  /** Hash of that fact. */
   hash: string
-  /** When the last fact was, UTC milliseconds; 0 for none. */
+  /** Time of the last fact, UTC milliseconds; 0 if there is none. */
   at: number
-  /** The last fact's place in the global order; null for none. */
+  /** Position of the last fact in the global order; null if there is none. */
   position: Position | null
-  /** What came after the last checkpoint: each load has to fold so much. */
+  /** The facts after the last checkpoint, which every load must fold. */
   readonly sinceCheckpoint: { facts: number; bytes: number }
 }
 
-/** What of an aggregate loading needs. */
+/** The parts of an aggregate that loading needs. */
 export interface Foldable<S, E extends Fact> {
   // The command and refusal types play no part in folding.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -42,12 +42,11 @@ export interface Foldable<S, E extends Fact> {
 }
 
 /**
- * Loads a stream's state, and holds what it folds against the chain: it begins with revision 0, or
- * right behind the checkpoint's, has no gap, and each fact's hash is over the one before it. A
- * checkpoint is no repair: where the event it was kept behind is gone, so may others be that nobody
- * remembers; and in a store that hides beginnings a stream must still have its own.
+ * Loads a stream's state and checks the hash chain: it starts at revision 0 or right after the checkpoint, has
+ * no gap, and each fact's hash covers the fact before it. A checkpoint does not replace missing events: the event
+ * it was made after must still exist, and in a store that can hide events so must the stream's first event.
  *
- * @throws Unavailable when the store cannot be read; CorruptStream when it does not hold the stream whole
+ * @throws Unavailable if the store cannot be read; CorruptStream if events are missing or changed
  */
 export async function loadStream<S, E extends Fact>(
   ports: { readonly store: EventStore; readonly checkpoints: Checkpoints },
@@ -66,18 +65,18 @@ export async function loadStream<S, E extends Fact>(
   const fresh = initialState(aggregate)
   for await (const page of ports.store.read(stream)) foldEvents(aggregate, fresh, page)
   if (kept === null || kept.revision <= fresh.revision) return fresh
-  const expected = "the fact that its checkpoint was kept behind"
+  const expected = "the last fact of its checkpoint"
   const found = `nothing after revision ${fresh.revision}`
   throw new CorruptStream({ stream, revision: kept.revision, expected, found })
 }
 
-/** A state of which nothing is folded yet. */
+/** The state of a stream before its first fact. */
 export function initialState<S, E extends Fact>({ decider }: Foldable<S, E>): LoadedState<S> {
   const sinceCheckpoint = { facts: 0, bytes: 0 }
   return { state: decider.initial(), ...CHAIN_START, at: 0, position: null, sinceCheckpoint }
 }
 
-/** Sees that the stream begins where it must, where that may be hidden. Behind revision 0 the fold has seen it. */
+/** Checks the stream's first event in a store that can hide events. A checkpoint at revision 0 includes it. */
 async function verifyBeginning(
   store: EventStore,
   stream: string,
@@ -90,10 +89,10 @@ async function verifyBeginning(
 }
 
 /**
- * Folds what the store has beyond a state. It is read from the state's last fact on: that nothing came
- * is believed of nobody who does not have that fact any more.
+ * Folds the facts that the store has beyond a state. It reads from the state's last fact on, because a store
+ * that lost this fact cannot prove that nothing followed it.
  *
- * @throws Unavailable when the store cannot be read; CorruptStream when what it has does not follow on it
+ * @throws Unavailable if the store cannot be read; CorruptStream if its events do not continue the state
  */
 export async function foldNewEvents<S, E extends Fact>(
   store: EventStore,
@@ -117,7 +116,7 @@ export async function foldNewEvents<S, E extends Fact>(
   throw new CorruptStream({ stream, revision, expected, found: "another, or none" })
 }
 
-/** Folds what came after a checkpoint; null where it is of another history, or was broken. */
+/** Folds the facts after a checkpoint; null if it belongs to another history or cannot be read. */
 async function foldFrom<S, E extends Fact>(
   store: EventStore,
   aggregate: Foldable<S, E>,
@@ -145,7 +144,7 @@ async function foldFrom<S, E extends Fact>(
   return loaded
 }
 
-/** What was saved; null where it is no state: a cache that somebody broke, which the audit names. */
+/** The saved state; null if it cannot be read. The audit reports such a checkpoint. */
 function stateIn<S>(form: CheckpointFormat<S>, saved: unknown): { readonly state: S } | null {
   try {
     return { state: form.load(saved) }
@@ -155,7 +154,7 @@ function stateIn<S>(form: CheckpointFormat<S>, saved: unknown): { readonly state
   }
 }
 
-/** Folds the next events of a stream. @throws CorruptStream where they are not these */
+/** Folds the next events of a stream. @throws CorruptStream if they do not continue it */
 export function foldEvents<S, E extends Fact>(
   aggregate: Foldable<S, E>,
   loaded: LoadedState<S>,
@@ -173,7 +172,7 @@ export function foldEvents<S, E extends Fact>(
   loaded.position = events.at(-1)?.position ?? loaded.position
 }
 
-/** Counts an event that the checkpoint does not have. */
+/** Counts an event after the checkpoint. */
 export function countSinceCheckpoint(
   { sinceCheckpoint }: LoadedState<unknown>,
   { data }: { readonly data: string },
@@ -188,20 +187,20 @@ export interface ChainEnd {
   readonly hash: string
 }
 
-/** The end of a chain of which nothing was followed yet. */
+/** The end of a chain before its first event. */
 export const CHAIN_START: ChainEnd = { revision: NO_STREAM, hash: NO_HASH }
 
 /**
- * The hash of an event that is the next of its chain.
+ * Returns the hash of the next event of a chain.
  *
- * @throws CorruptStream where it is not: something before it is gone, or it was changed
+ * @throws CorruptStream if it is not the next one: an event before it is missing, or it was changed
  */
 export function nextHash(event: Omit<StoredEvent, "position">, end: ChainEnd): string {
   const { stream, revision, metadata } = event
   if (revision !== end.revision + 1) {
     const expected = `revision ${end.revision + 1}`
     const found = `revision ${formatRevision(revision)}`
-    // The mark of a deleted stream stands behind its end, and has no revision that a number can be.
+    // The deletion mark comes after the stream's end, and its revision does not fit a number.
     const at = isDeletionMark(event) ? end.revision + 1 : revision
     throw new CorruptStream({ stream, revision: at, expected, found })
   }

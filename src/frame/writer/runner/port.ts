@@ -1,4 +1,4 @@
-/** What callers of the runner see: commands in, outcomes out, and what can go wrong. */
+/** The runner as its callers see it: commands, outcomes and errors. */
 import type { Checkpoints } from "../../../../adapters/postgres/checkpoints/port.ts"
 import type { Clock, Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { Locks } from "../../../../adapters/postgres/locks/port.ts"
@@ -18,48 +18,47 @@ import type { Fact } from "../../../../domain/kernel/decider.ts"
 import type { Cause } from "../../kernel/envelope.ts"
 import type { CorruptList } from "../corrupt-list.ts"
 
-/** What a command came to. */
+/** The outcome of a command. */
 export type CommandOutcome<E, R, V> =
   | {
       readonly accepted: true
-      /** Empty where the command was already so. */
+      /** Empty if the command changed nothing. */
       readonly facts: readonly E[]
       readonly view: V
-      /** The place of the stream's last fact; null where the stream is empty. */
+      /** Position of the stream's last fact; null if the stream is empty. */
       readonly position: Position | null
     }
   | { readonly accepted: false; readonly refusal: R; readonly view: V }
 
-/** How long a caller waits for an answer unless it says otherwise. */
+/** Default time that a caller waits for an answer. */
 export const DEFAULT_DEADLINE_MS = 8_000
 
-/** Too many callers wait for this stream; nothing was decided. */
+/** Too many callers wait for this stream; nothing was stored. */
 export class Overloaded extends Error {
   override readonly name = "Overloaded"
 }
 
-/** The deadline passed while the command waited for its turn; nothing was stored of it. */
+/** The deadline passed while the command waited; nothing was stored. */
 export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed"
 }
 
-/** The deadline passed and nobody knows whether the facts are stored: ask again, or look them up. */
+/** The deadline passed and the facts may be stored: send the command again, or read the stream. */
 export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown"
 }
 
-/** Which event was stored, and where. */
+/** A stored event, by stream, revision and id. */
 export type AppendedEvent = Pick<StoredEvent, "stream" | "revision" | "id">
 
 /**
- * Carries out commands, one batch a stream at a time. Where somebody may say how long they wait and
- * does not, it is `deadlineMs`. A stream that is not whole takes no command and shows no state: all of
- * these throw CorruptStream of it, and nothing is stored.
+ * Executes commands, one batch per stream at a time. For a corrupt stream every method throws CorruptStream and
+ * stores nothing.
  */
 export interface Runner {
-  /** How long a caller waits who says nothing of it, milliseconds. */
+  /** Default of the methods' `deadlineMs`, milliseconds. */
   readonly deadlineMs: number
-  /** The time by which deadlines pass. */
+  /** The time that deadlines are measured in, milliseconds. */
   readonly elapsedMs: () => number
   /**
    * Decides a command and stores its facts.
@@ -71,14 +70,12 @@ export interface Runner {
     to: AggregateStream<Aggregate<C, S, E, R>>,
     command: C,
     cause: Cause,
-    /** What to see of the state right after this command, before any other. */
+    /** Reads the state right after this command, before any other. */
     view?: (state: S, at: number) => V,
-    /** How long the caller waits, milliseconds; default the runner's own. */
     deadlineMs?: number,
   ) => Promise<CommandOutcome<E, R, V>>
   /**
-   * Looks at a state as the store had it at most a second ago; facts that are not acknowledged yet
-   * are waited for.
+   * Reads a state that the store had at most a second ago, and waits for facts that are being stored.
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
@@ -88,8 +85,8 @@ export interface Runner {
     deadlineMs?: number,
   ) => Promise<V>
   /**
-   * The same, at a state that was the store's at some moment since this call: for what follows from
-   * something that is not there, and may have been stored by another process just now.
+   * Reads a state that the store had at some moment since this call. For decisions that rest on the absence of
+   * a fact, which another process may have stored just now.
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
@@ -99,8 +96,8 @@ export interface Runner {
     deadlineMs?: number,
   ) => Promise<V>
   /**
-   * Looks at a state at once if it is in memory, facts not yet acknowledged included: good enough
-   * to let a caller pass, never to turn one away.
+   * Reads a state from memory without waiting, facts that are being stored included; loads it if it is not in
+   * memory. Good enough to let a caller pass, never to reject one.
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
@@ -110,52 +107,49 @@ export interface Runner {
     deadlineMs?: number,
   ) => Promise<V>
   /**
-   * Gathers an item, which is recorded by the next append to the stream or after a few seconds. Null
-   * where it was gathered, else why it was not, by what is stored.
+   * Buffers an item, which the next append to the stream stores, or a timer after five seconds. Null if it was
+   * buffered; otherwise the reason why the stored facts reject it.
    *
-   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: it was not gathered
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: it was not buffered
    */
   readonly buffer: <C, S, E extends Fact, R extends Fact, I, N>(
-    beside: AggregateStream<BufferingAggregate<C, S, E, R, I, N>>,
+    to: AggregateStream<BufferingAggregate<C, S, E, R, I, N>>,
     item: I,
     deadlineMs?: number,
   ) => Promise<N | null>
-  /** Takes note of stored events: a state that lacks one of them is brought up before it is used. */
+  /** Notifies the runner of stored events: a state that lacks one of them is updated before its next use. */
   readonly noteAppended: (events: readonly AppendedEvent[]) => void
-  /** Takes note that everything stored at a moment was heard: `asOfMs` by the pacer's elapsed time. */
+  /** Confirms that the runner was notified of every event stored before `asOfMs` (the pacer's elapsed time). */
   readonly noteConfirmed: (asOfMs: number) => void
-  /** The streams that are held back, and those that this process found corrupt and not whole since. */
+  /** The streams that are held back, and those that this process found corrupt and has not read intact since. */
   readonly corruptStreams: () => readonly CorruptStream[]
-  /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
+  /** Resolves once all buffered items are stored, or a warning says which are not. */
   readonly flush: () => Promise<void>
-  /**
-   * Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. Further calls
-   * wait for the first.
-   */
+  /** Stores buffered items, waits for work in flight and saves checkpoints. Further calls wait for the first. */
   readonly close: () => Promise<void>
 }
 
 /** What the runner works with. */
 export interface RunnerPorts {
   readonly store: EventStore
-  /** The streams that are held back in every process: none of them is loaded. Default none. */
+  /** The streams that are held back in every process and must not be loaded. Default none. */
   readonly corruptList?: Pick<CorruptList, "get" | "all">
   readonly checkpoints: Checkpoints
-  /** Writers of one stream in several processes take turns by these, once they were in each other's way. */
+  /** Locks that writers of one stream in multiple processes take after conflicts. */
   readonly locks: Locks
   readonly clock: Clock
   readonly pacer: Pacer
-  /** Told of what went wrong without a caller to tell: a checkpoint that could not be kept. */
+  /** Called with faults that concern no caller, such as a checkpoint that could not be saved. */
   readonly warn: (message: string, error: unknown) => void
-  /** Tells whoever collects traces of what is stored; default nobody. */
+  /** Receives a span for each append; default none. */
   readonly tracing?: Tracing
-  /** Makes UUIDs in lower case, which name what is written; default random ones of version 7. */
+  /** Makes UUIDs in lower case for commands and events; default random UUIDs of version 7. */
   readonly newUuid?: () => string
-  /** How long a caller waits who says nothing of it, milliseconds; default `DEFAULT_DEADLINE_MS`. */
+  /** Default time that a caller waits, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
-  /** How much memory the states may take, in bytes, about; default `DEFAULT_MAX_BYTES`. */
+  /** Approximate memory that all states may take, bytes; default `DEFAULT_MAX_BYTES`. */
   readonly maxBytes?: number
 }
 
-/** How much memory the states of all streams may take together, unless said otherwise. */
+/** Approximate memory that all states may take, bytes. */
 export const DEFAULT_MAX_BYTES = 256 * 1024 * 1024

@@ -1,6 +1,6 @@
 /**
- * One stream's queue: its callers, its state in memory, and the work in flight. The streams that a process
- * keeps in memory are bounded in number and in bytes; those long unused go first.
+ * A stream queue: the stream's callers, its state in memory, and the work in flight. A process holds a limited
+ * number of streams and bytes in memory; the least recently used streams are evicted first.
  */
 import type { ProposedEvent } from "../../../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../../../adapters/eventstore/port.ts"
@@ -10,7 +10,7 @@ import type { Cause } from "../../kernel/envelope.ts"
 import type { LoadedState } from "./load.ts"
 import type { CommandOutcome } from "./port.ts"
 
-/** Any decider: a queue holds commands of one only, and the types meet again where it is called. */
+/** Any aggregate. A queue holds commands of one aggregate; the caller of the runner restores the types. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyAggregate = Aggregate<any, any, any, any> & {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -21,23 +21,23 @@ export type AnyOutcome = CommandOutcome<Fact, Fact, unknown>
 
 /** A caller in a queue. */
 export interface QueuedCall {
-  /** Null for a caller who only looks. */
+  /** Null for a caller that only reads. */
   readonly command: { readonly given: object; readonly cause: Cause } | null
-  /** A caller who looks once what is gathered was recorded. */
+  /** Stores the buffered items before this call is answered. */
   readonly flushesBuffer?: true
-  /** A caller who waits, up to the deadline, while this process cannot tell the ledger's time. */
+  /** Stays in the queue, up to the deadline, while the clock throws `ClockUnsure`. */
   readonly waitsForClock?: true
-  /** A caller who looks at what was the store's at some moment since they came. */
+  /** Requires a state that the store had at some moment since this call arrived. */
   readonly needsLatest?: true
   readonly view: (state: unknown, at: number) => unknown
-  /** When the caller came and when it no longer waits, by the pacer's elapsed time. */
+  /** When the call arrived and when it must be answered, by the pacer's elapsed time. */
   readonly arrivedAt: number
   readonly deadline: number
-  /** What was decided for them is in an append that may be stored, or rests on one. */
+  /** The facts of this call are in an append that may have been stored. */
   isOutcomeUnknown: boolean
-  /** They were told something: nobody waits here any more. */
+  /** The call was resolved or rejected. */
   isAnswered: boolean
-  /** Tells them; who was told already hears nothing more. */
+  /** Answers the call; once it is answered, further answers have no effect. */
   readonly resolve: (outcome: AnyOutcome) => void
   readonly reject: (error: unknown) => void
 }
@@ -46,49 +46,48 @@ export interface QueuedCall {
 export interface StreamQueue {
   readonly stream: string
   readonly aggregate: AnyAggregate
-  /** Null until it is loaded, and again whenever it may differ from the store. */
+  /** Null until the stream is loaded, and again when the state may differ from the store. */
   loadedState: LoadedState<unknown> | null
-  /** The newest revision that was stored from here or heard of: no load may end before it. */
+  /** The newest revision that this process stored or was notified of; a load must reach it. */
   knownRevision: number
-  /** The events that the state has and nobody knows to be stored, and the revision of the first. */
+  /** The events of the append in flight, which the state already includes, and their first revision. */
   appending: { readonly events: readonly ProposedEvent[]; readonly first: number } | null
-  /** When the state was last known to be the store's, by the pacer's elapsed time. */
+  /** When the state was last known to equal the store's, by the pacer's elapsed time. */
   confirmedAt: number
-  /** Facts were heard of that the state does not have. */
+  /** The process was notified of facts that the state lacks. */
   isStale: boolean
-  /** Appends in a row that met another writer's facts. */
+  /** Consecutive appends that conflicted with another writer. */
   conflicts: number
-  /** Until when this stream's writers take turns by a lock, by the pacer's elapsed time. */
+  /** Until when the writers of this stream take a lock before they write, by the pacer's elapsed time. */
   contendedUntil: number
-  /** What the state takes of the memory, about. */
+  /** Approximate memory of the state. */
   bytes: number
-  /** Whether it was used since it was last passed over as one to let go. */
+  /** Whether the queue was used since the last eviction pass. */
   isUsed: boolean
   readonly calls: QueuedCall[]
   /** The work in flight; null when idle. */
   draining: Promise<void> | null
-  /** Ends the rest between two tries that no caller waits for; null where there is none. */
+  /** Ends the current pause between two tries early; null if there is none or callers wait for it. */
   wake: (() => void) | null
-  /** Something may be gathered beside the state. */
+  /** The state may have buffered items. */
   hasBuffered: boolean
-  /** When something was last gathered, by the ledger's time. */
+  /** When an item was last buffered, by the ledger's time. */
   bufferedAt: number
-  /** It will be recorded when a timer ends. */
+  /** A timer runs that stores the buffered items. */
   hasFlushTimer: boolean
-  /** The checkpoint being kept. */
+  /** Settles when the last checkpoint is saved. */
   savingCheckpoint: Promise<void>
   checkpointBytes: number
 }
 
-/** Commands that were decided one after the other, and the facts to store for them. */
+/** Commands decided in sequence, with the facts to store for them. */
 export interface Batch {
   readonly events: ProposedEvent[]
-  /** The hash of the last of them. */
+  /** Hash of the last event. */
   hash: string
-  readonly answers: { readonly waiting: QueuedCall; readonly outcome: AnyOutcome }[]
+  readonly answers: { readonly call: QueuedCall; readonly outcome: AnyOutcome }[]
 }
 
-/** A stream that nobody has used yet. */
 function newStreamQueue(aggregate: AnyAggregate, stream: string): StreamQueue {
   return {
     stream,
@@ -114,94 +113,94 @@ function newStreamQueue(aggregate: AnyAggregate, stream: string): StreamQueue {
 }
 
 const MAX_STREAMS = 20_000
-/** Of those, so many may hold nothing: anybody can name one, by a made-up key. */
+/** Maximum number of empty streams: a request with a made-up key creates one. */
 const MAX_EMPTY_STREAMS = 1_000
-/** What is over a bound goes, and a tenth more, so that not every newcomer makes somebody go. */
+/** An eviction frees a tenth more than it must, so that not every new stream causes one. */
 const EVICTION_TARGET = 0.9
-/** What a small state takes, with its lane. */
+/** Approximate memory of a queue with a small state. */
 const QUEUE_OVERHEAD_BYTES = 1_000
 
 /** The streams in memory. */
 export interface StreamCache {
   readonly queues: Map<string, StreamQueue>
   readonly maxBytes: number
-  /** The names of those that hold nothing, those used last behind the others. */
+  /** Names of the streams without events, in the order of their last use. */
   readonly empty: Set<string>
-  /** What all of them take, about. */
+  /** Approximate memory of all queues. */
   bytes: number
 }
 
-/** No streams yet. */
+/** Makes a cache without streams. */
 export function emptyCache(maxBytes: number): StreamCache {
   return { queues: new Map(), empty: new Set(), maxBytes, bytes: 0 }
 }
 
-/** The lane of a stream, made where there is none; others may be let go for it. */
+/** Returns the queue of a stream, created if it does not exist; idle queues may be evicted for it. */
 export function queueOf(cache: StreamCache, aggregate: AnyAggregate, stream: string): StreamQueue {
   const { queues } = cache
-  let lane = queues.get(stream)
-  if (lane === undefined) {
-    lane = newStreamQueue(aggregate, stream)
-    queues.set(stream, lane)
+  let queue = queues.get(stream)
+  if (queue === undefined) {
+    queue = newStreamQueue(aggregate, stream)
+    queues.set(stream, queue)
   }
-  // Only marked: moving it to the end of the map at each use would cost more than most uses.
-  lane.isUsed = true
-  if (queues.size > MAX_STREAMS || cache.bytes > cache.maxBytes) evictIdle(cache, lane)
-  return lane
+  // Marked instead of moved to the end of the map: moving would cost more than most uses.
+  queue.isUsed = true
+  if (queues.size > MAX_STREAMS || cache.bytes > cache.maxBytes) evictIdle(cache, queue)
+  return queue
 }
 
-/** Takes note of what a lane takes by now. */
-export function updateMemoryUse(cache: StreamCache, lane: StreamQueue): void {
-  if (cache.queues.get(lane.stream) !== lane) return
-  const { loadedState, aggregate } = lane
+/** Updates the memory that a queue counts for. */
+export function updateMemoryUse(cache: StreamCache, queue: StreamQueue): void {
+  if (cache.queues.get(queue.stream) !== queue) return
+  const { loadedState, aggregate } = queue
   const bytes =
     loadedState === null ? 0 : (aggregate.bytesOf?.(loadedState.state) ?? 0) + QUEUE_OVERHEAD_BYTES
-  cache.bytes += bytes - lane.bytes
-  lane.bytes = bytes
-  cache.empty.delete(lane.stream)
+  cache.bytes += bytes - queue.bytes
+  queue.bytes = bytes
+  cache.empty.delete(queue.stream)
   if (loadedState?.revision !== NO_STREAM) return
-  cache.empty.add(lane.stream)
+  cache.empty.add(queue.stream)
   if (cache.empty.size > MAX_EMPTY_STREAMS) evictEmpty(cache)
 }
 
-/** Lets streams go that hold nothing; one that is in use is looked at again once it is not. */
+/** Evicts streams without events. A stream in use is added to `empty` again when it becomes idle. */
 function evictEmpty(cache: StreamCache): void {
   for (const stream of cache.empty) {
     if (cache.empty.size <= MAX_EMPTY_STREAMS * EVICTION_TARGET) return
     cache.empty.delete(stream)
-    const lane = cache.queues.get(stream)
-    if (lane !== undefined && isIdle(lane)) removeQueue(cache, lane)
+    const queue = cache.queues.get(stream)
+    if (queue !== undefined && isIdle(queue)) removeQueue(cache, queue)
   }
 }
 
-const isIdle = (lane: StreamQueue): boolean =>
-  lane.draining === null && lane.calls.length === 0 && !lane.hasBuffered
+const isIdle = (queue: StreamQueue): boolean =>
+  queue.draining === null && queue.calls.length === 0 && !queue.hasBuffered
 
-function removeQueue(cache: StreamCache, lane: StreamQueue): void {
-  cache.queues.delete(lane.stream)
-  cache.empty.delete(lane.stream)
-  cache.bytes -= lane.bytes
+function removeQueue(cache: StreamCache, queue: StreamQueue): void {
+  cache.queues.delete(queue.stream)
+  cache.empty.delete(queue.stream)
+  cache.bytes -= queue.bytes
 }
 
 /**
- * Lets idle streams go that were not used since the last time; what was used goes behind all others,
- * once. The one that is asked for stays, however much it takes: nobody would find again what it is
- * used for.
+ * Evicts idle streams that were not used since the last pass; a used one moves to the end once.
+ *
+ * @param wanted stays whatever its size: its caller is about to use it
  */
 function evictIdle(cache: StreamCache, wanted: StreamQueue): void {
   const { queues } = cache
-  const isUnused = (lane: StreamQueue) => {
-    if (!lane.isUsed) return true
-    lane.isUsed = false
-    queues.delete(lane.stream)
-    queues.set(lane.stream, lane)
+  const isUnused = (queue: StreamQueue) => {
+    if (!queue.isUsed) return true
+    queue.isUsed = false
+    queues.delete(queue.stream)
+    queues.set(queue.stream, queue)
     return false
   }
-  for (const lane of queues.values()) {
-    const isRoom =
+  for (const queue of queues.values()) {
+    const isEnough =
       queues.size <= MAX_STREAMS * EVICTION_TARGET &&
       cache.bytes <= cache.maxBytes * EVICTION_TARGET
-    if (isRoom) return
-    if (lane !== wanted && isIdle(lane) && isUnused(lane)) removeQueue(cache, lane)
+    if (isEnough) return
+    if (queue !== wanted && isIdle(queue) && isUnused(queue)) removeQueue(cache, queue)
   }
 }
