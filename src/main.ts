@@ -1,6 +1,6 @@
 /**
- * The program. It loads the whole only for what is done in this process: help, and a command beside a
- * running server, need the catalogue and the admin socket alone.
+ * The program's entry point. Help and commands for a running server need only the catalogue and the admin socket, so
+ * the rest of the program is loaded on demand.
  */
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
@@ -19,7 +19,7 @@ import { moduleAt } from "./modules.ts"
 const { env } = process
 
 const terminal = processTerminal(process)
-/** A fault of the program is told of at any level: by the log, once anything is done that has one. */
+/** Reports faults of the program at any log level; writes to the terminal until a log exists. */
 const faultLog: { warn: Log["warn"] } = {
   warn: (message, error) => {
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error ?? "")
@@ -41,7 +41,7 @@ async function findRunningServer() {
 
 const processContext: ProcessContext = { env, terminal, stopping, runningServer: findRunningServer }
 
-/** What is done in this process, loaded once something is. */
+/** The commands of this process, loaded on first use. */
 const loaded: { work?: Promise<LocalCommands> } = {}
 const loadLocalCommands = () =>
   (loaded.work ??= import("./bootstrap/commands/local-commands.ts").then(
@@ -72,10 +72,10 @@ const host: CommandLineHost = {
 
 async function main(): Promise<void> {
   const code = await runCommandLine(process.argv.slice(2), host, terminal, signal)
-  /** Whether something is open still that would keep this process from ending. */
+  /** Whether an open resource would keep this process from exiting. */
   const isLeft = (await loaded.work)?.hasOpenResources() ?? false
   process.exitCode = isCrash() || (isLeft && code === 0) ? 1 : code
-  // Nobody waits for what an interrupted command had in hand.
+  // The pending work of an interrupted command is not awaited.
   if (isLeft || isCrash() || (signal.aborted && code !== 0)) process.exit()
 }
 

@@ -4,5 +4,5 @@ import { DOCUMENT_EXTRAS } from "./document-examples.ts"
 import { PROGRAM } from "./slices.ts"
 
 const [, , url = ""] = process.argv
-// Nobody calls what is retired.
+// Retired paths are left out.
 process.stdout.write(JSON.stringify(openApi(PROGRAM.entries, [], url, DOCUMENT_EXTRAS)))

@@ -154,7 +154,7 @@ function checkFirst(bytes: Buffer): void {
   const version = new RegExp(`^${NAME} (\\d+)$`).exec(text)?.[1]
   if (version === undefined) throw new BackupFault("the file is not a backup of company-ledger")
   throw new BackupFault(
-    `a newer version of company-ledger wrote it (format ${version}): use that version`,
+    `a newer version of company-ledger wrote it (format ${version}); use that version`,
   )
 }
 

@@ -191,7 +191,7 @@ describe("RATE_LIMITS", () => {
     const real = { CARDS_STRIPE_KEY: "sk_live_x", LEDGER_SIMULATED: "all" }
     expect(readConfig({ ...real, RATE_LIMITS: "on" }).rateLimits).toBe("on")
     expect(() => readConfig({ ...real, RATE_LIMITS: "off" })).toThrow(
-      "RATE_LIMITS cannot be off where CARDS_STRIPE_KEY is set.",
+      "RATE_LIMITS cannot be off while CARDS_STRIPE_KEY is set.",
     )
   })
 })

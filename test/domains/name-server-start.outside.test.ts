@@ -18,7 +18,7 @@ async function dataFolderWith(settings: Record<string, string>): Promise<ServerD
 /** The addresses that a server announces to commands in other processes. */
 const announcedBy = async ({ dataDir }: ServerDataFolder) =>
   JSON.parse(await readFile(join(dataDir, "server.json"), "utf8")) as {
-    readonly beside?: Readonly<Record<string, string>>
+    readonly sideServers?: Readonly<Record<string, string>>
   }
 
 it("listens on the address that is printed and in server.json", async () => {
@@ -28,8 +28,8 @@ it("listens on the address that is printed and in server.json", async () => {
   })
   const server = await dataFolder.start()
   await server.until(() => server.lines.some((line) => /^ {2}dns +127\.0\.0\.1:\d+$/.test(line)))
-  const { beside } = await announcedBy(dataFolder)
-  const address = beside?.["dns"] ?? ""
+  const { sideServers } = await announcedBy(dataFolder)
+  const address = sideServers?.["dns"] ?? ""
   expect(server.lines.join("\n")).toContain(address)
   const resolver = openResolver({ servers: address, pacer: machinePacer })
   const { code, answers } = await resolver.query("apps.ns.example.com", "A")
@@ -47,7 +47,7 @@ it("logs a warning if its port is taken, and the API is served", async () => {
     const server = await dataFolder.start()
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
     expect(server.log()).toContain("cannot listen on DNS_LISTEN")
-    expect((await announcedBy(dataFolder)).beside ?? {}).toEqual({})
+    expect((await announcedBy(dataFolder)).sideServers ?? {}).toEqual({})
   } finally {
     other.close()
   }

@@ -122,7 +122,7 @@ describe("the benchmarks", () => {
     const bench = (words: readonly string[]) => runBenchmarks(words, never, program)
     const absent = await runTestCommand(["bench"], fakeHost([], { runBenchmarks: bench }))
     expect(absent).toMatchObject({ code: 1, stdout: "" })
-    expect(absent.stderr).toMatch(/^The benchmarks are not part of this installation: .*\n$/)
+    expect(absent.stderr).toMatch(/^The benchmarks are not part of this installation\. .*\n$/)
 
     await writeFile(program, "")
     const bare = await runTestCommand(
@@ -130,7 +130,7 @@ describe("the benchmarks", () => {
       fakeHost([], { runBenchmarks: bench }),
     )
     expect(bare).toMatchObject({ code: 1, stdout: "" })
-    expect(bare.stderr).toMatch(/^What the benchmarks need is not installed here: .*npm ci.*\n$/)
+    expect(bare.stderr).toMatch(/^The packages of the benchmarks are not installed\. .*npm ci.*\n$/)
   })
 
   it("list the known names for an unknown one", async () => {

@@ -64,7 +64,7 @@ let id = ""
 async function printedKey(): Promise<string> {
   await server.until(() => server.lines.at(-1) === "")
   const printed = server.lines.join("\n")
-  id = /its id\s+(key_\w+)/.exec(printed)?.[1] ?? id
+  id = /key id\s+(key_\w+)/.exec(printed)?.[1] ?? id
   return /cpk_\w+/.exec(printed)?.[0] ?? ""
 }
 
@@ -230,8 +230,8 @@ describe("the demo's week", () => {
     weekServer = await week.start("--demo")
     const line = () => weekServer.lines.find((one) => one.startsWith("  demo "))
     await weekServer.until(() => line() !== undefined)
-    expect(line()).toMatch(/not made: this store has companies already/)
-    expect(weekServer.log()).not.toContain("Playing a week")
+    expect(line()).toMatch(/not created: this store already has companies/)
+    expect(weekServer.log()).not.toContain("Creating a week")
     expect(await ofAcme("company show")).toEqual(before)
     expect(await weekServer.endBySignal("SIGTERM")).toBe(0)
   })

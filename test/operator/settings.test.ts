@@ -29,8 +29,8 @@ describe("the simulated providers", () => {
     const others = NAMES.filter((name) => name !== "cards")
     expect(others).toEqual(expect.arrayContaining(["carrier", "mailer"]))
     expect(() => readConfig(STRIPE)).toThrow(
-      "CARDS_STRIPE_KEY takes real money, and what it pays for is simulated: " +
-        `${others.join(", ")}. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
+      "CARDS_STRIPE_KEY takes real money, but these providers are simulated: " +
+        `${others.join(", ")}. Configure them, or set LEDGER_SIMULATED=${others.join(",")} to allow it.`,
     )
     const expected = { names: others, takesRealMoney: true }
     for (const meant of ["all", others.join(","), `${others.toReversed().join(" , ")},cards`]) {
@@ -41,15 +41,15 @@ describe("the simulated providers", () => {
     for (const meant of others) {
       const unnamed = others.filter((name) => name !== meant).join(", ")
       expect(() => readConfig({ ...STRIPE, LEDGER_SIMULATED: meant })).toThrow(
-        `takes real money, and what it pays for is simulated: ${unnamed}, which LEDGER_SIMULATED does ` +
-          `not name. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
+        `takes real money, but these providers are simulated: ${unnamed}, which LEDGER_SIMULATED does ` +
+          `not name. Configure them, or set LEDGER_SIMULATED=${others.join(",")} to allow it.`,
       )
     }
   })
 
   it("must be known names in LEDGER_SIMULATED", () => {
     expect(() => readConfig({ LEDGER_SIMULATED: "carier" })).toThrow(
-      `LEDGER_SIMULATED must be all, or names of ${ALL.join(", ")} with commas between them.`,
+      `LEDGER_SIMULATED must be all, or a comma-separated list of ${ALL.join(", ")}.`,
     )
   })
 
@@ -76,7 +76,7 @@ describe("the simulated providers", () => {
       takesRealMoney: false,
     })
     expect(realProviderConflicts(providers, given)).toEqual([
-      "LEDGER_CLOCK cannot be test where TEXTS_KEY is set.",
+      "LEDGER_CLOCK cannot be test while TEXTS_KEY is set.",
     ])
   })
 })

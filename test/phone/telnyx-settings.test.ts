@@ -14,7 +14,7 @@ describe("the settings of Telnyx", () => {
     const given = { TELNYX_KEY, TELNYX_PUBLIC_KEY, BASE_URL }
     expect(readConfig(given).simulatedProviders.names).not.toContain("carrier")
     expect(() => readConfig({ ...given, LEDGER_CLOCK: "test" })).toThrow(
-      "LEDGER_CLOCK cannot be test where TELNYX_KEY is set.",
+      "LEDGER_CLOCK cannot be test while TELNYX_KEY is set.",
     )
   })
 

@@ -30,7 +30,7 @@ it(
     onTestFinished(async () => hold?.release())
     const { code, stderr } = await place.tryCommand("company", "list")
     expect(code).toBe(1)
-    expect(stderr).toMatch(/takes no commands just now: .* Give this one again in a moment\.\n$/)
+    expect(stderr).toMatch(/takes no commands yet: .* Run this command again in a moment\.\n$/)
     const second = await place.tryCommand("start")
     expect(second.code).toBe(1)
     expect(second.stderr).toMatch(/^Another company-ledger is using .*\. Stop it first/)

@@ -94,7 +94,7 @@ it("rejects a missing line, a repeated line and a line after the end", async () 
 it("rejects other formats and other files, with the fix", async () => {
   const { text } = await written()
   await expect(read(text.replace("backup 1", "backup 2"))).rejects.toThrow(
-    /newer version .* \(format 2\): use that version/,
+    /newer version .* \(format 2\); use that version/,
   )
   await expect(read("id,amount\n1,2\n")).rejects.toThrow(
     /the file is not a backup of company-ledger/,

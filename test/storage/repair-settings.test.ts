@@ -94,14 +94,14 @@ it("says that scavenged events must be restored from a backup", async () => {
 
 it("rejects streams that it cannot repair, with the fix", async () => {
   await expect(repair({ stream: "prices" }, {})).rejects.toThrow(
-    /LEDGER_EVENTSTORE_URL is not set, and an event store inside the database has no settings/,
+    /LEDGER_EVENTSTORE_URL is not set, and the event store inside the database has no settings/,
   )
   await expect(repair({ stream: "orders-1" })).rejects.toThrow(
-    "orders-1 is no stream of the ledger",
+    "orders-1 is not a stream of the ledger",
   )
   server.log.deleteForGood("prices")
   await expect(repair({ stream: "prices" })).rejects.toThrow(
-    "prices was deleted for good, which no setting undoes: restore what is missing from a backup",
+    "prices was permanently deleted, which no setting can undo. Restore the missing events from a backup",
   )
 })
 

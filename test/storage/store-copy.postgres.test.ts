@@ -230,23 +230,25 @@ it("rejects a store with other events, and one that is unreachable", async () =>
   const before = await factsInServer()
   await expect(copy(server.url)).rejects.toMatchObject({
     code: "not_a_copy",
-    message: expect.stringMatching(/name an empty one/) as string,
+    message: expect.stringMatching(/Name an empty store/) as string,
   })
   expect(await factsInServer()).toEqual(before)
   await server.stop()
   await expect(copy(server.url)).rejects.toMatchObject({
     code: "unavailable",
-    message: expect.stringMatching(/give the same command again/) as string,
+    message: expect.stringMatching(/Run the same command again/) as string,
   })
 })
 
 it("rejects a migration while another process may write, and one with nothing to copy", async () => {
-  await expect(copy(server.url)).rejects.toThrow(/holds nothing yet/)
+  await expect(copy(server.url)).rejects.toThrow(/has no events yet/)
   await makeInstallation()
   const world = await openWorld("start", { url })
-  await expect(copy(server.url)).rejects.toThrow(/Other processes .* stop every one/)
+  await expect(copy(server.url)).rejects.toThrow(
+    /Other company-ledger processes .* Stop all of them/,
+  )
   await world.close()
-  await expect(copy("database")).rejects.toThrow(/in the database already/)
+  await expect(copy("database")).rejects.toThrow(/already in the database/)
   expect(await factsInServer()).toEqual([])
 })
 

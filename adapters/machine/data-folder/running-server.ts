@@ -8,8 +8,8 @@ export interface RunningServer {
   readonly url: string
   readonly socketPath: string
   readonly folderId: string
-  /** Additional addresses it listens on, by name: `{"dns": "127.0.0.1:5353"}`. */
-  readonly beside?: Readonly<Record<string, string>>
+  /** Addresses of its additional servers, by name: `{"dns": "127.0.0.1:5353"}`. */
+  readonly sideServers?: Readonly<Record<string, string>>
 }
 
 /** Reads `server.json`, whether or not that server runs; null if there is none. */
@@ -22,14 +22,14 @@ export async function readRunningServer(dataDir: string): Promise<RunningServer 
 // Every command runs this first, so it validates by hand and loads no library.
 function parseRunningServer(value: unknown): RunningServer | null {
   if (typeof value !== "object" || value === null) return null
-  const { pid, url, socketPath, folderId, beside } = value as Partial<
+  const { pid, url, socketPath, folderId, sideServers } = value as Partial<
     Record<keyof RunningServer, unknown>
   >
   const hasFolder = typeof socketPath === "string" && typeof folderId === "string"
   const hasAddress = Number.isSafeInteger(pid) && typeof url === "string"
   if (!hasFolder || !hasAddress) return null
   const server = { pid: pid as number, url, socketPath, folderId }
-  return isAddressMap(beside) ? { ...server, beside } : server
+  return isAddressMap(sideServers) ? { ...server, sideServers } : server
 }
 
 const isAddressMap = (value: unknown): value is Readonly<Record<string, string>> =>

@@ -1,4 +1,4 @@
-/** `bench`: starts the benchmarks, which stand beside the program in a checkout and nowhere else. */
+/** `bench`: starts the benchmarks, which only a checkout of the source has. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
@@ -7,19 +7,19 @@ import { constants } from "node:os"
 import { fileURLToPath } from "node:url"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 
-/** What `npm run bench` runs. */
+/** The script of `npm run bench`. */
 const BENCH_MAIN = fileURLToPath(new URL("../../../bench/main.ts", import.meta.url))
-/** A package that they use and the program does not: without it only what serves was installed. */
+/** A package that only the benchmarks use; it is missing if development packages were omitted. */
 const DEVELOPMENT_PACKAGE = "canonicalize"
 
 /**
- * Runs the benchmarks in a process of their own, on this one's terminal. An abort interrupts them as
- * Ctrl-C does, and waits until they have put away what they began.
+ * Runs the benchmarks in a child process with the same terminal. An abort interrupts them as Ctrl-C does and waits
+ * until they have cleaned up.
  *
- * @param words what to measure, as `npm run bench` takes it
- * @param program for tests: another script
- * @returns their exit code; 128 + n where signal n ended them
- * @throws StartupFault where they are not installed
+ * @param words the arguments of `npm run bench`
+ * @param program another script, for tests
+ * @returns the exit code; 128 + n if signal n ended them
+ * @throws StartupFault if they are not installed
  */
 export async function runBenchmarks(
   words: readonly string[],
@@ -28,18 +28,17 @@ export async function runBenchmarks(
 ): Promise<number> {
   if (!existsSync(program)) {
     throw new StartupFault(
-      "The benchmarks are not part of this installation: run them in a checkout of its source, " +
-        "with npm run bench.",
+      "The benchmarks are not part of this installation. Run npm run bench in a checkout of the source.",
     )
   }
   if (!isInstalled(DEVELOPMENT_PACKAGE, program)) {
     throw new StartupFault(
-      "What the benchmarks need is not installed here: run npm ci without --omit=dev.",
+      "The packages of the benchmarks are not installed. Run npm ci without --omit=dev.",
     )
   }
   const args = [...process.execArgv, program, ...words]
   const child = spawn(process.execPath, args, { stdio: "inherit" })
-  // A terminal's Ctrl-C reached them as well; the same signal again changes nothing there.
+  // Ctrl-C in a terminal reaches the child too; a second SIGINT does no harm.
   const interrupt = () => child.kill("SIGINT")
   signal.addEventListener("abort", interrupt)
   if (signal.aborted) interrupt()
@@ -60,7 +59,7 @@ function isInstalled(name: string, from: string): boolean {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined
     if (code === "MODULE_NOT_FOUND") return false
-    // It is there, and not for `require`.
+    // The package is installed, but not for `require`.
     if (code === "ERR_PACKAGE_PATH_NOT_EXPORTED") return true
     throw error
   }

@@ -1,4 +1,4 @@
-/** What the command line does in its own process: everything that needs the stores, or the settings. */
+/** Commands that run in the command line's own process, because they need the stores or the settings. */
 import { availableParallelism } from "node:os"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import { PROGRAM } from "../../slices.ts"
@@ -28,7 +28,7 @@ interface AnnouncedServer {
   readonly settings: readonly ShownSetting[]
 }
 
-/** The process around the work. */
+/** The process that runs the commands. */
 export interface ProcessContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly terminal: Terminal
@@ -36,14 +36,14 @@ export interface ProcessContext {
   readonly runningServer: () => Promise<AnnouncedServer | null>
 }
 
-/** What a host does here. */
+/** The part of the command-line host that runs in this process. */
 export interface LocalCommands extends Omit<
   CommandLineHost,
   "catalogue" | "runningServer" | "loadLocalCommand" | "effectiveSettings"
 > {
-  /** Whether something is open still that would keep the process from ending. */
+  /** Whether an open resource would keep the process from exiting. */
   readonly hasOpenResources: () => boolean
-  /** Tells of a fault of the program, at any level of the log. */
+  /** Logs a fault of the program, whatever the log level. */
   readonly warn: Log["warn"]
 }
 
@@ -53,7 +53,7 @@ function startServer(options: ServerOptions, processes: number | "auto"): Promis
   return count === 1 ? runServer(options) : runSupervisor(options, count)
 }
 
-/** The stores, for a command that no server takes. @throws StartupFault; the signal's reason */
+/** Opens the stores for a command if no server runs. @throws StartupFault; the signal's reason */
 async function openStoresForCommand(
   config: Config,
   log: Log,
@@ -64,15 +64,14 @@ async function openStoresForCommand(
   } catch (error) {
     if (!(error instanceof DataFolderInUse)) throw error
     throw new StartupFault(
-      `The company-ledger that uses ${config.dataDir} takes no commands just now: its server starts, ` +
-        "starts its first process again, or stops; or another command works there. Give this one " +
-        "again in a moment.",
+      `${config.dataDir} is in use, and its server takes no commands yet: it is starting or stopping, or another ` +
+        "command runs there. Run this command again in a moment.",
       error,
     )
   }
 }
 
-/** Does a move by its name. @throws what the move throws */
+/** Runs a maintenance command by its name. @throws the command's errors */
 async function runStoreCommand(
   config: Config,
   name: string,
@@ -99,21 +98,21 @@ async function runStoreCommand(
         talk,
       )
   }
-  throw new Error(`there is no move ${name}`)
+  throw new Error(`there is no maintenance command ${name}`)
 }
 
-/** Prepares the work; nothing is opened yet. */
+/** Prepares the commands without opening anything. */
 export function openLocalCommands(around: ProcessContext): LocalCommands {
   const { env, terminal, stopping, runningServer } = around
   const { signal } = stopping
   let isLeft = false
-  /** The settings of a command, which says of them what a server says in its log. */
+  /** Reads the settings, and prints the warnings that a server would log. */
   const ownConfig = () => {
     const config = readConfig(env)
     for (const warning of config.warnings) terminal.err(`${warning}\n`)
     return config
   }
-  /** A command's own log: on a terminal it would stand between the lines of its answer. */
+  /** Opens the log of a command, by default for errors only: other lines would mix with its output. */
   const commandLog = ({ logLevel }: Config) =>
     openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
   return {
@@ -126,7 +125,7 @@ export function openLocalCommands(around: ProcessContext): LocalCommands {
         const left = await stores.close()
         if (left.length === 0) return
         isLeft = true
-        terminal.err(`Ended before all was done: ${left.join("; ")}.\n`)
+        terminal.err(`Stopped with work left: ${left.join("; ")}.\n`)
       }
       const { send, close: closeRoutes } = await openInProcess(
         PROGRAM.operations,
@@ -144,12 +143,12 @@ export function openLocalCommands(around: ProcessContext): LocalCommands {
         log.info("stopping", { askedBy: stopping.requestedBy() }),
       )
       const onDemoProgress = week ? (line: string) => terminal.err(`${line}\n`) : undefined
-      const telling = onDemoProgress === undefined ? {} : { onDemoProgress }
+      const progress = onDemoProgress === undefined ? {} : { onDemoProgress }
       const code = await startServer(
-        { config, settings, demo, log, say, signal, ...telling },
+        { config, settings, demo, log, say, signal, ...progress },
         processes,
       )
-      // What could not be closed for want of its database keeps nobody waiting who starts us again.
+      // A resource that could not be closed without its database must not delay a restart.
       isLeft ||= code !== 0
       return code
     },
@@ -160,7 +159,7 @@ export function openLocalCommands(around: ProcessContext): LocalCommands {
     runDoctor: async () => {
       const config = readConfig(env)
       const server = await runningServer()
-      const living = server && {
+      const running = server && {
         url: server.url,
         readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
         ask: (operation: string, input: object) => {
@@ -168,7 +167,7 @@ export function openLocalCommands(around: ProcessContext): LocalCommands {
           return callOperation(sendOverSocket(server.socketPath), request, { signal })
         },
       }
-      return runDoctor(config, living)
+      return runDoctor(config, running)
     },
     runBenchmarks: async (words) => (await import("./benchmarks.ts")).runBenchmarks(words, signal),
     hasOpenResources: () => isLeft,

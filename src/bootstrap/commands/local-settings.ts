@@ -1,4 +1,4 @@
-/** The settings of a command, shown without anything of the program being loaded but what reads them. */
+/** Shows the effective settings; it loads only the modules that declare settings. */
 import { ServerGone } from "../../frame/operator/cli/client.ts"
 import type { Catalogue } from "../../frame/operator/cli/command-spec.ts"
 import type { EffectiveSettings as Shown } from "../../frame/operator/cli/command-line-host.ts"
@@ -10,20 +10,20 @@ import type { ProcessContext } from "./local-commands.ts"
 /** Loads a module by its path below `src/`. */
 type LoadModule = (path: string) => Promise<object>
 
-/** The effective settings of this process, and of the server beside it. @throws StartupFault */
+/** Returns the effective settings of this process and of the running server. @throws StartupFault */
 export async function readLocalSettings(
   { settings, providers }: Pick<Catalogue, "settings" | "providers">,
   moduleAt: LoadModule,
   around: ProcessContext,
 ): Promise<Shown> {
-  const brought = {
+  const sources = {
     settings: (await exportsOf(settings, moduleAt)).filter(isSettings),
     providers: (await exportsOf(providers, moduleAt)).filter(isProvider),
   }
-  return { own: effectiveSettings(brought, around.env), server: await readServerSettings(around) }
+  return { own: effectiveSettings(sources, around.env), server: await readServerSettings(around) }
 }
 
-/** What these modules export, in their order. */
+/** Returns the exports of these modules, in order. */
 async function exportsOf(modules: readonly string[], moduleAt: LoadModule): Promise<unknown[]> {
   const loaded = await Promise.all(modules.map(moduleAt))
   return loaded.flatMap((module) => Object.values(module) as unknown[])
@@ -36,7 +36,7 @@ const isSettings = (value: unknown): value is SettingsSpec => isDeclared(value) 
 
 const isProvider = (value: unknown): value is Provider => isDeclared(value) && "open" in value
 
-/** One that does not answer keeps nobody from seeing the settings of the command itself. */
+/** Returns the server's settings. A server that does not answer is only reported. */
 async function readServerSettings({ runningServer, terminal }: ProcessContext) {
   try {
     return (await runningServer())?.settings ?? null

@@ -1,4 +1,4 @@
-/** The company `acme`: a newcomer has something to look at, and a key to call with. */
+/** Creates the demo company `acme` with a key, so that a new user has something to see and call. */
 import { listPeople } from "../../../projections/access/people.ts"
 import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { companyByNameTag, companyCount } from "../../../domain/company/companies.ts"
@@ -11,29 +11,29 @@ import { DEMO_COMPANY } from "./script.ts"
 
 const company = DEMO_COMPANY
 
-/** Where the demo is made. */
+/** Where the demo is created. */
 export interface DemoOptions {
   /** The server's address. */
   readonly url: string
-  /** What calls the program from a shell. */
+  /** The command that runs the program in a shell. */
   readonly programCommand: string
-  /** Whether its company has just lived for a week. */
+  /** Whether the company's week of data was just created. */
   readonly isSeeded: boolean
 }
 
 /**
- * Makes `acme` where there is no company yet, or gives the one whose week was played its newcomer's key;
- * answers lines to print, the key among them once.
+ * Creates `acme` if there is no company yet, and a key for it; a seeded `acme` only gets the key. Returns the lines
+ * to print, which show the key once.
  */
 export async function createDemo(
   ports: AdminPorts,
-  place: DemoOptions,
+  options: DemoOptions,
 ): Promise<readonly string[]> {
-  const { programCommand, isSeeded } = place
+  const { programCommand, isSeeded } = options
   const count = await ports.runner.read(COMPANIES_STREAM, companyCount)
   if (count > 0 && !isSeeded) {
-    const why = "  demo         not made: this store has companies already"
-    return [why, ...(await nextKeyLines(ports, programCommand))]
+    const notice = "  demo         not created: this store already has companies"
+    return [notice, ...(await nextKeyLines(ports, programCommand))]
   }
   const ownerId = (isSeeded ? await findDemoOwner(ports) : null) ?? (await createDemoCompany(ports))
   const made = await runDemoOperation<{ keyId: string; key: string }>(ports, "key create", {
@@ -50,10 +50,10 @@ export async function createDemo(
     period: "day",
     dollars: "5",
   })
-  return demoLines(ports, place, ownerId, made)
+  return demoLines(ports, options, ownerId, made)
 }
 
-/** Makes the company that has spent nothing yet; answers whose it is. */
+/** Creates the company without spending; returns its owner's id. */
 async function createDemoCompany(ports: AdminPorts): Promise<string> {
   const { ownerId } = await runDemoOperation<{ ownerId: string }>(ports, "company create", {
     name: DEMO_COMPANY,
@@ -73,7 +73,7 @@ async function createDemoCompany(ports: AdminPorts): Promise<string> {
   return ownerId
 }
 
-/** What is printed of the demo. */
+/** Returns the lines that a start prints about the demo. */
 async function demoLines(
   ports: AdminPorts,
   { url, programCommand, isSeeded }: DemoOptions,
@@ -90,10 +90,10 @@ async function demoLines(
     `               (signs its owner in once, for ten minutes)`,
     `  company      ${DEMO_COMPANY}: ${past}${formatMoney(shown.balanceMicros)} of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
     `  key          ${key}`,
-    `               (shown this once; others: ${keyCommand(programCommand, ownerId)})`,
-    `  its id       ${keyId}`,
+    `               (shown only now; create another: ${keyCommand(programCommand, ownerId)})`,
+    `  key id       ${keyId}`,
     "",
-    "Send a text (nothing leaves this machine: the carrier is built in):",
+    "Send a text (the carrier is simulated; nothing leaves this machine):",
     "",
     `curl -s ${url}/api/v1/phone/messages -H 'Authorization: Bearer ${key}' \\`,
     `  -H 'Content-Type: application/json' -d '{"to":"+14155550123","body":"Hello from acme"}'`,
@@ -101,7 +101,7 @@ async function demoLines(
   ]
 }
 
-/** How another key of the demo's owner is made, as lines to print; none where there is no `acme`. */
+/** Returns the line with the command that creates another demo key; no line if there is no `acme`. */
 export async function nextKeyLines(
   ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "sealing" | "store">,
   program: string,
@@ -110,7 +110,7 @@ export async function nextKeyLines(
   return ownerId === null ? [] : [`  another key  ${keyCommand(program, ownerId)}`]
 }
 
-/** Whose the company is; null where there is none. */
+/** Returns the owner's id; null if there is no `acme`. */
 async function findDemoOwner(
   ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "sealing" | "store">,
 ): Promise<string | null> {
@@ -124,7 +124,7 @@ async function findDemoOwner(
   return people.find(({ role }) => role === "owner")?.person_id ?? null
 }
 
-/** The one command that makes a key. */
+/** The command that creates a key. */
 function keyCommand(program: string, ownerId: string): string {
   return `${program} key create --company ${DEMO_COMPANY} --person ${ownerId} --all-operations`
 }

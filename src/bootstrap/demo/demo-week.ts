@@ -1,6 +1,6 @@
 /**
- * The demo's week: a new installation is opened on the test clock as it stood a week ago, and lives until
- * now. Nothing of it is written by hand: commands and calls do it all.
+ * Creates a week of demo data: a new installation is opened on the test clock, a week in the past, and commands and
+ * API calls run until now. Nothing is inserted directly.
  */
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -26,12 +26,12 @@ import { callStep, commandStep, runDemoOperation, runSteps } from "./script-runn
 import { DEMO_APP_FILES, DEMO_COMPANY, DEMO_STEPS, DEMO_HOURS } from "./script.ts"
 import { zipOf } from "./zip.ts"
 
-/** So much of the week's limit for models is used in the end, in hundredths. */
+/** Percentage of the weekly AI limit that is used in the end. */
 const USED_PERCENT = 91
 
 const MICROS_PER_DOLLAR = 1_000_000
 
-/** A limit as it stands. */
+/** A spending limit with its usage. */
 interface LimitUsage {
   readonly holder: string
   readonly class: string
@@ -41,32 +41,32 @@ interface LimitUsage {
 }
 
 const HOUR_MS = 3_600_000
-/** Its last steps are so long before its end, hours. */
+/** Time from the last steps to the end of the week, hours. */
 const LAST_STEPS_H = 0.1
 
-/** What a week is played with. */
+/** Options of the demo week. */
 export interface DemoWeekOptions {
   readonly config: Config
   readonly log: DetailedLog
-  /** Takes a line about how far it is. */
+  /** Receives progress lines. */
   readonly onProgress: (line: string) => void
   readonly baseUrl: () => string
   readonly signal: AbortSignal
 }
 
-/** A week that may be played, at the moments of a start. */
+/** The demo week at the stages of a start. */
 export interface DemoWeek {
-  /** Once the data folder is held: looks whether it is new. */
+  /** Called once the data folder is locked: checks whether it is new. */
   readonly onFolderLocked: () => Promise<void>
-  /** Once its database runs: plays. @throws the signal's reason */
+  /** Called once the database runs: creates the week's data. @throws the signal's reason */
   readonly onDatabaseReady: (environment: HostEnvironment) => Promise<void>
-  /** Whether it was played, just now. */
+  /** Whether this start created the data. */
   readonly isSeeded: () => boolean
 }
 
 /**
- * The week of a new data folder; of another one nothing is played. With a database or an event store that
- * was given, or a provider that reaches somebody, there is none: their time is not ours.
+ * Prepares the demo week. Data is created only in a new data folder without an external database, event store or
+ * real provider, because those do not follow the test clock.
  */
 export function openDemoWeek(options: DemoWeekOptions): DemoWeek {
   const { config, onProgress } = options
@@ -80,7 +80,7 @@ export function openDemoWeek(options: DemoWeekOptions): DemoWeek {
     },
     onDatabaseReady: async (environment) => {
       if (!isNew) return
-      onProgress("Playing a week of the demo's company (some seconds, this once) ...")
+      onProgress("Creating a week of demo data (some seconds, only once) ...")
       try {
         await seedDatabase(options, environment)
       } catch (error) {
@@ -103,9 +103,8 @@ async function seedDatabase(options: DemoWeekOptions, environment: HostEnvironme
     const begun = await createTestClock(pool, DEMO_HOURS * HOUR_MS)
     const settings = withSimulatedBoxes(config.settings)
     const opening = { ...config, ...environment, settings, clock: "test" as const }
-    // Nobody watches a week that passes in seconds.
-    const unseen = { traces: null }
-    const installation = await openInstallation({ ...opening, ...unseen, baseUrl, log, signal })
+    // Traces of a week that passes in seconds would be misleading.
+    const installation = await openInstallation({ ...opening, traces: null, baseUrl, log, signal })
     try {
       await runDemoWeek(options, installation, begun)
     } finally {
@@ -122,14 +121,14 @@ async function runDemoWeek(
   { ports }: Installation,
   begun: number,
 ): Promise<void> {
-  // They go by the machine's own minute, in which a week passes here.
+  // Rate limits count by the machine's clock, on which the whole week takes seconds.
   const app = await buildInstallationApp(ports, { ...config, rateLimits: "off", logSampleRate: 0 })
-  const stage = { ports, app, signal }
+  const context = { ports, app, signal }
   const zip = join(config.dataDir, "demo-app.zip")
-  const kept = new Map([["app.zip", zip]])
+  const values = new Map([["app.zip", zip]])
   try {
     await writeFile(zip, zipOf(DEMO_APP_FILES))
-    await runSteps(stage, DEMO_STEPS, begun, kept)
+    await runSteps(context, DEMO_STEPS, begun, values)
     const last = DEMO_HOURS - LAST_STEPS_H
     await runDemoOperation(ports, "clock set", { to: isoTimeAt(begun, last) }, signal)
     const list = { company: DEMO_COMPANY }
@@ -138,7 +137,7 @@ async function runDemoWeek(
       "limit list",
       list,
     )
-    await runSteps(stage, lastSteps(last, limits), begun, kept)
+    await runSteps(context, lastSteps(last, limits), begun, values)
     await runDemoOperation(ports, "clock set", { to: isoTimeAt(begun, DEMO_HOURS) }, signal)
   } finally {
     await app.close()
@@ -149,7 +148,7 @@ async function runDemoWeek(
 const isoTimeAt = (begun: number, hours: number): string =>
   new Date(begun + Math.round(hours * HOUR_MS)).toISOString()
 
-/** Boxes that are machines would work by a clock of their own. */
+/** Replaces the box host by the simulator: real boxes do not follow the test clock. */
 function withSimulatedBoxes(read: SettingsReader): SettingsReader {
   return (of) => {
     const found = read(of)
@@ -158,18 +157,18 @@ function withSimulatedBoxes(read: SettingsReader): SettingsReader {
 }
 
 /**
- * The last steps. A week by the calendar begins on Monday, the demo's on any day: what is missing to a
- * limit that is nearly used is spent at its end.
+ * Returns the last steps. They spend the rest up to `USED_PERCENT` of the weekly AI limit, because the limit's week
+ * begins on Monday and the demo's on any day.
  *
- * @param at when, in hours since the demo began
+ * @param at time of the steps, in hours since the demo began
  */
 function lastSteps(at: number, limits: readonly LimitUsage[]): readonly DemoStep[] {
   const ai = limits.find(
     (one) => one.holder === "company" && one.class === "ai" && one.period === "week",
   )
-  if (ai === undefined) throw new Error("the demo's company has no limit of a week for models")
-  const nearly = Math.floor((ai.amountMicros * USED_PERCENT) / 100)
-  const missing = Math.max(0, nearly - ai.usedMicros)
+  if (ai === undefined) throw new Error("the demo company has no weekly AI limit")
+  const target = Math.floor((ai.amountMicros * USED_PERCENT) / 100)
+  const missing = Math.max(0, target - ai.usedMicros)
   const charge = (n: number, item: string, micros: number) => ({
     company: DEMO_COMPANY,
     class: "ai",

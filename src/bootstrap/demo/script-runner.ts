@@ -1,4 +1,4 @@
-/** The demo's player: steps of its script are commands and API calls, each done at its time. */
+/** Runs the demo script: its steps are commands and API calls, each at its time. */
 import type { FastifyInstance } from "fastify"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
@@ -6,18 +6,18 @@ import type { AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused } from "../../frame/operator/operation.ts"
 import { PROGRAM } from "../../slices.ts"
 
-/** The facts of the demo name it as their actor. */
+/** The actor of the demo's facts. */
 const ACTOR = "demo"
 const REJECTED_STATUSES = [402, 429]
 const HOUR_MS = 3_600_000
 
-/** An operator's command, by its name. */
+/** An operator command. */
 interface CommandAction {
   readonly command: string
   readonly input: object
 }
 
-/** A call of the API by a key. */
+/** An API call with a key. */
 interface CallAction {
   readonly key: string
   readonly method: "GET" | "POST" | "PATCH"
@@ -26,16 +26,16 @@ interface CallAction {
 }
 
 interface StepOptions {
-  /** What later steps need of the answer: its path there, such as `numbers.0.id`, by its name. */
+  /** Values of the answer that later steps need: the path, such as `numbers.0.id`, by name. */
   readonly captures: Readonly<Record<string, string>>
-  /** Whether it may be refused: for want of funds, or by a limit. */
+  /** Whether funds or a limit may reject it. */
   readonly mayBeRejected: boolean
-  /** Whether all jobs of the steps before must be done first. */
+  /** Whether all jobs of earlier steps must be done first. */
   readonly isAfterJobs: boolean
   readonly reason: string | null
 }
 
-/** A step of the demo; `{name}` in its texts stands for a value that an earlier step kept. */
+/** A step of the demo; `{name}` in its texts is replaced by a value that an earlier step captured. */
 export interface DemoStep extends StepOptions {
   /** Hours since the demo began. */
   readonly at: number
@@ -49,7 +49,7 @@ const DEFAULT_OPTIONS: StepOptions = {
   reason: null,
 }
 
-/** A step that is a command. */
+/** Creates a step that runs a command. */
 export function commandStep(
   at: number,
   name: string,
@@ -59,7 +59,7 @@ export function commandStep(
   return { at, action: { command: name, input }, ...DEFAULT_OPTIONS, ...terms }
 }
 
-/** A step that is a call by one of the keys. */
+/** Creates a step that calls the API with one of the keys. */
 export function callStep(
   at: number,
   key: string,
@@ -72,14 +72,14 @@ export function callStep(
   return { at, action, ...DEFAULT_OPTIONS, ...terms }
 }
 
-/** What the steps are done with. */
+/** What the steps run with. */
 export interface DemoContext {
   readonly ports: AdminPorts
   readonly app: FastifyInstance
   readonly signal: AbortSignal
 }
 
-/** Does an operation in the demo's name; its answer is an `A`. @throws OperatorRefused */
+/** Runs an operation as the demo and returns its answer, an `A`. @throws OperatorRefused */
 export async function runDemoOperation<A>(
   ports: AdminPorts,
   name: string,
@@ -95,31 +95,32 @@ export async function runDemoOperation<A>(
 }
 
 /**
- * Plays steps in their order, each at its time.
+ * Runs steps in order, each at its time.
  *
  * @param begun when the demo began, UTC milliseconds
- * @param kept the values that steps keep of their answers, by their names
- * @throws the signal's reason; Error where a step has another outcome than it states
+ * @param values the captured values, by name; the steps add to them
+ * @throws the signal's reason; Error if a step has an unexpected outcome
  */
 export async function runSteps(
-  stage: DemoContext,
+  context: DemoContext,
   steps: readonly DemoStep[],
   begun: number,
-  kept: Map<string, string>,
+  values: Map<string, string>,
 ): Promise<void> {
   for (const step of steps) {
-    stage.signal.throwIfAborted()
-    await advanceClockTo(stage, begun + Math.round(step.at * HOUR_MS), step.isAfterJobs)
-    const { action, ...terms } = fillPlaceholders(step, kept)
+    context.signal.throwIfAborted()
+    await advanceClockTo(context, begun + Math.round(step.at * HOUR_MS), step.isAfterJobs)
+    const { action, ...terms } = fillPlaceholders(step, values)
     const answer =
       "command" in action
-        ? await runCommandAction(stage, action, terms)
-        : await sendCallAction(stage, action, terms)
-    for (const [name, path] of Object.entries(step.captures)) kept.set(name, valueAt(answer, path))
+        ? await runCommandAction(context, action, terms)
+        : await sendCallAction(context, action, terms)
+    for (const [name, path] of Object.entries(step.captures))
+      values.set(name, valueAt(answer, path))
   }
 }
 
-/** Moves the clock; where the step needs it, all jobs that fall due on the way are done. */
+/** Sets the clock; with `isSettled`, jobs that become due on the way run first. */
 async function advanceClockTo(
   { ports, signal }: DemoContext,
   to: number,
@@ -156,27 +157,27 @@ async function sendCallAction(
   })
   if (statusCode < 300) return JSON.parse(text) as unknown
   if (terms.mayBeRejected && REJECTED_STATUSES.includes(statusCode)) return null
-  throw new Error(`the demo's ${method} ${url} was answered ${statusCode}: ${text}`)
+  throw new Error(`the demo's ${method} ${url} failed with status ${statusCode}: ${text}`)
 }
 
-/** The value with each `{name}` in its texts replaced by what was kept. */
-function fillPlaceholders<T>(value: T, kept: ReadonlyMap<string, string>): T {
-  const wordOf = (_whole: string, name: string): string => {
-    const word = kept.get(name)
-    if (word === undefined) throw new Error(`the demo's script kept no ${name}`)
-    return word
+/** Replaces each `{name}` in a value's texts by the captured value. */
+function fillPlaceholders<T>(value: T, captured: ReadonlyMap<string, string>): T {
+  const valueOf = (_match: string, name: string): string => {
+    const found = captured.get(name)
+    if (found === undefined) throw new Error(`the demo's script captured no ${name}`)
+    return found
   }
   const text = JSON.stringify(value, (_name, inner: unknown) =>
-    typeof inner === "string" ? inner.replaceAll(/\{([\w.]+)\}/g, wordOf) : inner,
+    typeof inner === "string" ? inner.replaceAll(/\{([\w.]+)\}/g, valueOf) : inner,
   )
   return JSON.parse(text) as T
 }
 
-/** The text at a path of an answer. @throws Error where there is none */
+/** Returns the text at a path of an answer. @throws Error if there is none */
 function valueAt(answer: unknown, path: string): string {
   const found = path
     .split(".")
     .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], answer)
-  if (typeof found !== "string") throw new Error(`an answer of the demo's has no ${path}`)
+  if (typeof found !== "string") throw new Error(`an answer in the demo has no ${path}`)
   return found
 }

@@ -1,18 +1,18 @@
-/** What happens at the company `acme` in the week before it is first looked at. */
+/** The script of the demo: a week of the company `acme`. */
 import type { DemoStep } from "./script-runner.ts"
 import { callStep, commandStep } from "./script-runner.ts"
 
 /** The demo's company. */
 export const DEMO_COMPANY = "acme"
-/** How long it is played, hours. */
+/** Length of the demo, hours. */
 export const DEMO_HOURS = 168
 
 const company = DEMO_COMPANY
-/** Behind what all else is to be done first. */
+/** Steps that need the jobs of earlier steps to be done. */
 const AFTER_JOBS = { isAfterJobs: true } as const
 const CUSTOMERS = ["+14155550111", "+12125550122", "+13125550133", "+16175550144"] as const
 
-/** Who works there, with which keys, and what each may spend. */
+/** The people, their keys and their spending limits. */
 const companySteps: readonly DemoStep[] = [
   commandStep(
     0,
@@ -75,7 +75,7 @@ const companySteps: readonly DemoStep[] = [
   commandStep(0.3, "limit set", { company, key: "{agent}", period: "day", dollars: "0.12" }),
 ]
 
-/** A telephone number, a domain with mail, and a form for leads. */
+/** A phone number, a mail domain and a website form. */
 const setupSteps: readonly DemoStep[] = [
   callStep(1, "shop", "GET /api/v1/phone/search?areaCode=415", undefined, {
     captures: { offered: "numbers.0.number" },
@@ -134,13 +134,13 @@ const setupSteps: readonly DemoStep[] = [
   ),
 ]
 
-/** The company's code: the files of a page that says hello. */
+/** The company's code: the files of a web page. */
 export const DEMO_APP_FILES = {
   "README.md": "# acme\n\nThe page of a company that is made up.\n",
   "index.html": "<!doctype html>\n<title>acme</title>\n<h1>Hello from acme</h1>\n",
 }
 
-/** What models cost on each day: at which hour of it, whose work it was, what, and dollars. */
+/** AI charges of each day: hour, person, item and dollars. */
 const MODEL_SPENDING = [
   [5.2, "cleo", "code review", ["0.84", "1.12", "0.66", "0.95", "1.31", "0.72", "0.88"]],
   [8.7, "dan", "chat completion", ["0.31", "0.22", "0.47", "0.19", "0.36", "0.28", "0.41"]],
@@ -166,7 +166,7 @@ const TEXT_BODIES = [
   "Thanks for waiting: the part is in stock again.",
 ] as const
 
-/** What every day brings: texts out and in, a call, mails, addresses looked up, a lead. */
+/** Steps of every day: outgoing and incoming texts, a call, mails, address lookups, a lead. */
 const dailySteps: readonly DemoStep[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
   const at = (hour: number) => day * 24 + hour
   const customer = CUSTOMERS[day % CUSTOMERS.length] as string
@@ -220,7 +220,7 @@ const dailySteps: readonly DemoStep[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
   ]
 })
 
-/** An agent that texts until its key's limit of the day stops it. */
+/** An agent that sends texts until the daily limit of its key rejects one. */
 const burstSteps: readonly DemoStep[] = Array.from({ length: 15 }, (_one, n) =>
   callStep(
     74 + n / 60,
@@ -233,12 +233,12 @@ const burstSteps: readonly DemoStep[] = Array.from({ length: 15 }, (_one, n) =>
 
 const BOX_LABELS = ["Fix the tests", "Try the new checkout", "Update packages", "Speed up search"]
 
-/** How many hours behind its start a box is stopped: each minute of one is played, and a start is to be short. */
+/** How long a box runs, hours. Each of its minutes is a step, and the demo must start quickly. */
 const boxHours = (n: number): number => (5 + 2 * n) / 60
-/** So often an agent does something in its box, hours: before it would stop as an idle one. */
+/** Interval between an agent's commands in its box, hours; an idle box would stop. */
 const EXEC_EVERY_H = 0.05
 const FIRST_EXEC_H = 0.03
-/** When boxes are started. */
+/** When boxes start, hours. */
 const BOX_START_HOURS = [30, 54, 101, 150] as const
 
 /** Boxes in which an agent works for some minutes. */
@@ -276,11 +276,11 @@ const boxSteps: readonly DemoStep[] = BOX_START_HOURS.flatMap((at, n) => {
   ]
 })
 
-/** Whether a box runs: whatever is done then waits for what is due, for a box whose minutes are not paid is lost. */
+/** Whether a box runs. Steps then run due jobs first: a box whose minutes are not charged is lost. */
 const isBoxRunning = (at: number): boolean =>
   BOX_START_HOURS.some((from, n) => at > from && at <= from + boxHours(n))
 
-/** Funds that end, a card that is charged, and what is given back. */
+/** Charges that use up the funds, a card payment and refunds. */
 const moneySteps: readonly DemoStep[] = [
   commandStep(26, "charge", {
     company,
@@ -309,12 +309,12 @@ const moneySteps: readonly DemoStep[] = [
     100,
     "charge refund",
     { company, chargeId: "ben-d-3" },
-    { reason: "The model was down, and answered nothing." },
+    { reason: "The model was down and did not answer." },
   ),
   commandStep(130, "person invite", { company, email: "eve@example.com", role: "developer" }),
 ]
 
-/** The whole week in the order of its times, which steps at one time have as they stand here. */
+/** All steps in order of time; steps with the same time keep their order here. */
 export const DEMO_STEPS: readonly DemoStep[] = [
   ...companySteps,
   ...setupSteps,

@@ -1,7 +1,7 @@
-/** A zip of a few small files, as somebody uploads one. */
+/** Writes small zip files for the demo. */
 import { crc32 } from "node:zlib"
 
-/** Texts by their names, stored as they are. */
+/** Returns an uncompressed zip of texts by file name. */
 export function zipOf(files: Readonly<Record<string, string>>): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []

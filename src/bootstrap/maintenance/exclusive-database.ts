@@ -1,4 +1,4 @@
-/** What moving an installation needs: its host environment and its database, with nobody else at work there. */
+/** Gives maintenance commands exclusive access to an installation's database. */
 import type { Pool } from "pg"
 import type { InstallationState } from "../../../adapters/postgres/installation/port.ts"
 import { openInstallationState } from "../../../adapters/postgres/installation/postgres.ts"
@@ -29,24 +29,24 @@ import { newId } from "../../frame/kernel/ids.ts"
 import { runOperation } from "../../frame/operator/run-operation.ts"
 import { openInstallation } from "../open/installation.ts"
 
-/** A database that this process works on alone. */
+/** A database that no other process uses. */
 export interface ExclusiveDatabase {
   readonly databaseUrl: string
   readonly pool: Pool
   readonly memory: InstallationState
-  /** Aborts when the operator does not wait any more, or the database was lost. */
+  /** Aborts when the operator cancels or the database lock is lost. */
   readonly signal: AbortSignal
-  /** Closed with the stage, before it. */
+  /** Called in reverse order before the database is closed. */
   readonly closers: CloseFunctions
 }
 
 const POOL_CONNECTIONS = 4
 
 /**
- * Brings the database to its newest form and works on it while no other process does.
+ * Migrates the database and runs work on it with exclusive access.
  *
- * @throws OperatorRefused `conflict` where another process works on it
- * @throws StartupFault, the reason of `asked`, and what the work throws
+ * @throws OperatorRefused `conflict` if another process uses the database
+ * @throws StartupFault, the reason of `asked`, and the errors of `work`
  */
 export async function withExclusiveDatabase<T>(
   config: Config,
@@ -63,8 +63,8 @@ export async function withExclusiveDatabase<T>(
     if (alone === null) {
       throw new OperatorRefused(
         "conflict",
-        "Other processes of company-ledger work on this database: stop every one of them first, " +
-          "so that nothing new is written meanwhile.",
+        "Other company-ledger processes use this database. Stop all of them first, so that nothing is " +
+          "written meanwhile.",
       )
     }
     closers.push(alone.release)
@@ -81,51 +81,50 @@ export async function withExclusiveDatabase<T>(
   }
 }
 
-/** A fault that an operator can act on as an OperatorRefused, any other as it is. */
+/** Converts faults that an operator can act on to OperatorRefused; returns any other fault unchanged. */
 export function explainMaintenanceFault(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { message } = error
   if (error instanceof StoresDiffer) {
     return new OperatorRefused(
       "not_a_copy",
-      `The store holds something else than what is moved there (${message}): name an empty one, or ` +
-        "the one in which the same move was begun before.",
+      `The target store has other events (${message}). Name an empty store, or the store in which this copy was ` +
+        "started before.",
     )
   }
   if (error instanceof BackupFault) {
-    return new OperatorRefused("bad_backup", `The file was changed meanwhile: ${message}.`)
+    return new OperatorRefused("bad_backup", `The file changed while it was read: ${message}.`)
   }
   if (error instanceof CorruptStream) {
-    const hint = "the events were changed behind the ledger's back; audit verify says more."
-    return new OperatorRefused("broken_chain", `Nothing is moved: ${message}; ${hint}`)
+    const hint = "The events were changed outside the ledger; run audit verify for details."
+    return new OperatorRefused("broken_chain", `Nothing was copied: ${message}. ${hint}`)
   }
   if (error instanceof Unavailable || error instanceof UnknownOutcome) {
     return new OperatorRefused(
       "unavailable",
-      `A store was lost (${message}): give the same command again, and it goes on where it stopped.`,
+      `A store is not reachable (${message}). Run the same command again; it continues where it stopped.`,
     )
   }
   if (error instanceof AccessDenied) {
-    const who = "it needs a user who may read $all and write all streams."
-    return new OperatorRefused("access_denied", `The other store refuses its user: ${who}`)
+    const hint = "The other store denies access. Its user needs to read $all and write all streams."
+    return new OperatorRefused("access_denied", hint)
   }
   return error
 }
 
-/** How long the read models may take from one line of progress to the next, milliseconds. */
+/** Interval between progress lines about the read models. */
 const REPORT_EVERY_MS = 2_000
 
-/** What a move tells its operator while it works. */
+/** Progress reports and cancellation of a maintenance command. */
 export interface MaintenanceContext {
   readonly progress: (message: string) => void
   readonly signal: AbortSignal
 }
 
 /**
- * Opens the installation as a server does, waits until its read models show everything, and verifies
- * all of it.
+ * Opens the installation as a server does, waits until its read models are current, and audits everything.
  *
- * @throws StartupFault where it cannot be opened; OperatorRefused where the audit is refused
+ * @throws StartupFault if it cannot be opened; OperatorRefused if the audit is refused
  * @throws the signal's reason
  */
 export async function auditAfterMaintenance(
@@ -162,7 +161,7 @@ export async function auditAfterMaintenance(
   }
 }
 
-/** Waits for the read models, which are made anew; one that stopped is the audit's to tell. */
+/** Waits until the read models are rebuilt, or one has stopped, which the audit reports. */
 async function waitForReadModels(
   ports: Pick<AdminPorts, "projector" | "store">,
   { progress, signal }: MaintenanceContext,
@@ -170,9 +169,9 @@ async function waitForReadModels(
   for (;;) {
     signal.throwIfAborted()
     if (await ports.projector.waitUntilWritten(await ports.store.head(), REPORT_EVERY_MS)) return
-    const standing = await ports.projector.status()
-    if (standing.some(({ fault }) => fault !== null)) return
-    const behind = standing.reduce((most, one) => Math.max(most, one.behind ?? 0), 0)
-    progress(`read models are made anew, ${behind} facts in hand`)
+    const statuses = await ports.projector.status()
+    if (statuses.some(({ fault }) => fault !== null)) return
+    const behind = statuses.reduce((most, one) => Math.max(most, one.behind ?? 0), 0)
+    progress(`rebuilding the read models, ${behind} facts behind`)
   }
 }

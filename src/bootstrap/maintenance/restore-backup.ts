@@ -1,4 +1,4 @@
-/** Restoring a backup into an empty installation. */
+/** Restores a backup into an empty installation. */
 import { openRestoreTarget } from "../../../adapters/postgres/installation/backup-tables.ts"
 import type { CorruptStreamEntry } from "../../../adapters/postgres/corrupt-streams/port.ts"
 import type { TableRowBatch } from "../../../adapters/postgres/installation/port.ts"
@@ -30,13 +30,13 @@ import { openHostEnvironment } from "../open/host-environment.ts"
 const REPORT_EVERY = 1_000
 
 /**
- * Restores a backup into the installation of these settings, which must be empty: its database, and
- * its event store, wherever that is. The whole file is checked before anything is written. One that
- * was cut short goes on with the same file; until then the installation cannot be started.
+ * Restores a backup into the installation of these settings, whose database and event store must be empty. The
+ * whole file is checked before anything is written. An interrupted restore continues with the same file; until
+ * then the installation does not start.
  *
- * @throws OperatorRefused: the file is no whole backup, or of a newer version; the installation is not
- * empty; another process works on it; a store was lost
- * @throws StartupFault where the installation cannot be opened; the signal's reason
+ * @throws OperatorRefused: the file is incomplete or of a newer version, the installation is not empty, another
+ *   process uses it, or a store is lost
+ * @throws StartupFault if the installation cannot be opened; the signal's reason
  */
 export async function restoreBackup(
   config: Config,
@@ -62,7 +62,7 @@ export async function restoreBackup(
   }
 }
 
-/** Reads the file once to its end, and sees that this program can use it. @throws OperatorRefused */
+/** Reads the whole file and checks that this program can restore it. @throws OperatorRefused */
 async function validateBackup(
   file: string,
   { masterKey }: Config,
@@ -90,17 +90,17 @@ function checkVersion({ head }: BackupSummary): void {
   const known = { ...MIGRATIONS, ...PROGRAM.migrations }
   if (head.migrations.includes(PRERELEASE_MIGRATION)) {
     throw new BackupFault(
-      "it was made before the first release of company-ledger, which does not read it: use the version that made it",
+      "it was made before the first release of company-ledger; use the version that made it",
     )
   }
   const unknown = head.migrations.find((name) => !Object.hasOwn(known, name))
   if (unknown === undefined) return
   throw new BackupFault(
-    `it was made by a newer version of company-ledger (${unknown}): use that version`,
+    `it was made by a newer version of company-ledger (${unknown}); use that version`,
   )
 }
 
-/** @throws WrongMasterKey when what is sealed in the backup could not be read */
+/** @throws WrongMasterKey if the key cannot unseal the backup's data */
 function checkMasterKey({ json }: BackupBlock, given: Buffer | null): void {
   const [row] = JSON.parse(json) as readonly {
     readonly master_key: string | null
@@ -111,7 +111,7 @@ function checkMasterKey({ json }: BackupBlock, given: Buffer | null): void {
   resolveMasterKey({ master_key: kept, master_check: row.master_check }, given)
 }
 
-const BACKUP_HINT = "Name a whole file that `company-ledger backup` wrote."
+const BACKUP_HINT = "Name a complete file written by `company-ledger backup`."
 
 function backupFault(file: string, error: unknown): unknown {
   const { message } = error as Error
@@ -123,12 +123,12 @@ function backupFault(file: string, error: unknown): unknown {
   }
   if (error instanceof WrongMasterKey) return new OperatorRefused("wrong_master_key", message)
   const { code } = error as NodeJS.ErrnoException
-  // The number of an interruption's is none of the operating system's.
+  // An abort has a numeric code, a fault of the operating system a string.
   if (typeof code !== "string") return error
   return new OperatorRefused("bad_backup", `${file} cannot be read (${code}). ${BACKUP_HINT}`)
 }
 
-/** Writes everything but what is not proven of corrupt streams. */
+/** Restores everything except the unproven events of corrupt streams. */
 async function restoreAll(
   stage: ExclusiveDatabase,
   eventStoreUrl: string | null,
@@ -142,11 +142,11 @@ async function restoreAll(
   try {
     await beginRestore(stage, chosen, summary)
     const { handledEvents } = summary.end
-    const leaving = new LeftOutStreams()
-    // What was restored says how far a chain goes: not the ends of all are in memory.
-    const proving = { streams: PROGRAM.streams, findChainEnd: chainEndsIn(chosen.store) }
+    const leftOutStreams = new LeftOutStreams()
+    // Chain ends that are not in memory are read from the restored store.
+    const proof = { streams: PROGRAM.streams, findChainEnd: chainEndsIn(chosen.store) }
     const copied = await copyEvents({
-      source: provenEvents(backupEvents(file), leaving, proving),
+      source: provenEvents(backupEvents(file), leftOutStreams, proof),
       target: chosen.store,
       pacer: machinePacer,
       signal,
@@ -159,20 +159,20 @@ async function restoreAll(
       },
     })
     const identity = await identifyStore(chosen)
-    if (identity === null) throw new OperatorRefused("bad_backup", `${file} holds no events.`)
+    if (identity === null) throw new OperatorRefused("bad_backup", `${file} has no events.`)
     signal.throwIfAborted()
     const generation = summary.head.generation + 1
     const move = { identity, generation, handledPositions: copied.handled }
-    const rows = withCorruptStreams(backupRows(file), leaving)
+    const rows = withCorruptStreams(backupRows(file), leftOutStreams)
     await openRestoreTarget(pool, JOB_PROJECTIONS, PROGRAM.tables).finishRestore(rows, move)
-    const { all: leftOut } = leaving
+    const { all: leftOut } = leftOutStreams
     return { events: copied.events, alreadyThere: copied.found, leftOut }
   } catch (error) {
     throw explainMaintenanceFault(error)
   }
 }
 
-/** Marks the installation, unless this very restore was begun. @throws OperatorRefused */
+/** Marks the installation as being restored from this backup. @throws OperatorRefused */
 async function beginRestore(
   { pool, memory }: ExclusiveDatabase,
   chosen: ConfiguredStore,
@@ -183,23 +183,21 @@ async function beginRestore(
   if (begun !== null) {
     throw new OperatorRefused(
       "conflict",
-      "The restore of another backup was begun here and cut short: give that file, or restore into " +
-        "another, empty installation.",
+      "An unfinished restore of another backup was found here. Restore that file, or use an empty installation.",
     )
   }
   const tables = openRestoreTarget(pool, JOB_PROJECTIONS, PROGRAM.tables)
   if (!(await tables.isEmpty()) || (await identifyStore(chosen)) !== null) {
     throw new OperatorRefused(
       "not_empty",
-      "A backup is restored into an empty installation only, and this one holds something, if only " +
-        "the prices that any first start or command puts there: name another data folder " +
+      "The installation is not empty; a first start or command already stores prices. Set another data folder " +
         "(LEDGER_DATA_DIR), or another database and event store (DATABASE_URL, LEDGER_EVENTSTORE_URL).",
     )
   }
   await tables.beginRestore(checksum)
 }
 
-/** An event, and how many of a backup's stand before it. */
+/** An event with its index in the backup. */
 type IndexedEvent = PortableEvent & { readonly index: number }
 
 async function* backupEvents(file: string): AsyncGenerator<readonly IndexedEvent[]> {
@@ -217,15 +215,15 @@ async function* backupEvents(file: string): AsyncGenerator<readonly IndexedEvent
 
 const CORRUPT_STREAMS_TABLE = "corrupt_streams"
 
-/** The rows of a backup, with the corrupt streams that were met behind those that it lists. */
+/** Yields the rows of a backup, then the corrupt streams that the restore found in addition. */
 async function* withCorruptStreams(
   rows: AsyncIterable<TableRowBatch>,
-  leaving: LeftOutStreams,
+  leftOutStreams: LeftOutStreams,
 ): AsyncGenerator<TableRowBatch> {
   for await (const one of rows) {
     if (one.name === CORRUPT_STREAMS_TABLE) {
       for (const listed of JSON.parse(one.json) as readonly CorruptStreamEntry[]) {
-        leaving.holdBack({
+        leftOutStreams.holdBack({
           stream: listed.stream,
           revision: listed.revision,
           reason: listed.reason,
@@ -234,7 +232,7 @@ async function* withCorruptStreams(
     }
     yield one
   }
-  const found = leaving.all.map(({ events: _events, ...one }) => one)
+  const found = leftOutStreams.all.map(({ events: _events, ...one }) => one)
   yield { name: CORRUPT_STREAMS_TABLE, count: found.length, json: JSON.stringify(found) }
 }
 

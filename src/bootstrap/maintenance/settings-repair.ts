@@ -1,4 +1,4 @@
-/** Showing again what the settings of a stream hide in a server of EventStoreDB. */
+/** Repairs EventStoreDB stream settings that hide events (`store repair-settings`). */
 import type { HidingSettingsReport } from "../../../adapters/eventstore/eventstoredb/settings-repair.ts"
 import { CorruptStream, UnknownOutcome, WrongRevision } from "../../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
@@ -9,11 +9,10 @@ import type { Config } from "../settings/config.ts"
 import { explainStartupFault } from "../open/startup-faults.ts"
 
 /**
- * Shows the settings of a stream that hide events of it, and removes them unless `isRemoving` is false. It
- * needs the event store alone, so that it works where no server can start.
+ * Returns the settings of a stream that hide its events, and removes them unless `isRemoving` is false. It uses only
+ * the event store, so it works even if no server can start.
  *
- * @throws OperatorRefused where there is nothing that could be repaired so; StartupFault where the store
- * cannot be reached
+ * @throws OperatorRefused if the stream cannot be repaired this way; StartupFault if the store is unreachable
  */
 export async function repairStreamSettings(
   config: Pick<Config, "eventStoreUrl">,
@@ -24,15 +23,15 @@ export async function repairStreamSettings(
   if (url === null) {
     throw new OperatorRefused(
       "conflict",
-      "LEDGER_EVENTSTORE_URL is not set, and an event store inside the database has no settings that hide " +
-        "events: set it as for the server, or restore what is missing from a backup.",
+      "LEDGER_EVENTSTORE_URL is not set, and the event store inside the database has no settings that hide " +
+        "events. Set it as for the server, or restore the missing events from a backup.",
     )
   }
   if (!PROGRAM.streams.isOwn(stream)) {
     throw new OperatorRefused(
       "validation",
-      `${stream} is no stream of the ledger, and nothing was changed. "doctor" and "audit verify" name the ` +
-        "streams that are damaged.",
+      `${stream} is not a stream of the ledger; nothing was changed. "doctor" and "audit verify" name the ` +
+        "corrupt streams.",
     )
   }
   const found = await repairSettingsAt(url, stream, isRemoving).catch((error: unknown) => {
@@ -58,12 +57,12 @@ function explainRepairFault(
 ): unknown {
   if (error instanceof CorruptStream) {
     return new OperatorRefused(
-      "stream_damaged",
-      `${stream} was deleted for good, which no setting undoes: restore what is missing from a backup.`,
+      "stream_corrupt",
+      `${stream} was permanently deleted, which no setting can undo. Restore the missing events from a backup.`,
     )
   }
   if (error instanceof WrongRevision || error instanceof UnknownOutcome) {
-    const message = `The settings of ${stream} may have changed meanwhile: give the command again.`
+    const message = `The settings of ${stream} may have changed meanwhile. Run the command again.`
     return new OperatorRefused("conflict", message)
   }
   if (error instanceof RangeError) {

@@ -1,4 +1,4 @@
-/** Moving an installation's events into another event store. */
+/** Copies an installation's events to another event store (`store migrate`). */
 import { openPostgresCorruptStreams } from "../../../adapters/postgres/corrupt-streams/postgres.ts"
 import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
 import { START, comparePositions } from "../../../adapters/eventstore/port.ts"
@@ -26,15 +26,13 @@ import { rejectUnfinishedRestore } from "../open/startup-faults.ts"
 const REPORT_EVERY = 1_000
 
 /**
- * Copies all events into an event store that is empty, or holds the first of them: in global order,
- * with their bytes, ids and metadata. Then the installation is the other store's: its database
- * remembers that, its read models are made anew from there, and the audit is run. What is not proven of
- * a corrupt stream is left out, and the stream stays held back.
+ * Copies all events, in global order with their bytes, ids and metadata, to an event store that is empty or holds
+ * the first of them. The database then records the new store, the read models are rebuilt from it, and the audit
+ * runs. Unproven events of corrupt streams are left out, and these streams stay held back.
  *
- * @param to an address of EventStoreDB, or `database`
- * @throws OperatorRefused: another process works on the installation, the target holds something else,
- * a store was lost
- * @throws StartupFault where the installation cannot be opened; the signal's reason
+ * @param to an EventStoreDB address, or `database`
+ * @throws OperatorRefused: another process uses the installation, the target has other events, or a store is lost
+ * @throws StartupFault if the installation cannot be opened; the signal's reason
  */
 export async function migrateStore(
   config: Config,
@@ -73,13 +71,13 @@ async function copyAll(
   if ((await memory.eventStore()) === null) {
     throw new OperatorRefused(
       "conflict",
-      "This installation holds nothing yet: start it with LEDGER_EVENTSTORE_URL set to the other store.",
+      "This installation has no events yet. Start it with LEDGER_EVENTSTORE_URL set to the other store.",
     )
   }
   const target = await openEventStore(stage.databaseUrl, toUrl)
   closers.push(() => target.store.close())
   if (source.kind === "postgres" && target.kind === "postgres") {
-    throw new OperatorRefused("conflict", "The events are in the database already.")
+    throw new OperatorRefused("conflict", "The events are already in the database.")
   }
   try {
     return await copyBetween(stage, source, target, progress)
@@ -95,7 +93,7 @@ async function copyBetween(
   progress: MaintenanceContext["progress"],
 ): Promise<CopyResult> {
   const corrupt = openPostgresCorruptStreams(pool)
-  const leaving = new LeftOutStreams(await corrupt.list())
+  const leftOutStreams = new LeftOutStreams(await corrupt.list())
   const { streams } = PROGRAM
   const proven = (into: LeftOutStreams) =>
     provenEvents(source.store.readAll(), into, { streams, findChainEnd: chainEndsIn(source.store) })
@@ -105,7 +103,7 @@ async function copyBetween(
     if (events % REPORT_EVERY === 0) progress(`${events} events ${verb}`)
   }
   const copied = await copyEvents<StoredEvent>({
-    source: proven(leaving),
+    source: proven(leftOutStreams),
     target: target.store,
     pacer: machinePacer,
     signal,
@@ -117,16 +115,16 @@ async function copyBetween(
     progress: every("copied"),
   })
   const compared = every("compared")
-  const again = proven(new LeftOutStreams(leaving.all))
-  const events = await compareStores(again, target.store.readAll(), (count) => {
+  const sourceEvents = proven(new LeftOutStreams(leftOutStreams.all))
+  const events = await compareStores(sourceEvents, target.store.readAll(), (count) => {
     signal.throwIfAborted()
     compared(count)
   })
   const identity = await identifyStore(target)
   if (identity === null) throw new Error("the copied store is empty")
   signal.throwIfAborted()
-  for (const found of leaving.all) await corrupt.add(found)
+  for (const found of leftOutStreams.all) await corrupt.add(found)
   await memory.saveMigration(identity, copied.handled)
-  const { all: leftOut } = leaving
+  const { all: leftOut } = leftOutStreams
   return { events, streams: copiedStreams.size, alreadyThere: copied.found, leftOut }
 }

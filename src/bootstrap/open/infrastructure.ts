@@ -158,7 +158,7 @@ function openPools(
   const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
   closers.push({ what: "connections of the API", close: () => apiPool.end() })
   const behind = openWriteBehindPool(databaseUrl, shares.writeBehind, onIdleError, watch)
-  closers.push({ what: "connections of what is written behind", close: () => behind.end() })
+  closers.push({ what: "connections of background writes", close: () => behind.end() })
   const pools = { owner: pool, api: apiPool, behind }
   const connections = () =>
     Object.entries(pools).map(([name, { totalCount, idleCount, waitingCount }]) => {
@@ -171,13 +171,13 @@ function openPools(
 /** Wraps the event store to count its appends, and to fail where a test injects a fault. */
 function openCountedStore(given: EventStore, faulty: FaultInjector) {
   const counts = openCounters()
-  const told = withAppendObserver(given, machinePacer, (events, error, seconds) => {
+  const observed = withAppendObserver(given, machinePacer, (events, error, seconds) => {
     const result = error ?? "stored"
     counts.increment("appends", { result })
     counts.increment("append_seconds", { result }, seconds)
     if (error === null) for (const { type } of events) counts.increment("facts", { type })
   })
-  return { store: faulty.store(told), counts }
+  return { store: faulty.store(observed), counts }
 }
 
 /** The signing key and the signed heads, in PostgreSQL. */

@@ -49,13 +49,13 @@ class WatchedService<W extends SilenceWatch = SilenceWatch> {
     name: string,
     lateMs: number,
     mayCause: (error: unknown) => boolean,
-    begin: (told: AvailabilityListener) => W,
+    startWatch: (listener: AvailabilityListener) => W,
   ) {
     this.#base = base
     this.#name = name
     this.#lateMs = lateMs
     this.mayCause = mayCause
-    this.watch = begin({
+    this.watch = startWatch({
       onUnavailable: (since, why) => {
         // Failures of a brief outage belong to this one.
         if (this.#brief === undefined) this.#suppressed = 0
@@ -133,8 +133,8 @@ export function openSuppressedLog(
 ): SuppressedLog {
   // A call that came during the outage fails at its own deadline.
   const lateMs = Math.max(waits.outageTimeoutMs + waits.recoveryTimeoutMs, deadlineMs)
-  const database = new WatchedService(base, "PostgreSQL", lateMs, mayBeDatabaseFault, (told) =>
-    watchDatabase(databaseUrl, told, waits),
+  const database = new WatchedService(base, "PostgreSQL", lateMs, mayBeDatabaseFault, (listener) =>
+    watchDatabase(databaseUrl, listener, waits),
   )
   const suspects: WatchedService[] = [database]
   let server: WatchedService | null = null
@@ -148,7 +148,7 @@ export function openSuppressedLog(
       "EventStoreDB",
       storeLateMs,
       mayBeEventStoreFault,
-      (told) => watchEventStore(head, told, storeWaits),
+      (listener) => watchEventStore(head, listener, storeWaits),
     )
     suspects.push(store)
     server = store

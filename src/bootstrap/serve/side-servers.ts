@@ -67,8 +67,8 @@ export async function startSideServers(
     }),
   )
   closers.push({ what: "operators' commands in hand", close: closeOperators })
-  const sideAddresses = Object.fromEntries(listening.map(({ name, address }) => [name, address]))
-  await writeRunningServer(folder, { pid, url, socketPath, folderId, beside: sideAddresses })
+  const sideServers = Object.fromEntries(listening.map(({ name, address }) => [name, address]))
+  await writeRunningServer(folder, { pid, url, socketPath, folderId, sideServers })
   closers.push({
     what: "the announcement of this server",
     close: () => removeRunningServer(folder),

@@ -1,11 +1,11 @@
-/** What of the world outside is simulated, and what cannot stand beside what is real. */
+/** Determines which providers are simulated, and which settings conflict with real providers. */
 import { z } from "zod"
 import type { Provider, SimulatedProviders } from "../../frame/provider.ts"
 import type { Environment } from "../../frame/settings.ts"
 import { relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 
-/** For tests alone: beside a real provider they would fake its time, or let anybody flood it. */
+/** Values for tests only: with a real provider they would fake its time, or allow any request rate. */
 const TEST_ONLY_VALUES = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" } as const
 
 const isLocalProvider = ({ isLocal = false }: Provider, given: Environment): boolean =>
@@ -16,15 +16,15 @@ const splitList = (text: string): readonly string[] => text.split(",").map((part
 const chosenBy = ({ chosenBy: choose }: Provider, given: Environment): string | null =>
   choose?.(given) ?? null
 
-/** The setting that says which simulators may stand beside real money: their names, or `all`. */
+/** The setting that allows simulators while real money is taken: their names, or `all`. */
 export function simulatedSetting(providers: readonly Provider[]) {
   const names = providers.filter(({ isLocal }) => isLocal !== true).map(({ name }) => name)
-  const words = `must be all, or names of ${names.join(", ")} with commas between them`
+  const words = `must be all, or a comma-separated list of ${names.join(", ")}`
   const isOne = (name: string) => name === "all" || names.includes(name)
   return z.string().refine((text) => splitList(text).every(isOne), words)
 }
 
-/** What is simulated. */
+/** Returns the simulated providers. */
 export function simulatedProviders(
   providers: readonly Provider[],
   given: Environment,
@@ -38,7 +38,7 @@ export function simulatedProviders(
   }
 }
 
-/** What cannot be beside a real provider, a sentence each. */
+/** Returns the conflicts with real providers, one sentence each. */
 export function realProviderConflicts(
   providers: readonly Provider[],
   given: Environment,
@@ -47,34 +47,34 @@ export function realProviderConflicts(
   const forTests = real.flatMap((setting) =>
     Object.entries(TEST_ONLY_VALUES)
       .filter(([name, value]) => given[name] === value)
-      .map(([name, value]) => `${name} cannot be ${value} where ${setting} is set.`),
+      .map(([name, value]) => `${name} cannot be ${value} while ${setting} is set.`),
   )
   return [...forTests, ...realMoneyConflicts(providers, given)]
 }
 
-/** Who takes real money for what is only pretended must have said so. */
+/** Taking real money for simulated services must be confirmed by LEDGER_SIMULATED. */
 function realMoneyConflicts(providers: readonly Provider[], given: Environment): readonly string[] {
   const payments = providers.find((one) => one.takesMoney === true && chosenBy(one, given) !== null)
   if (payments === undefined) return []
-  const meant = splitList(given["LEDGER_SIMULATED"] ?? "")
+  const confirmed = splitList(given["LEDGER_SIMULATED"] ?? "")
   const { names } = simulatedProviders(providers, given)
-  const unsaid = meant.includes("all") ? [] : names.filter((name) => !meant.includes(name))
-  if (unsaid.length === 0) return []
-  const others = unsaid.length < names.length ? ", which LEDGER_SIMULATED does not name" : ""
+  const missing = confirmed.includes("all") ? [] : names.filter((name) => !confirmed.includes(name))
+  if (missing.length === 0) return []
+  const others = missing.length < names.length ? ", which LEDGER_SIMULATED does not name" : ""
   return [
-    `${chosenBy(payments, given)} takes real money, and what it pays for is simulated: ` +
-      `${unsaid.join(", ")}${others}. Set LEDGER_SIMULATED=${names.join(",")} where that is meant.`,
+    `${chosenBy(payments, given)} takes real money, but these providers are simulated: ` +
+      `${missing.join(", ")}${others}. Configure them, or set LEDGER_SIMULATED=${names.join(",")} to allow it.`,
   ]
 }
 
-/** The program's file: a clone has no command of its name before somebody makes one. */
+/** The program's file: a fresh clone has no `company-ledger` command. */
 const PROGRAM_FILE = fileURLToPath(new URL("../../../bin/ledger.mjs", import.meta.url))
 
 /**
- * What begins a line that calls this program on a data folder, from the shell that started it or, where
- * the folder is not the default, from any.
+ * Returns the command that runs this program on a data folder: relative to the shell's folder for the default data
+ * folder, otherwise usable from any folder.
  *
- * @param folder where the shell stands
+ * @param folder the shell's current folder
  */
 export function programCommandLine(dataDir: string, folder = process.cwd()): string {
   if (dataDir !== resolve(folder, "data")) {
@@ -84,7 +84,7 @@ export function programCommandLine(dataDir: string, folder = process.cwd()): str
   return shellQuote(near.startsWith("..") ? PROGRAM_FILE : near)
 }
 
-/** A word as a shell takes it. */
+/** Quotes a word for a shell. */
 function shellQuote(word: string): string {
   return /^[\w/.@:+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }

@@ -1,4 +1,4 @@
-/** Traces, for whoever names a collector of OpenTelemetry. */
+/** Traces for an OpenTelemetry collector. */
 import { z } from "zod"
 import type { Tracing } from "../../../adapters/telemetry/port.ts"
 import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
@@ -7,7 +7,7 @@ import type { Log } from "../../frame/kernel/log.ts"
 
 const SHARE_MESSAGE = "must be a share from 0 to 1"
 
-/** Its settings, by names that others read as well. */
+/** Settings with the standard names of OpenTelemetry. */
 export const traceSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/, error: "must be an address such as http://localhost:4318" })
@@ -19,14 +19,14 @@ export const traceSettings = {
     .default(1),
 }
 
-/** Who collects traces. */
+/** A trace collector. */
 export interface TraceCollector {
   readonly url: string
-  /** The share of traces that begin here and are told of, 0 to 1. */
+  /** The share of traces starting here that are sent, 0 to 1. */
   readonly sampleRatio: number
 }
 
-/** Begins to tell; without a collector nothing of OpenTelemetry is loaded. */
+/** Opens tracing. Without a collector, OpenTelemetry is not loaded. */
 export async function openTraces(traces: TraceCollector | null, { warn }: Log): Promise<Tracing> {
   if (traces === null) return NO_TRACING
   const { openTracing } = await import("../../../adapters/telemetry/opentelemetry.ts")
