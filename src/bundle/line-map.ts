@@ -1,22 +1,22 @@
 /**
- * Where a place in a file of the bundle was in its sources. Node's own reader makes an object of each of half a
- * million places at the first stack, which takes a third of a second and 100 MB.
+ * Maps locations in the bundle to its sources. Node's own reader creates an object for each of half a million
+ * locations at the first stack, which takes a third of a second and 100 MB.
  */
 
-/** What is read of a source map. */
+/** The parts of a source map that are read. */
 export interface SourceMapText {
   readonly sources: readonly string[]
   readonly mappings: string
 }
 
-/** A place in a source; lines and columns count from 1. */
+/** A location in a source; lines and columns count from 1. */
 export interface SourceLocation {
   readonly source: string
   readonly line: number
   readonly column: number
 }
 
-/** Finds places by lines and columns of the bundle, which count from 1; null where nothing is known of one. */
+/** Finds the source of a line and column of the bundle, which count from 1; null if it has none. */
 export type FindSourceLocation = (line: number, column: number) => SourceLocation | null
 
 const DIGITS = new Map(
@@ -27,23 +27,23 @@ const DIGITS = new Map(
 const VALUES = Uint8Array.from({ length: 128 }, (_, code) => DIGITS.get(code) ?? 0)
 const [COMMA, SEMICOLON] = [44, 59]
 
-/** Numbers that are kept of each line of the bundle. */
+/** Number of values stored for each line of the bundle. */
 const NUMBERS_PER_LINE = 4
 
-/** Reads a map; the numbers of a line are decoded when a place in it is looked for. */
+/** Opens a map; the mappings of a line are decoded when it is looked up. */
 export function openLineMap({ sources, mappings }: SourceMapText): FindSourceLocation {
-  const kept: number[] = []
+  const values: number[] = []
   const reader = new MappingReader(mappings)
-  // Before the first line with a place nothing is known.
-  let unknown = 0
+  // Lines before the first mapping have no source.
+  let unmapped = 0
   while (reader.at < mappings.length) {
-    kept.push(reader.at, reader.source, reader.line, reader.column)
-    let places = 0
-    while (reader.next()) places += 1
-    if (places === 0 && unknown === kept.length / NUMBERS_PER_LINE - 1) unknown += 1
+    values.push(reader.at, reader.source, reader.line, reader.column)
+    let segments = 0
+    while (reader.next()) segments += 1
+    if (segments === 0 && unmapped === values.length / NUMBERS_PER_LINE - 1) unmapped += 1
     reader.endLine()
   }
-  const lines = Int32Array.from(kept)
+  const lines = Int32Array.from(values)
   return (line, column) => {
     const [at, ...before] = lines.subarray((line - 1) * NUMBERS_PER_LINE, line * NUMBERS_PER_LINE)
     if (at === undefined) return null
@@ -56,14 +56,14 @@ export function openLineMap({ sources, mappings }: SourceMapText): FindSourceLoc
       const name = sources[source]
       return name === undefined ? null : { source: name, line: row + 1, column: letter + 1 }
     }
-    // A line begins with what the one before it ended in.
-    let origin = line - 1 > unknown ? originOf(within) : null
+    // Columns before a line's first mapping continue the last mapping of the line before.
+    let origin = line - 1 > unmapped ? originOf(within) : null
     while (within.next() && within.generatedColumn < column) origin = originOf(within)
     return origin
   }
 }
 
-/** Reads the places of a line one after the other: each is told by its distance from the one before. */
+/** Reads the mappings of a line in sequence; each is encoded as the difference to the one before. */
 class MappingReader {
   readonly #text: string
   at: number
@@ -81,17 +81,17 @@ class MappingReader {
     this.column = column
   }
 
-  /** Goes on to the next place of this line; false where there is none. */
+  /** Advances to the next mapping of this line; false if there is none. */
   next(): boolean {
-    if (this.#isOver()) return false
+    if (this.#isLineEnd()) return false
     this.generatedColumn += this.#number()
-    if (!this.#isPlaceOver()) {
+    if (!this.#isSegmentEnd()) {
       this.source += this.#number()
       this.line += this.#number()
       this.column += this.#number()
     }
-    // The name that stood there.
-    if (!this.#isPlaceOver()) this.#number()
+    // Skips the index of the original name.
+    if (!this.#isSegmentEnd()) this.#number()
     if (this.#text.charCodeAt(this.at) === COMMA) this.at += 1
     return true
   }
@@ -101,15 +101,15 @@ class MappingReader {
     this.generatedColumn = 0
   }
 
-  #isOver(): boolean {
+  #isLineEnd(): boolean {
     return this.at >= this.#text.length || this.#text.charCodeAt(this.at) === SEMICOLON
   }
 
-  #isPlaceOver(): boolean {
-    return this.#isOver() || this.#text.charCodeAt(this.at) === COMMA
+  #isSegmentEnd(): boolean {
+    return this.#isLineEnd() || this.#text.charCodeAt(this.at) === COMMA
   }
 
-  /** Five bits a letter, the lowest first; a sixth says that more follow, and the lowest of all is the sign. */
+  /** Decodes a Base64 VLQ: five bits per letter, lowest first; the sixth bit continues, the lowest bit is the sign. */
   #number(): number {
     let [value, shift, digit] = [0, 0, 0]
     do {

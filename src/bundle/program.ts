@@ -1,17 +1,17 @@
-/** What the bundle loads only once it is needed: `program.cjs`, with the code that V8 made of it before. */
+/** Loads the bundle's `program.cjs` on demand, with V8's cached code. */
 import { readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import module, { createRequire } from "node:module"
 import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Script, constants } from "node:vm"
 
-/** A hash of that file, which the builder puts in place of this name. */
+/** Hash of `program.cjs`; the builder replaces this name. */
 declare const PROGRAM_HASH: string
 
 const PROGRAM_FILE = fileURLToPath(new URL("../../dist/program.cjs", import.meta.url))
-/** What the names of files with kept code begin with. */
+/** Prefix of the names of cache files. */
 const CACHE_PREFIX = "program-"
-/** By then a server has run what a start runs. */
+/** By this time a server has run all functions of a start. */
 const CACHE_AFTER_MS = 5_000
 
 /** Loads modules by their paths in the project. */
@@ -27,25 +27,25 @@ export async function load(path: string): Promise<object> {
 }
 
 function runProgramFile(): ModuleLoaders {
-  // It is ASCII alone, and the function that `Run` describes: nothing is put around so large a text.
+  // The file is ASCII and already a function, so this large text needs no wrapper.
   const source = readFileSync(PROGRAM_FILE, "latin1")
-  const kept = readCodeCache()
+  const cache = readCodeCache()
   const script = new Script(source, {
     filename: PROGRAM_FILE,
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-    ...(kept.code === undefined ? {} : { cachedData: kept.code }),
+    ...(cache.code === undefined ? {} : { cachedData: cache.code }),
   })
-  if (kept.path !== null && script.cachedDataRejected !== false) writeCodeCache(script, kept.path)
+  if (cache.path !== null && script.cachedDataRejected !== false) writeCodeCache(script, cache.path)
   const made: { exports: { readonly modules?: ModuleLoaders } } = { exports: {} }
   const run = script.runInThisContext() as ProgramFunction
   run(createRequire(PROGRAM_FILE), made, dirname(PROGRAM_FILE))
   return made.exports.modules ?? {}
 }
 
-/** What Node hands to a file that it loads by `require`. */
+/** The function of a CommonJS module. */
 type ProgramFunction = (require: NodeJS.Require, module: object, dirname: string) => void
 
-/** The code that was kept of a source by this version of Node, and where it is kept: nowhere where Node keeps none. */
+/** Reads the cached code for this Node version. `path` is null if Node's compile cache is off. */
 function readCodeCache(): { readonly path: string | null; readonly code?: Buffer } {
   const folder = module.getCompileCacheDir()
   if (folder === undefined) return { path: null }
@@ -58,26 +58,26 @@ function readCodeCache(): { readonly path: string | null; readonly code?: Buffer
 }
 
 /**
- * Keeps the code of all functions that have run by then: Node's own cache has none of those that are
- * called later than their file is loaded.
+ * Caches the code of all functions that run until then. Node's own cache lacks functions that are first called after
+ * their file was loaded.
  */
 function writeCodeCache(script: Script, path: string): void {
-  const keep = (): void => {
-    process.off("exit", keep)
+  const write = (): void => {
+    process.off("exit", write)
     clearTimeout(timer)
     try {
       const draft = `${path}.${process.pid}`
       writeFileSync(draft, script.createCachedData())
       renameSync(draft, path)
-      // That of another bundle takes 6 MB, and is used by nobody who has this one.
+      // The cache of another bundle takes 6 MB and is no longer used.
       const folder = dirname(path)
       for (const name of readdirSync(folder)) {
         if (name.startsWith(CACHE_PREFIX) && name !== basename(path)) rmSync(join(folder, name))
       }
     } catch {
-      // Without it the next start takes longer, and that is all.
+      // Without the cache the next start only takes longer.
     }
   }
-  const timer = setTimeout(keep, CACHE_AFTER_MS).unref()
-  process.on("exit", keep)
+  const timer = setTimeout(write, CACHE_AFTER_MS).unref()
+  process.on("exit", write)
 }

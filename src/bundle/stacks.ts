@@ -1,6 +1,6 @@
 /**
- * Has every stack of this thread name the lines of the sources that the bundle was built of. A file of the bundle
- * imports it before all else; a map is read when a stack first needs it.
+ * Makes every stack of this thread name the lines of the bundle's sources. Files of the bundle import it first; a
+ * map is read when a stack first needs it.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
@@ -11,13 +11,13 @@ import { openLineMap } from "./line-map.ts"
 /** The folder of the bundle. */
 const BUNDLE = fileURLToPath(new URL("../../dist/", import.meta.url))
 
-/** The maps of the files that a stack has named so far; null for a file without one. */
+/** The maps of the files in stacks so far; null for a file without a map. */
 const maps = new Map<string, FindSourceLocation | null>()
 
 Error.prepareStackTrace = (error, sites) =>
   [headOf(error), ...sites.map((site) => `    at ${lineOf(site)}`)].join("\n")
 
-/** What V8 begins a stack with. */
+/** The first line of a stack. */
 function headOf(error: Error): string {
   try {
     return Error.prototype.toString.call(error)

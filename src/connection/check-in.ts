@@ -1,4 +1,4 @@
-/** `POST /api/v1/checkin`: an installed app says once a day how it is, never what is in it. */
+/** Daily check-in of installed apps, update reports and the account: versions and counts, never contents. */
 import { RELEASES_STREAM, appStreamOf } from "../../domain/connection/aggregates.ts"
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { randomBytes } from "node:crypto"
@@ -29,7 +29,7 @@ import { fundsBalanceOf } from "../../projections/charging/accounts.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** Stands in the open in a fact, which nobody can erase: no address of a person fits in. */
+/** A text that a fact holds unsealed, so it cannot be erased: the format leaves no room for an address. */
 const plainText = (most: number) =>
   z
     .string({ error: "Must be text." })
@@ -40,19 +40,19 @@ const count = z
   .int("Must be a whole number.")
   .nonnegative("Must be 0 or more.")
   .optional()
-  .describe("How many there are in the app")
+  .describe("Number in the app")
 
 const CheckIn = z.object({
-  installId: installIdField.nullable().describe("Null the first time: the answer gives a new one"),
+  installId: installIdField.nullable().describe("Null the first time; the answer has a new one"),
   version: versionField.describe("The app's version"),
-  platform: plainText(100).nullish().describe("What it runs on"),
+  platform: plainText(100).nullish().describe("The app's platform"),
   seal: plainText(128).nullish().describe("The fingerprint of the protected core"),
   counts: z
     .object(Object.fromEntries(APP_COUNT_NAMES.map((name) => [name, count])), {
       error: "Must be an object of numbers.",
     })
     .optional()
-    .describe("How much there is in the app, never what"),
+    .describe("Counts of the app's contents, never the contents"),
 })
 
 const CheckedIn = z.object({
@@ -62,7 +62,7 @@ const CheckedIn = z.object({
   channel: channelField,
   seal: z
     .enum(["matches", "changed", "unknown"])
-    .describe("Whether the fingerprint is that of the version's release"),
+    .describe("Whether the fingerprint equals that of the version's release"),
 })
 
 /** The route. */
@@ -77,7 +77,7 @@ export const checkIn = route({
   isCounted: false,
   body: CheckIn,
   reply: CheckedIn,
-  specGap: "The specification does not show the verb: POST, because it does something.",
+  specGap: "The specification does not show the method: POST, because it changes something.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { version, platform = null, seal = null, counts = {} } = body
@@ -89,8 +89,8 @@ export const checkIn = route({
       causeOf(caller),
     )
     const stream = accessStreamOf(companyId)
-    const standing = await ports.runner.read(stream, companyProfileOf)
-    const channel = standing?.channel ?? "stable"
+    const profile = await ports.runner.read(stream, companyProfileOf)
+    const channel = profile?.channel ?? "stable"
     const known = await ports.runner.read(RELEASES_STREAM, (state) => ({
       latest: latestVersion(state, channel),
       seal: sealStatusOf(state, version, seal),
@@ -105,22 +105,22 @@ const MAX_BODY_BYTES = 4_096
 const uuid = z.guid("Must be a UUID.").transform((text) => text.toLowerCase())
 
 const Report = z.strictObject({
-  installId: installIdField.describe("Id of the installed app, as its check-in gave it"),
-  eventId: uuid.describe("Names this report: the same again is a replay"),
-  attemptId: uuid.describe("Names the attempt to update that it is about"),
+  installId: installIdField.describe("Id of the installed app, from its check-in"),
+  eventId: uuid.describe("Id of this report; a repeated id is a replay"),
+  attemptId: uuid.describe("Id of the update attempt"),
   sequence: z
     .int("Must be a whole number.")
     .positive("Must be 1 or more.")
-    .describe("Which report of the attempt it is: a lower one never moves the status back"),
-  kind: enumField(DEVICE_KINDS).describe("What is updated"),
-  version: versionField.describe("The version that it is updated to"),
-  status: enumField(UPDATE_STATUSES).describe("How the update stands"),
-  reason: enumField(UPDATE_REASONS).optional().describe("Why it was deferred or failed"),
+    .describe("Number of the report in the attempt; a lower one never moves the status back"),
+  kind: enumField(DEVICE_KINDS).describe("The updated part"),
+  version: versionField.describe("The version to install"),
+  status: enumField(UPDATE_STATUSES).describe("Status of the update"),
+  reason: enumField(UPDATE_REASONS).optional().describe("Why the update was deferred or failed"),
 })
 
 const Reported = z.object({
-  ok: z.literal(true).describe("It was taken"),
-  replayed: z.boolean().describe("Whether this very report was taken before"),
+  ok: z.literal(true).describe("The report was recorded"),
+  replayed: z.boolean().describe("Whether the same report was recorded before"),
 })
 
 /** The route. */
@@ -129,7 +129,7 @@ export const reportDevice = route({
   method: "POST",
   url: "/api/v1/device-updates",
   group: "connection",
-  summary: "Report how an update stands on a device",
+  summary: "Report the status of an update on a device",
   example: {
     body: {
       installId: "ef".repeat(28),
@@ -148,7 +148,7 @@ export const reportDevice = route({
   reply: Reported,
   refusalCodes: ["conflict"],
   refusalMessages: { conflict: "This eventId was used for another report; use a new one." },
-  specGap: "The specification does not show the verb: POST, because it does something.",
+  specGap: "The specification does not show the method: POST, because it changes something.",
   handle: async (ports, caller, { body }) => {
     const command = { type: "ReportDevice" as const, ...body, reason: body.reason ?? null }
     const outcome = await ports.runner.execute(
@@ -171,18 +171,18 @@ const Account = z.object({
       name: z.string().nullable().describe("Null once erased"),
     })
     .describe("The key's company"),
-  plan: z.enum(PLANS).describe("The plan that it is on"),
-  billing: z.enum(["prepaid", "card"]).meta({ description: "What the company pays from" }),
+  plan: z.enum(PLANS).describe("The company's plan"),
+  billing: z.enum(["prepaid", "card"]).meta({ description: "How the company pays" }),
   balanceMicros: microsSchema.describe("The funds, millionths of a dollar"),
   person: z
     .object({
       id: describedId("the person"),
-      name: z.string().nullable().describe("Null once it was erased"),
-      email: z.string().nullable().describe("Null once it was erased"),
+      name: z.string().nullable().describe("Null once erased"),
+      email: z.string().nullable().describe("Null once erased"),
       role: roleSchema,
     })
     .nullable()
-    .meta({ description: "Whose call it is; null for the shared key without a sign-in" }),
+    .meta({ description: "The calling person; null for the app key without a sign-in" }),
   latest: latestVersionField,
   channel: channelField,
 })
@@ -200,16 +200,16 @@ export const readAccount = route({
   readModels: ["accounts", "people"],
   readStreams: [accessStreamOf, () => RELEASES_STREAM],
   specGap:
-    "The specification names the fields and not their shapes: company and person are objects, " +
-    "billing is what the company pays from.",
+    "The specification names the fields but not their types: company and person are objects, " +
+    "billing is how the company pays.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const stream = accessStreamOf(companyId)
-    const standing = await ports.runner.read(stream, companyProfileOf)
-    if (standing === null) throw new Error(`a key of ${companyId} works before it is open`)
-    const { channel, plan, pays } = standing
+    const profile = await ports.runner.read(stream, companyProfileOf)
+    if (profile === null) throw new Error(`a key of ${companyId} works before the company is open`)
+    const { channel, plan, pays } = profile
     const [name, balanceMicros, person, latest] = await Promise.all([
-      ports.sealing.unseal(companyId, standing.name),
+      ports.sealing.unseal(companyId, profile.name),
       ports.readAs(companyId, (db) => fundsBalanceOf(db, companyId)),
       readPersonOf(ports, caller),
       ports.runner.read(RELEASES_STREAM, (state) => latestVersion(state, channel)),

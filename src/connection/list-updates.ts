@@ -17,7 +17,7 @@ import type { Ports } from "../frame/ports.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { isoTimeSchema } from "../frame/kernel/schema.ts"
 
-/** The name of an installed app: 28 random bytes. */
+/** The id of an installed app: 28 random bytes. */
 export const installIdField = z
   .string({ error: "Must be 56 hexadecimal characters." })
   .regex(/^[0-9a-fA-F]{56}$/, "Must be 56 hexadecimal characters.")
@@ -25,44 +25,41 @@ export const installIdField = z
 
 const VERSION_MESSAGE = "Must be a version such as 2.1.0 or 2.1.0-rc.1."
 
-/** A version of the app as it is written: what an app says of itself is what it may ask about. */
+/** A version of the app as text. */
 export const versionField = z
   .string({ error: "Must be text." })
   .max(MAX_VERSION_LENGTH, VERSION_MESSAGE)
   .regex(VERSION_PATTERN, VERSION_MESSAGE)
 
-/** The newest version, as answers give it. */
+/** The newest version, in answers. */
 export const latestVersionField = z
   .string()
   .nullable()
-  .describe("The newest version in the channel; null where there is none")
+  .describe("The newest version in the channel; null if there is none")
 
 /** The release channel of the company. */
 export const channelField = z.string().describe("The release channel that the company follows")
 
-/** The same, to be ordered among others. */
+/** A version, parsed for comparison. */
 const orderedVersion = versionField.transform((text) => parseVersion(text) ?? z.NEVER)
 
-/** One of a closed list of words. */
+/** Creates a field that takes one of these words. */
 export function enumField<const T extends readonly [string, ...string[]]>(words: T) {
   return z.enum(words, { error: `Must be one of ${words.join(", ")}.` })
 }
 
 const Query = z.object({
-  version: orderedVersion.describe("The app's version: only newer ones are listed"),
+  version: orderedVersion.describe("The app's version; only newer ones are listed"),
 })
 
 const version = z.string().describe("The version of the release")
-const required = z.boolean().describe("Whether it must be taken")
+const required = z.boolean().describe("Whether it must be installed")
 
 const Update = z
   .object({
     version,
-    from: z
-      .string()
-      .nullable()
-      .meta({ description: "The release it follows on; null for the first" }),
-    notes: z.string().describe("What is new, for people"),
+    from: z.string().nullable().meta({ description: "The release before it; null for the first" }),
+    notes: z.string().describe("Release notes for people"),
     publishedAt: isoTimeSchema.describe("When it was published"),
     required,
   })
@@ -71,9 +68,9 @@ const Update = z
 const Updates = z.object({
   updates: z.array(Update).describe("The oldest first"),
   codeBranch: z
-    .object({ version, status: z.string().describe("How its branch stands"), required })
+    .object({ version, status: z.string().describe("Status of its branch"), required })
     .nullable()
-    .describe("The newest release that the company's own code has not taken in; null for none"),
+    .describe("The newest release that the company's code has not merged; null if there is none"),
 })
 
 /** The route. */
@@ -89,12 +86,11 @@ export const listUpdates = route({
   query: Query,
   reply: Updates,
   readStreams: [accessStreamOf, codeStreamOf, () => RELEASES_STREAM],
-  specGap:
-    "The specification does not show what `from` is: the release of the channel before this one.",
+  specGap: "The specification does not define `from`: it is the channel's release before this one.",
   handle: async (ports, { companyId }, { query }) => {
     const stream = accessStreamOf(companyId)
-    const standing = await ports.runner.read(stream, companyProfileOf)
-    const channel = standing?.channel ?? "stable"
+    const profile = await ports.runner.read(stream, companyProfileOf)
+    const channel = profile?.channel ?? "stable"
     const updates = await ports.runner.read(RELEASES_STREAM, (state) =>
       updatesAfter(state, channel, query.version).map(({ publishedAt, ...update }) => {
         return { ...update, publishedAt: new Date(publishedAt).toISOString() }
@@ -107,16 +103,16 @@ export const listUpdates = route({
   },
 })
 
-/** The newest release that the company's code has not taken in; null where it has, or there is no code. */
+/** Returns the newest release that the company's code has not merged; null if it has, or there is no code. */
 async function codeBranchOf(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   channel: string,
 ) {
   const code = await runner.read(codeStreamOf(companyId), (state) => {
-    return { isThere: hasRepository(state), tree: coreTreeOf(state) }
+    return { exists: hasRepository(state), tree: coreTreeOf(state) }
   })
-  if (!code.isThere) return null
+  if (!code.exists) return null
   const missed = await runner.read(RELEASES_STREAM, (state) =>
     unmergedRelease(state, channel, code.tree),
   )

@@ -1,4 +1,4 @@
-/** Installed apps: connecting one, checking in, updates. */
+/** Installed apps: connection, check-in and updates. */
 import { connectionOperations, appReleaseOperations } from "./operate/connection.ts"
 import { APP_AGGREGATE, RELEASES_STREAM } from "../../domain/connection/aggregates.ts"
 import { appsReadModel } from "../../projections/connection/apps.ts"
@@ -12,10 +12,10 @@ export const connectionSlice: Slice = {
   name: "connection",
   streams: { perCompany: [APP_AGGREGATE], perInstallation: [RELEASES_STREAM] },
   groups: {
-    connection: `What an installed app does: it asks to be connected, reads its account, checks in once a day, and looks for updates.
+    connection: `Calls of an installed app: it requests a connection, reads its account, checks in once a day and looks for updates.
 
-An app without a key begins at \`POST /connect/start\`: it shows the code to an owner, asks again with the code, and is
-given a key once the owner has approved. None of these calls is counted.`,
+An app without a key starts with \`POST /connect/start\`: it shows the code to an owner, sends the code again, and gets a
+key once the owner has approved. These calls are not counted.`,
   },
   routes: [startConnection, readAccount, checkIn, listUpdates, reportDevice],
   pages: [connectPage],
@@ -23,7 +23,7 @@ given a key once the owner has approved. None of these calls is counted.`,
   commands: [...appReleaseOperations, ...connectionOperations],
   topics: {
     app: "installed apps",
-    connect: "apps that ask to be connected",
+    connect: "apps that request a connection",
     release: "releases of the app",
   },
 }

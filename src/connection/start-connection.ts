@@ -1,6 +1,6 @@
 /**
- * `POST /api/v1/connect/start`: an app that is not connected yet asks for a code, which an owner
- * approves; sent again with the code it answers how that stands, and in the end the app's key.
+ * `POST /api/v1/connect/start`: a new app gets a code, which an owner approves. Sent with the code, it returns the
+ * status and, once approved, the app's key.
  */
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
@@ -27,41 +27,41 @@ import { deriveApiKey } from "../frame/routes/checks/credentials.ts"
 import { NO_COMPANY } from "../frame/sign-in/codes.ts"
 import { htmlPage } from "../frame/routes/answers/answer-bodies.ts"
 
-/** A body with a code asks how that one stands; one without begins. */
+/** A body with a code asks for its status; a body without one starts a request. */
 const Start = z
   .object({
-    code: boundedText(64).optional().describe("Asks how the request stands that this code is of"),
+    code: boundedText(64).optional().describe("Code of a request, to read its status"),
     company: boundedText(100)
       .nullish()
-      .meta({ description: "Its name or id, where the app knows it" }),
-    installId: installIdField.nullish().describe("Id of the installed app, where it has one"),
-    version: versionField.optional().meta({ description: "Required where there is no code" }),
+      .meta({ description: "The company's name or id, if the app knows it" }),
+    installId: installIdField.nullish().describe("Id of the installed app, if it has one"),
+    version: versionField.optional().meta({ description: "Required without a code" }),
   })
   .refine(({ code, version }) => code !== undefined || version !== undefined, {
     path: ["version"],
-    error: "Must be the app's version, unless a code asks how it stands.",
+    error: "Must be the app's version; only a request with a code needs none.",
   })
 
 const Waiting = z
   .object({
-    code: z.string().describe("Names the request: send it to ask how that stands"),
-    url: z.string().meta({ description: "Where an owner approves it" }),
-    expiresAt: isoTimeSchema.describe("When the code's time is over"),
+    code: z.string().describe("Send it again to read the status"),
+    url: z.string().meta({ description: "Page where an owner approves the request" }),
+    expiresAt: isoTimeSchema.describe("When the code expires"),
   })
-  .meta({ id: "ConnectionWaiting", description: "No owner has approved it yet" })
+  .meta({ id: "ConnectionWaiting", description: "No owner has approved the request yet" })
 const Connected = z
   .object({
     companyId: describedId("the company"),
     company: z.string().nullable().meta({ description: "The company's name" }),
     personId: describedId("the person that the app works for"),
     keyId: describedId("the app's key"),
-    key: z.string().meta({ description: "The app's API key: keep it, the code is soon over" }),
-    installId: describedIdOrNull("the installed app; null where none was said"),
+    key: z.string().meta({ description: "The app's API key. Store it; the code expires soon" }),
+    installId: describedIdOrNull("the installed app; null if the request had none"),
   })
-  .meta({ id: "ConnectionApproved", description: "An owner approved it: the app has its key" })
+  .meta({ id: "ConnectionApproved", description: "An owner approved the request" })
 const Started = z.union([Waiting, Connected])
 
-const CODE_EXPIRED = "There is no such code, or its time is over: begin again without one."
+const CODE_EXPIRED = "The code is unknown or has expired. Start again without a code."
 
 /** The route. */
 export const startConnection = publicRoute({
@@ -69,7 +69,7 @@ export const startConnection = publicRoute({
   method: "POST",
   url: "/api/v1/connect/start",
   group: "connection",
-  summary: "Ask to be connected to a company, and for the key once an owner approved",
+  summary: "Request a connection to a company, and the key once an owner has approved it",
   example: { body: { version: "2.0.0" } },
   rateLimit: RATE_LIMITS.connect,
   body: Start,
@@ -122,13 +122,13 @@ async function checkRequest(
   const stream = accessStreamOf(companyId)
   const view = (state: AccessState) => ({
     key: findKey(state, keyId),
-    standing: companyProfileOf(state),
+    profile: companyProfileOf(state),
   })
   const found = await ports.runner.readLatest(stream, view)
-  // The approval is a moment ahead of the key that follows from it.
-  if (found.key === null || found.standing === null) return pending
+  // The approval is stored shortly before the key.
+  if (found.key === null || found.profile === null) return pending
   if (found.key.status !== "active" || found.key.keyHash !== keyHash) return codeExpired()
-  const company = await ports.sealing.unseal(companyId, found.standing.name)
+  const company = await ports.sealing.unseal(companyId, found.profile.name)
   return { ok: true, body: { companyId, company, personId, keyId, key, installId: install } }
 }
 
@@ -136,13 +136,12 @@ function codeExpired(): Reply<never> {
   return { ok: false, refusal: refusal("not_found", CODE_EXPIRED) }
 }
 
-// Codes with which an app asks to be connected, and the key that comes of one (decisions.md §10).
+// Connection codes and the keys they yield (decisions.md §10).
 //
-// Whoever holds the code gets the key once an owner approved it, so it is long enough not to be
-// guessed, and short-lived. The key derives from the code and the installation's master key: it is
-// kept nowhere, and an answer that was lost can be asked for again.
+// Any app that has an approved code gets the key, so a code is too long to guess and expires soon. The key derives
+// from the code and the installation's master key: it is not stored, and a lost answer can be requested again.
 
-/** How long a code can be approved and asked for. */
+/** Lifetime of a code. */
 const CODE_TTL_MS = 10 * 60_000
 
 /** What an app's key may do. */
@@ -153,27 +152,27 @@ export const CONNECTED_APP_OPERATIONS: readonly Operation[] = [
   "connection.updates.read",
 ]
 
-/** Letters that nobody takes for another. */
+/** Letters and digits that cannot be confused. */
 const CODE_LETTERS = "ABCDEFGHJKMNPQRSTVWXYZ23456789"
 const CODE_LENGTH = 16
 const CODE_FORMAT = new RegExp(`^[${CODE_LETTERS}]{4}(-[${CODE_LETTERS}]{4}){3}$`)
 
-/** A new code, `XXXX-XXXX-XXXX-XXXX`. */
+/** Creates a code: `XXXX-XXXX-XXXX-XXXX`. */
 function newConnectCode(): string {
   let letters = ""
   while (letters.length < CODE_LENGTH) {
-    // 240 is the largest multiple of 30 in a byte: the rest would favour the first letters.
+    // 240 is the largest multiple of 30 in a byte; higher values would favor the first letters.
     for (const byte of randomBytes(CODE_LENGTH)) if (byte < 240) letters += CODE_LETTERS[byte % 30]
   }
   return groupLetters(letters.slice(0, CODE_LENGTH))
 }
 
-/** A code as it was made, however somebody wrote it. */
+/** Normalizes a code that a person typed. */
 export function normalizeConnectCode(text: string): string {
   return groupLetters(text.toUpperCase().replaceAll(/[\s-]/g, ""))
 }
 
-/** Whether a text is of the form that codes are made in. */
+/** Whether a text has the format of a code. */
 function isConnectCode(text: string): boolean {
   return CODE_FORMAT.test(text)
 }
@@ -184,13 +183,13 @@ function groupLetters(letters: string): string {
 
 type SealingPorts = Pick<Ports, "sealing">
 
-/** An owner who approved an app, and for which company. */
+/** An owner's approval of an app for a company. */
 interface Approval {
   readonly companyId: CompanyId
   readonly personId: PersonId
 }
 
-/** An app that asks to be connected. Of its company's name or id only a keyed hash is kept; null where it has none. */
+/** A connection request. `companyTag` is a keyed hash of the company's name or id; null if the app named none. */
 interface ConnectRequest {
   readonly companyTag: string | null
   readonly installId: string | null
@@ -198,19 +197,19 @@ interface ConnectRequest {
   readonly approval: Approval | null
 }
 
-/** The requests of codes whose time is not over, of no company until an owner approves. */
+/** The requests of valid codes. They belong to no company until an owner approves them. */
 export function openConnectRequests(ports: Pick<Ports, "ttlStore" | "sealing">) {
   const requests = ports.ttlStore.of<ConnectRequest>({ slice: "connection", kind: "connect code" })
   const nameOf = (code: string) => ports.sealing.installationTag(`connect code ${code}`)
   return {
-    /** Keeps the request of a new code. @param until UTC milliseconds */
+    /** Stores the request of a new code. @param expiresAt UTC milliseconds */
     begin: async (code: string, request: Omit<ConnectRequest, "approval">, expiresAt: number) => {
       const content = { ...request, approval: null }
       await requests.update(NO_COMPANY, nameOf(code), () => ({ content, expiresAt }))
     },
-    /** The request of a code; null for none. */
+    /** Finds the request of a code; null if there is none. */
     find: (code: string) => requests.find(NO_COMPANY, nameOf(code)),
-    /** Approves a request that was found; answers who approved it first. */
+    /** Approves a request that was found; returns the first approval. */
     approve: async (code: string, found: TtlRecord<ConnectRequest>, approval: Approval) => {
       const { content } = await requests.update(NO_COMPANY, nameOf(code), (known) => {
         if (known === null) return { ...found, expiresAt: 0 }
@@ -222,12 +221,12 @@ export function openConnectRequests(ports: Pick<Ports, "ttlStore" | "sealing">) 
   }
 }
 
-/** What is kept of the company that an app asks for, by its name or id. */
+/** Returns the keyed hash of a company's name or id, as an app sent it. */
 export function companyTagOf({ sealing }: SealingPorts, nameOrId: string): string {
   return sealing.installationTag(nameOrId.trim().toLowerCase())
 }
 
-/** The key that comes of a code, for one company. */
+/** Derives the key of a code for a company. */
 export function deriveConnectionKey(
   { sealing }: SealingPorts,
   code: string,
@@ -236,7 +235,7 @@ export function deriveConnectionKey(
   return deriveApiKey(companyId, sealing.appSecret(`connect code ${code}`))
 }
 
-/** The route: nothing is looked up, so it tells nobody whether there is such a code. */
+/** The page of a code. It reads nothing, so it does not reveal whether the code exists. */
 export const connectPage = publicRoute({
   name: "connectPage",
   method: "GET",
@@ -251,12 +250,12 @@ export const connectPage = publicRoute({
     if (isConnectCode(code)) {
       return { ok: true, status: 303, body: {}, location: `/console?connect=${code}` }
     }
-    const says =
-      "<p>An app that asks to be connected shows a code of 16 letters and digits, such as " +
-      "ABCD-EFGH-JKMN-PQRS. An owner approves it in the settings of the console.</p>"
+    const text =
+      "<p>An app shows a code of 16 letters and digits, such as ABCD-EFGH-JKMN-PQRS. An owner approves it in the " +
+      "settings of the console.</p>"
     const page = htmlPage(
-      "This is no code of an app",
-      `${says}\n<p><a href="/console">Console</a></p>`,
+      "This is not the code of an app",
+      `${text}\n<p><a href="/console">Console</a></p>`,
     )
     return { ok: true, status: 200, body: {}, page }
   },

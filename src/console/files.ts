@@ -1,6 +1,6 @@
 /**
- * The console's own files, as its build wrote them into `console/dist/`: `index.html` at every page's address,
- * and what it loads, under names that change with what is in them.
+ * Serves the console's files from `console/dist/`: `index.html` at every page's address, and its assets, whose names
+ * change with their content.
  */
 import { randomBytes } from "node:crypto"
 import { readFile } from "node:fs/promises"
@@ -15,13 +15,13 @@ import { refusal } from "../frame/routes/answers/refusal.ts"
 import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 
 const DIST = fileURLToPath(new URL("../../console/dist/", import.meta.url))
-/** Stands in the built page wherever a nonce belongs. */
+/** Placeholder of the nonce in the built page. */
 const NONCE = "__CSP_NONCE__"
 const YEAR_S = 31_536_000
 
 const base = { group: "console", method: "GET", query: ANY_QUERY, reply: z.unknown() } as const
 
-/** A file that the page loads. */
+/** An asset of the page. */
 export const consoleAsset = publicRoute({
   ...base,
   name: "consoleAsset",
@@ -35,7 +35,7 @@ export const consoleAsset = publicRoute({
     if (found === null)
       return { ok: false, refusal: refusal("not_found", "There is no such file.") }
     const smaller = acceptsBrotli(rawRequest) ? await readBuilt(`assets/${file}.br`) : null
-    // Its table of all types is large.
+    // Loaded on demand: the table of media types is large.
     const { contentType } = await import("mime-types")
     return bytesReply(smaller ?? found, contentType(extname(file)) || "application/octet-stream", {
       "cache-control": `public, max-age=${YEAR_S}, immutable`,
@@ -46,7 +46,7 @@ export const consoleAsset = publicRoute({
   },
 })
 
-/** The page, at every address that its own router knows. */
+/** The page, at every address of its router. */
 export const consolePages = (
   [
     ["consoleHome", "/console"],
@@ -74,7 +74,7 @@ export const consolePages = (
   }),
 )
 
-/** Everything from here alone; styles that are written at run time by the nonce of the page. */
+/** Allows content from this server only, and styles written at run time with the page's nonce. */
 function contentSecurityPolicy(nonce: string): string {
   return [
     "default-src 'self'",
@@ -90,13 +90,13 @@ function contentSecurityPolicy(nonce: string): string {
 }
 
 function notBuiltPage(): string {
-  const says =
-    "<p>Its pages are made by <code>npm run build:console</code>, once, in the folder of the program. " +
-    'Until then the <a href="/docs">API</a> and the command line do all that it would.</p>'
-  return htmlPage("The console is not built yet", says)
+  const text =
+    "<p>Run <code>npm run build:console</code> once in the folder of the program to build its pages. " +
+    'The <a href="/docs">API</a> and the command line work without them.</p>'
+  return htmlPage("The console is not built yet", text)
 }
 
-/** A built file; null where there is none. */
+/** Reads a built file; null if it does not exist. */
 async function readBuilt(path: string): Promise<Buffer | null> {
   try {
     return await readFile(`${DIST}${path}`)

@@ -1,4 +1,4 @@
-/** What of the operator's commands somebody does themselves: the list, and doing one. */
+/** Operations that people run themselves in the console: the list, and running one. */
 import { z } from "zod"
 import type { Reply, RawRequest } from "../frame/routes/declare/route.ts"
 import { publicRoute, CHUNKED_BODY } from "../frame/routes/declare/route.ts"
@@ -13,7 +13,7 @@ const CompanyParams = z.object({ company: z.string() })
 const OperationParams = CompanyParams.extend({ operation: z.string() })
 const base = { group: "console", method: "POST" } as const
 
-/** The operations there are, and which of them this person may do. */
+/** Lists the operations, and which of them this person may run. */
 export const listOperations = publicRoute({
   ...base,
   name: "listOperations",
@@ -24,16 +24,16 @@ export const listOperations = publicRoute({
   reply: z.object({ operations: z.array(z.unknown()) }),
   refusalCodes: [SIGNED_OUT],
   handle: async (ports, { params, rawRequest }) => {
-    const who = await authenticateSession(ports, { ...rawRequest, method: "GET", params })
-    if ("error" in who) return { ok: false, refusal: who }
+    const identity = await authenticateSession(ports, { ...rawRequest, method: "GET", params })
+    if ("error" in identity) return { ok: false, refusal: identity }
     return {
       ok: true,
-      body: { operations: [...(await ports.consoleOperations.listOperations(who))] },
+      body: { operations: [...(await ports.consoleOperations.listOperations(identity))] },
     }
   },
 })
 
-/** Does one. */
+/** Runs an operation. */
 export const doOperation = publicRoute({
   ...base,
   name: "doOperation",
@@ -48,11 +48,11 @@ export const doOperation = publicRoute({
   reply: z.unknown(),
   refusalCodes: [SIGNED_OUT, OTHER_SITE, "not_allowed", "not_found", "conflict", "gone"],
   handle: async (ports, { params, rawRequest, body, callerGone }) => {
-    const who = await authenticateSession(ports, { ...rawRequest, method: "POST", params })
-    if ("error" in who) return { ok: false, refusal: who }
+    const identity = await authenticateSession(ports, { ...rawRequest, method: "POST", params })
+    if ("error" in identity) return { ok: false, refusal: identity }
     const { input, reason, confirm: confirmation } = body
     const request = {
-      ...toConsoleRequest(who, rawRequest, params),
+      ...toConsoleRequest(identity, rawRequest, params),
       input,
       reason,
       confirmation,
@@ -62,7 +62,7 @@ export const doOperation = publicRoute({
   },
 })
 
-/** Does one that reads a file, which is the body; its other fields stand in the query. */
+/** Runs an operation that reads a file: the file is the body, the other fields are in the query. */
 export const doOperationWithFile = publicRoute({
   ...base,
   name: "sendFileTo",
@@ -83,11 +83,11 @@ export const doOperationWithFile = publicRoute({
     "too_large",
   ],
   handle: async (ports, { params, rawRequest, body, query, callerGone }) => {
-    const who = await authenticateSession(ports, { ...rawRequest, method: "POST", params })
-    if ("error" in who) return { ok: false, refusal: who }
+    const identity = await authenticateSession(ports, { ...rawRequest, method: "POST", params })
+    if ("error" in identity) return { ok: false, refusal: identity }
     const input = query as Readonly<Record<string, unknown>>
     const request = {
-      ...toConsoleRequest(who, rawRequest, params),
+      ...toConsoleRequest(identity, rawRequest, params),
       input,
       reason: null,
       confirmation: null,
@@ -97,15 +97,15 @@ export const doOperationWithFile = publicRoute({
 })
 
 function toConsoleRequest(
-  who: Pick<ConsoleRequest, "companyId" | "personId">,
+  identity: Pick<ConsoleRequest, "companyId" | "personId">,
   { requestId, address }: RawRequest,
   { operation }: z.infer<typeof OperationParams>,
 ): Pick<ConsoleRequest, "companyId" | "personId" | "requestId" | "address" | "operation"> {
-  const { companyId, personId } = who
+  const { companyId, personId } = identity
   return { companyId, personId, requestId, address, operation }
 }
 
-/** Does it; the file that it may send is named by its operation and format. */
+/** Runs an operation. A file in its answer is named by the operation and the format. */
 function runRequest(
   ports: Pick<Ports, "consoleOperations">,
   request: ConsoleRequest,
@@ -120,22 +120,22 @@ function runRequest(
   )
 }
 
-/** Notes that somebody is there. */
+/** Records that a person is using the console. */
 export const heartbeat = publicRoute({
   name: "beat",
   group: "console",
   method: "POST",
   url: `${COMPANY_PATH}/presence`,
-  summary: "Say that somebody looks at the console",
+  summary: "Report that a person is using the console",
   params: z.object({ company: z.string() }),
   reply: z.object({ seenAt: z.string() }),
   refusalCodes: [SIGNED_OUT, OTHER_SITE],
   handle: async (ports, { params, rawRequest }) => {
-    const who = await authenticateSession(ports, { ...rawRequest, method: "POST", params })
-    if ("error" in who) return { ok: false, refusal: who }
+    const identity = await authenticateSession(ports, { ...rawRequest, method: "POST", params })
+    if ("error" in identity) return { ok: false, refusal: identity }
     const seenAt = ports.clock.now()
-    const sighting = { personId: who.personId, client: "dashboard" as const, seenAt }
-    await ports.onlineStatus.noteSeen(who.companyId, sighting)
+    const sighting = { personId: identity.personId, client: "dashboard" as const, seenAt }
+    await ports.onlineStatus.noteSeen(identity.companyId, sighting)
     return { ok: true, body: { seenAt: new Date(seenAt).toISOString() } }
   },
 })

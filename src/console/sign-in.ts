@@ -1,4 +1,4 @@
-/** Signing in to the console and out of it. */
+/** Sign-in to the console and sign-out. */
 import { z } from "zod"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import type { SliceErrorCode, Refusal } from "../frame/routes/answers/refusal.ts"
@@ -18,23 +18,23 @@ import { headerValue } from "../frame/routes/api-call.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** Nobody is signed in. */
+/** The browser has no valid session. */
 export const SIGNED_OUT: SliceErrorCode = {
   error: "signed_out",
   status: 401,
-  example: { message: "Nobody is signed in here, or not any more: sign in." },
+  example: { message: "You are not signed in. Sign in again." },
 }
 
-/** A change that no page of the console asked for. */
+/** A change that another site may have requested. */
 export const OTHER_SITE: SliceErrorCode = {
   error: "other_site",
   status: 403,
-  example: { message: "This was not asked for by a page of this console." },
+  example: { message: "The request did not come from a page of this console." },
 }
 
 const SAFE_METHODS = ["GET", "HEAD"]
 
-/** Who asks, at the company of the path; the refusal of whoever is nobody there. */
+/** Authenticates the session at the company in the path, or returns the refusal. */
 export async function authenticateSession(
   ports: Pick<Ports, "consoleSignIn" | "baseUrl">,
   sent: Pick<RawRequest, "headers"> & {
@@ -42,8 +42,8 @@ export async function authenticateSession(
     readonly params: Readonly<Record<string, string>>
   },
 ): Promise<PersonIdentity | Refusal> {
-  const strange = crossSiteRefusal(ports, sent)
-  if (strange !== null) return strange
+  const crossSite = crossSiteRefusal(ports, sent)
+  if (crossSite !== null) return crossSite
   const companyId = parseCompanyId(sent.params["company"] ?? "")
   const token = readCookie(sent, "session")
   const found =
@@ -54,14 +54,13 @@ export async function authenticateSession(
   return { companyId: found.companyId, personId: found.personId }
 }
 
-/** Nobody is signed in here. */
 function signedOutRefusal(): Refusal {
   return refusal(SIGNED_OUT, SIGNED_OUT.example.message)
 }
 
 /**
- * The refusal of a change that another site may have asked for; null where none has. What browsers send for
- * another site says where it comes from, and cannot have a header of the console's own.
+ * Returns the refusal of a change that another site may have requested; null if none has. A browser sends the
+ * other site's origin with such a request, and the other site cannot set the console's own header.
  */
 function crossSiteRefusal(
   ports: Pick<Ports, "baseUrl">,
@@ -75,7 +74,7 @@ function crossSiteRefusal(
   return refusal(OTHER_SITE, OTHER_SITE.example.message)
 }
 
-/** Whether an origin is that of the host which was asked; of the public address it is the scheme's too. */
+/** Whether an origin is this server's. For the public address the scheme must match too. */
 function isOwnOrigin(baseUrl: string, origin: string, host: string | null): boolean {
   if (!isSameOrigin(origin, host ?? undefined)) return false
   const asked = new URL(origin)
@@ -83,47 +82,46 @@ function isOwnOrigin(baseUrl: string, origin: string, host: string | null): bool
   return own === null || own.hostname !== asked.hostname || own.protocol === asked.protocol
 }
 
-// The cookies of the console: who is signed in, and which browser asked for a code. Over TLS they are of this
-// very host and of no other of its domain (`__Host-`); on this machine alone browsers have no TLS.
+// The console's cookies. With TLS they belong to this host only (`__Host-`); browsers on this machine use no TLS.
 
-/** What a browser keeps: the session, or that it asked for a code. */
+/** The session, or the token of a browser that requested a code. */
 type CookieKind = "session" | "sign-in"
 
-/** What the browser of a call keeps; null for nothing. */
-function readCookie(sent: Pick<RawRequest, "headers">, kept: CookieKind): string | null {
-  return tokenFromCookie(sent.headers["cookie"]?.join("; "), cookieName(sent, kept))
+/** Returns a cookie's token; null if there is none. */
+function readCookie(sent: Pick<RawRequest, "headers">, kind: CookieKind): string | null {
+  return tokenFromCookie(sent.headers["cookie"]?.join("; "), cookieName(sent, kind))
 }
 
-/** Has a browser keep something for a time; 0 ends it. */
+/** Returns the header that sets a cookie; a lifetime of 0 deletes it. */
 function setCookieHeader(
   sent: Pick<RawRequest, "headers">,
-  kept: CookieKind,
+  kind: CookieKind,
   token: string,
-  lastsMs: number,
+  lifetimeMs: number,
 ): string {
-  return tokenCookie(cookieName(sent, kept), token, lastsMs, isLocalHost(sent))
+  return tokenCookie(cookieName(sent, kind), token, lifetimeMs, isLocalHost(sent))
 }
 
-const cookieName = (sent: Pick<RawRequest, "headers">, kept: CookieKind): string =>
-  isLocalHost(sent) ? kept : `__Host-${kept}`
+const cookieName = (sent: Pick<RawRequest, "headers">, kind: CookieKind): string =>
+  isLocalHost(sent) ? kind : `__Host-${kind}`
 
-/** Whether a browser asks its own machine, by its host name. */
+/** Whether the request's host is the browser's own machine. */
 function isLocalHost(sent: Pick<RawRequest, "headers">): boolean {
   const host = (headerValue(sent, "host") ?? "").replace(/:\d+$/, "").toLowerCase()
   return host === "localhost" || host === "127.0.0.1" || host === "[::1]"
 }
 
-/** What stands before the paths of a company. */
+/** Prefix of a company's paths. */
 export const COMPANY_PATH = "/console/:company"
 
-/** The way. */
+/** The entry point that authenticates by session. */
 export const sessionEntryPoint: EntryPoint = {
   pathPrefix: COMPANY_PATH,
   identify: authenticateSession,
 }
 
 const SESSION_URL = "/console/api/session"
-/** Where a browser goes that is signed in. */
+/** The page that a browser opens after the sign-in. */
 const HOME = "/console"
 const MAX_EMAIL = 320
 const MAX_NAME = 200
@@ -135,7 +133,7 @@ const email = z
   .regex(/^[^\s@]+@[^\s@]+$/, "must be an email address")
 const base = { group: "console" } as const
 
-/** Mails a code. */
+/** Mails a sign-in code. */
 export const requestSignInCode = publicRoute({
   ...base,
   name: "askCode",
@@ -147,24 +145,25 @@ export const requestSignInCode = publicRoute({
   reply: z.object({ minutes: z.int() }),
   refusalCodes: [OTHER_SITE, "rate_limited"],
   handle: async (ports, { body, rawRequest }) => {
-    const strange = crossSiteRefusal(ports, { ...rawRequest, method: "POST" })
-    if (strange !== null) return { ok: false, refusal: strange }
-    const asked = ports.consoleSignIn.requestCode(body.email, rawRequest.address)
-    if ("refusal" in asked) return { ok: false, refusal: asked.refusal }
-    const cookie = setCookieHeader(rawRequest, "sign-in", asked.browserToken, CODE_LIFETIME_MS)
+    const crossSite = crossSiteRefusal(ports, { ...rawRequest, method: "POST" })
+    if (crossSite !== null) return { ok: false, refusal: crossSite }
+    const requested = ports.consoleSignIn.requestCode(body.email, rawRequest.address)
+    if ("refusal" in requested) return { ok: false, refusal: requested.refusal }
+    const cookie = setCookieHeader(rawRequest, "sign-in", requested.browserToken, CODE_LIFETIME_MS)
     return { ok: true, body: { minutes: CODE_LIFETIME_MS / 60_000 }, cookie }
   },
 })
 
-const WRONG_CODE = "This code is not right, is over, was tried too often, or is of another browser."
+const WRONG_CODE =
+  "This code is wrong, has expired, was tried too often, or was requested in another browser. Request a new code."
 
-/** Signs in by a code. */
+/** Signs in with a code. */
 export const signIn = publicRoute({
   ...base,
   name: "signIn",
   method: "POST",
   url: SESSION_URL,
-  summary: "Sign in by the code",
+  summary: "Sign in with the code",
   rateLimit: { ...RATE_LIMITS.codesFrom, name: "codes entered from" },
   body: z.object({
     code: z.string().transform((text) => text.replaceAll(/\s/g, "")),
@@ -174,15 +173,15 @@ export const signIn = publicRoute({
   reply: z.object({ signedIn: z.literal(true) }),
   refusalCodes: [OTHER_SITE, "not_allowed", "rate_limited"],
   handle: async (ports, { body, rawRequest }) => {
-    const strange = crossSiteRefusal(ports, { ...rawRequest, method: "POST" })
-    if (strange !== null) return { ok: false, refusal: strange }
+    const crossSite = crossSiteRefusal(ports, { ...rawRequest, method: "POST" })
+    if (crossSite !== null) return { ok: false, refusal: crossSite }
     const browser = readCookie(rawRequest, "sign-in")
     const token =
       browser === null
         ? null
         : await ports.consoleSignIn.signInWithCode(browser, body.code, body.name ?? null)
     if (token === null) return { ok: false, refusal: refusal("not_allowed", WRONG_CODE) }
-    await endFormerSession(ports, rawRequest)
+    await endPreviousSession(ports, rawRequest)
     return {
       ok: true,
       body: { signedIn: true },
@@ -191,13 +190,13 @@ export const signIn = publicRoute({
   },
 })
 
-/** Signs in by a link that an operator made, once. */
+/** Signs in with a link that an operator created; each link works once. */
 export const followLink = publicRoute({
   ...base,
   name: "followLink",
   method: "GET",
   url: "/console/link/:token",
-  summary: "Sign in by a link",
+  summary: "Sign in with a link",
   rateLimit: { ...RATE_LIMITS.codesFrom, name: "links from" },
   params: z.object({ token: z.string() }),
   statuses: [303, 200],
@@ -205,24 +204,27 @@ export const followLink = publicRoute({
   handle: async (ports, { params, rawRequest }) => {
     const token = await ports.consoleSignIn.signInWithLink(params.token)
     if (token === null) {
-      const says =
-        "<p>It works once, for ten minutes. Ask for another one, or sign in by a code.</p>"
-      const page = htmlPage("This link is over", `${says}\n<p><a href="${HOME}">Sign in</a></p>`)
+      const text =
+        "<p>A link works once, within ten minutes. Request another one, or sign in with a code.</p>"
+      const page = htmlPage(
+        "This link has expired",
+        `${text}\n<p><a href="${HOME}">Sign in</a></p>`,
+      )
       return { ok: true, status: 200, body: {}, page }
     }
-    await endFormerSession(ports, rawRequest)
+    await endPreviousSession(ports, rawRequest)
     const cookie = setCookieHeader(rawRequest, "session", token, SESSION_MAX_MS)
     return { ok: true, status: 303, body: {}, location: HOME, cookie }
   },
 })
 
-/** Ends the session that a browser had before: nobody goes on with it. */
-async function endFormerSession(
+/** Ends the browser's previous session, so that its token stops working. */
+async function endPreviousSession(
   ports: Parameters<Parameters<typeof publicRoute>[0]["handle"]>[0],
   sent: Parameters<typeof readCookie>[0],
 ): Promise<void> {
-  const former = readCookie(sent, "session")
-  if (former !== null) await ports.consoleSignIn.signOut(former)
+  const previous = readCookie(sent, "session")
+  if (previous !== null) await ports.consoleSignIn.signOut(previous)
 }
 
 const Profile = z.object({
@@ -237,13 +239,13 @@ const Profile = z.object({
   deleteDataAfter: z.string().nullable(),
 })
 
-/** Who is signed in. */
+/** Returns the signed-in person's profile at each company. */
 export const readSession = publicRoute({
   ...base,
   name: "readSession",
   method: "GET",
   url: SESSION_URL,
-  summary: "Who is signed in, and at which companies",
+  summary: "Read who is signed in, and at which companies",
   reply: z.object({ now: z.iso.datetime(), companies: z.array(Profile) }),
   refusalCodes: [SIGNED_OUT],
   handle: async (ports, { rawRequest }) => {
@@ -270,9 +272,9 @@ export const signOut = publicRoute({
   reply: z.object({ signedIn: z.literal(false) }),
   refusalCodes: [OTHER_SITE],
   handle: async (ports, { rawRequest }) => {
-    const strange = crossSiteRefusal(ports, { ...rawRequest, method: "DELETE" })
-    if (strange !== null) return { ok: false, refusal: strange }
-    await endFormerSession(ports, rawRequest)
+    const crossSite = crossSiteRefusal(ports, { ...rawRequest, method: "DELETE" })
+    if (crossSite !== null) return { ok: false, refusal: crossSite }
+    await endPreviousSession(ports, rawRequest)
     return {
       ok: true,
       body: { signedIn: false },

@@ -1,4 +1,4 @@
-/** The console: the page on which a company's people do what the API has no route for, and look at the rest. */
+/** The console: web pages on which a company's people run operations and see their company's data. */
 import type { Slice } from "../frame/slice.ts"
 import { consoleAsset, consolePages } from "./files.ts"
 import { consoleLink } from "./operate/link.ts"
@@ -12,7 +12,7 @@ import {
   sessionEntryPoint,
 } from "./sign-in.ts"
 
-/** What is served to browsers, and who is signed in there. */
+/** The console's pages, sign-in and operations. */
 export const consoleSlice: Slice = {
   name: "console",
   pages: [

@@ -1,4 +1,4 @@
-/** `POST /api/v1/mcp`: the tools of AI clients, by the Model Context Protocol. */
+/** `POST /api/v1/mcp`: tools for AI clients by the Model Context Protocol. */
 import { z } from "zod"
 import type { Reply, Route, ErrorFormat, CheckedRequest } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
@@ -8,7 +8,7 @@ import { buildMcpTools } from "./tools.ts"
 import { RELEASE } from "../frame/operator/cli/command-spec.ts"
 import { jsonSchemaOf } from "../frame/http/documents/named-schemas.ts"
 
-/** The versions of the protocol that are spoken here, the newest first. */
+/** The supported protocol versions, newest first. */
 export const PROTOCOL_VERSIONS = [
   "2025-11-25",
   "2025-06-18",
@@ -17,30 +17,30 @@ export const PROTOCOL_VERSIONS = [
   "2024-10-07",
 ]
 
-const INSTRUCTIONS = `Boxes are Linux machines that hold the company's repository at /workspace/repo and work as the person
-whose key this is. Start one with start_box, wait until get_box says that it is running, then run commands and read and
-write files in it; push commits what was changed and pushes the box's branch. A box costs money for each minute begun:
-stop_box ends it. What fails is answered with an error code and a sentence that says what to do.`
+const INSTRUCTIONS = `Boxes are Linux machines that hold the company's repository at /workspace/repo and act as the owner of
+this key. Start one with start_box, wait until get_box reports it as running, then run commands and read and write
+files in it; push commits the changes and pushes the box's branch. A box costs money for each started minute; stop_box
+ends it. Errors have a code and a sentence that says what to do.`
 
-/** What messages are answered with. */
+/** What messages are handled with. */
 interface McpServer {
   readonly tools: ReadonlyMap<string, McpTool>
   readonly callInternally: CheckedRequest["callInternally"]
 }
 
 /**
- * Answers a message; null for a notification, which is carried out and not answered, and for a response: this
- * server asks clients nothing, and the protocol has it accept what they respond.
+ * Answers a message. Null for a notification, which is executed without an answer, and for a response: this server
+ * sends no requests, but the protocol requires it to accept responses.
  */
 async function answerMessage(server: McpServer, sent: unknown): Promise<McpAnswer | null> {
   if (isResponse(sent)) return null
   const message = parseMessage(sent)
   if (message === null) {
     const why =
-      "This is no request: it takes jsonrpc 2.0, an id that is a text or a number, a method and perhaps params."
+      'This is not a valid request. Send "jsonrpc": "2.0", an id (text or number), a method and optional params.'
     return errorOf(messageIdIn(sent), "noRequest", why)
   }
-  // Whoever tells something without waiting for an answer gets none, whatever comes of it.
+  // A notification gets no answer, not even an error.
   const answer = await handleMessage(server, message, message.id ?? "")
   return message.id === undefined ? null : answer
 }
@@ -57,11 +57,11 @@ async function handleMessage(server: McpServer, { method, params: sent }: Messag
     case "tools/call":
       return callTool(server, params, id)
     default:
-      return errorOf(id, "noMethod", `There is no method ${quoted(method)} here.`)
+      return errorOf(id, "noMethod", `There is no method ${quoted(method)}.`)
   }
 }
 
-/** What this server is and can. Asked for a version that it does not speak, it offers its newest. */
+/** Describes this server. It offers its newest version if it does not support the requested one. */
 function initializeResult(asked: unknown): Record<string, unknown> {
   return {
     protocolVersion: PROTOCOL_VERSIONS.find((version) => version === asked) ?? PROTOCOL_VERSIONS[0],
@@ -78,7 +78,7 @@ const ToolCall = z.object({
   _meta: z.object({ idempotencyKey: z.string().nullish() }).nullish(),
 })
 
-/** Calls the route of a tool. Whatever that answers is a result: a model can read why it was refused. */
+/** Calls the route of a tool. A refusal is a result too, so that a model can read the reason. */
 async function callTool(
   { tools, callInternally }: McpServer,
   params: unknown,
@@ -86,14 +86,14 @@ async function callTool(
 ): Promise<McpAnswer> {
   const called = ToolCall.safeParse(params)
   if (!called.success) {
-    const what = called.error.issues[0]?.path.join(".") ?? ""
+    const field = called.error.issues[0]?.path.join(".") ?? ""
     const why =
-      "Give tools/call a name, arguments as an object and perhaps _meta.idempotencyKey as text"
-    return errorOf(id, "badParams", `${why}; look at ${what}.`)
+      "tools/call takes a name, arguments as an object and an optional text _meta.idempotencyKey"
+    return errorOf(id, "badParams", `${why}. Check ${field}.`)
   }
   const { name, arguments: given, _meta: meta } = called.data
   const tool = tools.get(name)
-  if (tool === undefined) return errorOf(id, "badParams", `There is no tool ${quoted(name)} here.`)
+  if (tool === undefined) return errorOf(id, "badParams", `There is no tool ${quoted(name)}.`)
   const { status, body } = await callInternally({
     ...tool.toInternalCall(given ?? {}),
     idempotencyKey: meta?.idempotencyKey ?? null,
@@ -101,10 +101,10 @@ async function callTool(
   return resultOf(id, { content: [{ type: "text", text: body }], isError: status >= 400 })
 }
 
-/** A name as it is told again, bounded. */
+/** Quotes a caller's name in a message, shortened. */
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 64))
 
-/** Why a message is not answered with a result (JSON-RPC 2.0, 5.1; -32001 is the specification's). */
+/** Error codes (JSON-RPC 2.0, 5.1; -32001 is from the specification). */
 const CODES = {
   noKey: -32_001,
   noJson: -32_700,
@@ -116,19 +116,19 @@ const CODES = {
 
 const Id = z.union([z.string(), z.number()])
 
-/** What a message is answered by: the id that it came with. */
+/** The id of a message, which its answer repeats. */
 type Id = z.infer<typeof Id>
 
-/** A message that asks for something. Without an `id` it is a notification, which is not answered. */
+/** A request; without an `id` it is a notification. */
 const Message = z.object({
   jsonrpc: z.literal("2.0").describe("The protocol"),
-  id: Id.optional().describe("Comes back with the answer; a message without one is not answered"),
+  id: Id.optional().describe("Repeated in the answer; a message without an id is not answered"),
   method: z.string().describe("initialize, ping, tools/list or tools/call"),
   params: z
     .looseObject({})
     .nullish()
     .describe(
-      "What the method takes; of tools/call `name`, `arguments` and `_meta.idempotencyKey`",
+      "Parameters of the method; for tools/call `name`, `arguments` and `_meta.idempotencyKey`",
     ),
 })
 
@@ -137,40 +137,38 @@ type Message = z.infer<typeof Message>
 
 const { anyOf } = jsonSchemaOf(z.union([Message, z.array(Message).min(1).max(1_000)]), "input")
 
-/** What may be sent. Nothing is refused for its form here: that is told message by message. */
+/** The request body. It accepts anything, because each message of a batch gets its own error. */
 const McpRequestBody = z.unknown().meta({ anyOf })
 
-/** The answer to a message: one of both. */
+/** The answer to a message: a result or an error. */
 export const McpAnswer = z
   .object({
     jsonrpc: z.literal("2.0").describe("The protocol"),
-    id: Id.nullable().describe("That of the message; null where it has none that can be read"),
-    result: z.looseObject({}).optional().describe("What came of it"),
+    id: Id.nullable().describe("The message's id; null if it has no readable id"),
+    result: z.looseObject({}).optional().describe("The result"),
     error: z
       .object({
-        code: z.int().describe("As JSON-RPC has them; -32001 without a key that works"),
+        code: z.int().describe("A JSON-RPC error code; -32001 without a valid key"),
         message: z.string().describe("A sentence for people"),
         data: z
           .looseObject({})
           .optional()
-          .describe("The refusal, as any other route of the API says it"),
+          .describe("The refusal in the format of the other API routes"),
       })
       .optional()
-      .describe("Why nothing came of it"),
+      .describe("The error"),
   })
   .meta({ id: "McpAnswer", description: "The answer to one message" })
 
 /** An answer to a message. */
 export type McpAnswer = z.infer<typeof McpAnswer>
 
-/** The answer to a message that something came of. */
 const resultOf = (id: Id, result: Record<string, unknown>): McpAnswer => ({
   jsonrpc: "2.0",
   id,
   result,
 })
 
-/** The answer to a message that nothing came of. */
 function errorOf(
   id: Id | null,
   code: keyof typeof CODES,
@@ -181,12 +179,12 @@ function errorOf(
   return { jsonrpc: "2.0", id, error }
 }
 
-/** What was sent, as a message; null where it is none. */
+/** Parses a message; null if it is not one. */
 export function parseMessage(sent: unknown): Message | null {
   return Message.safeParse(sent).data ?? null
 }
 
-/** The id of what was sent, be it a message or not; null where it has none, or is a batch. */
+/** Returns the id of a sent value, even if it is not a valid message; null if it has none or is a batch. */
 function messageIdIn(sent: unknown): Id | null {
   const isObject = typeof sent === "object" && sent !== null && Object.hasOwn(sent, "id")
   return isObject ? (Id.safeParse((sent as { readonly id: unknown }).id).data ?? null) : null
@@ -198,39 +196,39 @@ const Response = z.looseObject({
   error: z.looseObject({}).optional(),
 })
 
-/** Whether what was sent is the response to a request, and no message. */
+/** Whether a sent value is a response to a request. */
 function isResponse(sent: unknown): boolean {
   const response = Response.safeParse(sent).data
   if (response === undefined || "method" in response) return false
   return "result" in response || response.error !== undefined
 }
 
-/** Whether what was sent gets no answer: a notification, or a response. */
+/** Whether a sent value gets no answer: a notification or a response. */
 export function isUnanswered(sent: unknown): boolean {
   const message = parseMessage(sent)
   return isResponse(sent) || (message !== null && message.id === undefined)
 }
 
-/** The refusal of any other route goes along: its code and its fields are of use to programs. */
+/** Formats refusals as JSON-RPC errors, with the refusal's code and fields as data for programs. */
 const errorFormat: ErrorFormat = {
   schema: McpAnswer,
   format: ({ status, body }, sent) =>
     errorOf(messageIdIn(sent), jsonRpcCodeOf(status, body), String(body["message"]), body),
 }
 
-/** Files are written through it: `write_file` takes as much as its route. */
+/** `write_file` takes files as large as its route does. */
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024
-/** The most messages of a batch. */
+/** Maximum number of messages in a batch. */
 const MAX_MESSAGES = 1_000
 
 const Answers = z.union([McpAnswer, z.array(McpAnswer)])
 
 type Answered = Reply<z.infer<typeof Answers>, 200 | 202>
 
-/** The answer where nobody waits for one. */
+/** The answer to notifications and responses. */
 const ACCEPTED_REPLY: Answered = { ok: true, status: 202, body: [] }
 
-/** The route, over all routes that are tools, which are made of them at its first call. */
+/** Creates the route over all routes that are tools; the tools are built at its first call. */
 export function mcpRoute(routes: readonly Route[]): Route {
   let made: ReturnType<typeof buildMcpTools> | null = null
   const tools = () => (made ??= buildMcpTools(routes))
@@ -239,7 +237,7 @@ export function mcpRoute(routes: readonly Route[]): Route {
     method: "POST",
     url: "/api/v1/mcp",
     group: "mcp",
-    summary: "Ask the MCP server: tools of AI clients, as JSON-RPC 2.0",
+    summary: "Call the MCP server: tools for AI clients, as JSON-RPC 2.0",
     example: {
       body: {
         jsonrpc: "2.0",
@@ -261,8 +259,8 @@ export function mcpRoute(routes: readonly Route[]): Route {
     reply: Answers,
     errorFormat,
     specGap:
-      "The specification does not show the results of initialize and tools/list: they are as the Model Context " +
-      "Protocol has them.",
+      "The specification does not show the results of initialize and tools/list: they follow the Model Context " +
+      "Protocol.",
     handle: async (_ports, _caller, { body, callInternally, callerGone }): Promise<Answered> => {
       const server = { tools: tools(), callInternally: callInternally }
       if (!Array.isArray(body)) {
@@ -271,7 +269,7 @@ export function mcpRoute(routes: readonly Route[]): Route {
       }
       const batch: readonly unknown[] = body
       if (batch.length === 0 || batch.length > MAX_MESSAGES) {
-        const why = `A batch has 1 to ${MAX_MESSAGES} messages; this one has ${batch.length}.`
+        const why = `A batch takes 1 to ${MAX_MESSAGES} messages; this one has ${batch.length}.`
         return { ok: true, body: errorOf(null, "noRequest", why) }
       }
       if (!batch.every(isUnanswered))
@@ -285,8 +283,8 @@ export function mcpRoute(routes: readonly Route[]): Route {
 }
 
 /**
- * The answers to a batch, one after another in its order, each sent before the next is made: all files of a
- * batch together would not fit into memory. Who went away is not worked for any more.
+ * Streams the answers to a batch in its order. Each is sent before the next message is handled, because all files of
+ * a batch would not fit into memory; it stops when the caller disconnects.
  */
 function batchAnswerFile(server: McpServer, batch: readonly unknown[]): StreamedFile {
   return {
@@ -312,7 +310,7 @@ function jsonRpcCodeOf(
 ): keyof typeof CODES {
   if (status === 401) return "noKey"
   if (status >= 500) return "internal"
-  // A body that is no JSON, as against a header or a query that is not right.
-  const isOfBody = typeof fields === "object" && fields !== null && "body" in fields
-  return status === 400 && isOfBody ? "noJson" : "noRequest"
+  // The body is not JSON; other 400s concern a header or the query.
+  const isBodyFault = typeof fields === "object" && fields !== null && "body" in fields
+  return status === 400 && isBodyFault ? "noJson" : "noRequest"
 }

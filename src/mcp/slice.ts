@@ -1,17 +1,17 @@
-/** The MCP server: routes that are tools, for AI clients. */
+/** The MCP server: routes as tools for AI clients. */
 import type { Slice } from "../frame/slice.ts"
 import { mcpRoute } from "./mcp-route.ts"
 
-/** Another door to the routes of all slices. */
+/** Offers the tool routes of all slices to AI clients. */
 export const mcpSlice: Slice = {
   name: "mcp",
   groups: {
-    mcp: `The tools of AI clients, by the [Model Context Protocol](https://modelcontextprotocol.io): JSON-RPC 2.0 over
-streamable HTTP, answered as plain JSON. A client is given this address and a person's key as Bearer token.
+    mcp: `Tools for AI clients by the [Model Context Protocol](https://modelcontextprotocol.io): JSON-RPC 2.0 over
+streamable HTTP, answered as plain JSON. Configure a client with this address and a person's key as Bearer token.
 
-\`tools/list\` tells the tools with their arguments. Each call of a tool is a call of its route by the same key: it is
-counted, limited, refused and answered as that, and its answer comes as text. \`isError\` says that the route answered with
-a status from 400 on.`,
+\`tools/list\` returns the tools with their arguments. A tool call is a call of its route with the same key: it is
+counted, limited, refused and answered the same way, and the answer is returned as text. \`isError\` is true if the
+route's status is 400 or higher.`,
   },
   deriveRoutes: (routes) => [mcpRoute(routes)],
 }

@@ -1,4 +1,4 @@
-/** The tools of AI clients, made from the routes that are tools: what is listed of them, and what calls them. */
+/** Tools for AI clients, built from the routes that are tools: their definitions and calls. */
 import type { ZodType } from "zod"
 import type { InternalCall, Route, RouteTool as Words } from "../frame/routes/declare/route.ts"
 import { CHUNKED_BODY } from "../frame/routes/declare/route.ts"
@@ -6,8 +6,8 @@ import type { JsonObject } from "../frame/http/documents/named-schemas.ts"
 import { jsonSchemaOf } from "../frame/http/documents/named-schemas.ts"
 import { nearestName } from "../frame/kernel/nearest.ts"
 
-/** The keywords that stay as they are. */
-const KEPT_KEYWORDS = [
+/** JSON Schema keywords that are copied unchanged. */
+const COPIED_KEYWORDS = [
   "type",
   "description",
   "default",
@@ -22,19 +22,19 @@ const KEPT_KEYWORDS = [
 
 /** A tool. */
 export interface McpTool {
-  /** As `tools/list` tells it. */
+  /** Its entry in `tools/list`. */
   readonly definition: JsonObject
-  /** The call of its route with these arguments. */
+  /** Converts arguments to the call of its route. */
   readonly toInternalCall: (
     given: Readonly<Record<string, unknown>>,
   ) => Omit<InternalCall, "idempotencyKey">
 }
 
 /**
- * The tools among some routes, by name, in their order.
+ * Builds the tools of these routes, by name and in order.
  *
- * @throws RangeError where a tool names an argument that its route does not take or describe, or its
- * answers are no JSON
+ * @throws RangeError if a tool names an argument that its route does not take or describe, or its answers are not
+ *   JSON
  */
 export function buildMcpTools(routes: readonly Route[]): ReadonlyMap<string, McpTool> {
   return new Map(
@@ -52,7 +52,7 @@ function buildTool(route: Route, words: Words): McpTool {
     route.bodilessStatuses !== undefined ||
     route.body === CHUNKED_BODY
   ) {
-    throw new RangeError(`${name} is no tool: its route does not speak JSON`)
+    throw new RangeError(`${name} cannot be a tool: its route does not use JSON`)
   }
   const taken = argumentsOf(route, words)
   const inputSchema = {
@@ -70,7 +70,7 @@ function buildTool(route: Route, words: Words): McpTool {
   }
 }
 
-/** @throws RangeError where the route does not take one, or does not describe it */
+/** @throws RangeError if the route does not take or describe one */
 function argumentsOf(
   route: Route,
   { name: tool, arguments: taken }: Words,
@@ -85,7 +85,7 @@ function argumentsOf(
     return Object.entries(names ?? {}).map(([name, field]): ToolArgument => {
       const found = properties[field]
       if (typeof found?.["description"] !== "string") {
-        throw new RangeError(`${tool} takes ${name}, and its route does not describe ${field}`)
+        throw new RangeError(`${tool} takes ${name}, but its route does not describe ${field}`)
       }
       const isRequired = location === "path" || required.includes(field)
       const isNullable = takesNull(found)
@@ -100,7 +100,7 @@ function argumentsOf(
   ]
 }
 
-/** The fields of a schema, with whatever they refer to in its place. */
+/** Returns the fields of a schema with all references inlined. */
 function inlinedSchema(schema: ZodType | undefined): {
   readonly properties?: Readonly<Record<string, JsonObject>>
   readonly required?: readonly string[]
@@ -113,7 +113,7 @@ function inlinedSchema(schema: ZodType | undefined): {
     const { $ref, ...rest } = part as JsonObject
     const found =
       typeof $ref === "string" ? ($defs as JsonObject)[$ref.replace("#/$defs/", "")] : {}
-    // The name by which it was referred to is a text; a field that is called so is a schema.
+    // A text `id` names the referenced schema; a field called `id` is a schema.
     const own = Object.entries({ ...(found as JsonObject), ...rest }).filter(
       ([name, one]) => name !== "id" || typeof one !== "string",
     )
@@ -122,16 +122,17 @@ function inlinedSchema(schema: ZodType | undefined): {
   return inlined(made) as ReturnType<typeof inlinedSchema>
 }
 
-/** Arguments at their places in the call. What is not right is told by the faults that stand beside. */
+/** Puts arguments into the path, query and body of the call. `argumentFaults` reports those that are invalid. */
 function placeArguments(
   taken: readonly ToolArgument[],
   given: Readonly<Record<string, unknown>>,
 ): Pick<InternalCall, "params" | "query" | "body"> {
-  const at = (place: ToolArgument["location"]) =>
-    taken.flatMap(({ name, field, location: own }) => {
-      if (own !== place || !Object.hasOwn(given, name)) return []
+  const at = (location: ToolArgument["location"]) =>
+    taken.flatMap((argument) => {
+      const { name, field } = argument
+      if (argument.location !== location || !Object.hasOwn(given, name)) return []
       const value = given[name]
-      return [[field, place === "body" ? value : queryValue(value)] as const]
+      return [[field, location === "body" ? value : queryValue(value)] as const]
     })
   const [params, query] = [Object.fromEntries(at("path")), Object.fromEntries(at("query"))]
   const parts = { params, query } as Pick<InternalCall, "params" | "query">
@@ -140,10 +141,10 @@ function placeArguments(
 }
 
 /**
- * A schema in that form. That a value may be null is left out, and with it a default of null: leaving an
- * argument out says the same. A flag, which a query says by `1`, is the enumeration of that text.
+ * Simplifies a schema to keywords that all clients support. Null, as a value or default, is removed: omitting the
+ * argument means the same. A query flag becomes an enumeration of `1`.
  *
- * @throws RangeError where it is a union of several kinds of value
+ * @throws RangeError for a union of several types
  */
 function portableSchema(schema: JsonObject): JsonObject {
   const constants = constantsIn(schema)
@@ -152,17 +153,17 @@ function portableSchema(schema: JsonObject): JsonObject {
   }
   const { anyOf, ...own } = schema
   const variants = ((anyOf ?? []) as readonly JsonObject[]).filter((one) => one["type"] !== "null")
-  if (variants.length > 1) throw new RangeError("an argument of a tool has one kind of value")
+  if (variants.length > 1) throw new RangeError("a tool argument must have a single type")
   const whole: JsonObject = { ...variants[0], ...own }
   const types = [whole["type"]].flat().filter((type) => type !== "null")
   const [type] = types
   if (types.length !== 1 || typeof type !== "string") {
-    throw new RangeError("an argument of a tool has one kind of value")
+    throw new RangeError("a tool argument must have a single type")
   }
-  const kept = KEPT_KEYWORDS.flatMap((name) =>
+  const copied = COPIED_KEYWORDS.flatMap((name) =>
     whole[name] === undefined ? [] : [[name, whole[name]]],
   )
-  const flat: Record<string, unknown> = { ...Object.fromEntries(kept), type }
+  const flat: Record<string, unknown> = { ...Object.fromEntries(copied), type }
   if (flat["default"] === null) delete flat["default"]
   const { items, properties, required } = whole
   if (items !== undefined) flat["items"] = portableSchema(items as JsonObject)
@@ -176,12 +177,12 @@ function portableSchema(schema: JsonObject): JsonObject {
   return flat
 }
 
-/** Whether a schema takes null. */
+/** Whether a schema accepts null. */
 function takesNull({ type, anyOf = [] }: JsonObject): boolean {
   return [type].flat().includes("null") || (anyOf as JsonObject[]).some(takesNull)
 }
 
-/** The values that a schema names one by one. */
+/** The constant values of a schema. */
 function constantsIn(schema: JsonObject): readonly unknown[] {
   const { const: constant, enum: values = [], anyOf = [] } = schema
   return [constant, ...(values as unknown[]), ...(anyOf as JsonObject[]).flatMap(constantsIn)]
@@ -191,20 +192,20 @@ function constantsIn(schema: JsonObject): readonly unknown[] {
 interface ToolArgument {
   readonly name: string
   readonly location: "path" | "query" | "body"
-  /** What the route calls it. */
+  /** Name of the route's field. */
   readonly field: string
-  /** Its form as JSON Schema, without references. */
+  /** JSON Schema without references. */
   readonly schema: JsonObject
   readonly isRequired: boolean
-  /** Whether its route takes null for a value of its own. */
+  /** Whether null has a meaning for the route. */
   readonly isNullable: boolean
 }
 
 type ArgumentValues = Readonly<Record<string, unknown>>
 
 /**
- * What is given. A null that the route does not take, and the false of a flag, leave an argument out: clients
- * that fill in each argument say it so.
+ * Omits arguments that are null where the route takes no null, and flags that are false: some clients fill in
+ * every argument.
  */
 function normalizeArguments(taken: readonly ToolArgument[], sent: ArgumentValues): ArgumentValues {
   const isLeftOut = (name: string, value: unknown) => {
@@ -218,13 +219,12 @@ function normalizeArguments(taken: readonly ToolArgument[], sent: ArgumentValues
 const isFlag = ({ enum: values }: JsonObject): boolean =>
   Array.isArray(values) && values.includes("1")
 
-/** A name that can be told again as it is; any other stands under `arguments`. */
+/** A name that a fault can repeat; faults of other names are reported as `arguments`. */
 const PRINTABLE_NAME = /^(?!__proto__$)[\w.-]{1,64}$/
 
 /**
- * What is wrong with arguments, by their names, as far as the values of a call do not show it: what stands
- * in a path or a query is text, whatever it was, and JSON writes no endless number. All else is for the
- * route to say.
+ * Returns the faults of arguments, by name, that the converted call no longer shows: path and query values become
+ * text, and JSON cannot represent infinite numbers. The route reports all other faults.
  */
 function argumentFaults(
   taken: readonly ToolArgument[],
@@ -232,19 +232,19 @@ function argumentFaults(
 ): Record<string, string> {
   const names = taken.map(({ name }) => name)
   const unknown = Object.keys(given).filter((name) => !names.includes(name))
-  const told = unknown.map((name) => {
+  const unknownFaults = unknown.map((name) => {
     const nearest = PRINTABLE_NAME.test(name) ? nearestName(name, names) : null
-    const words =
+    const hint =
       nearest === null ? `, which takes ${listNames(names)}` : `; the nearest is ${nearest}`
     return PRINTABLE_NAME.test(name)
-      ? [name, `Is no argument of this tool${words}.`]
-      : ["arguments", `Have a name that this tool does not know${words}.`]
+      ? [name, `Is not an argument of this tool${hint}.`]
+      : ["arguments", `Include a name that this tool does not take${hint}.`]
   })
   const own = taken.flatMap((argument) => {
     const fault = argumentFault(argument, Object.hasOwn(given, argument.name), given[argument.name])
     return fault === null ? [] : [[argument.name, fault]]
   })
-  return Object.fromEntries([...own, ...told]) as Record<string, string>
+  return Object.fromEntries([...own, ...unknownFaults]) as Record<string, string>
 }
 
 const listNames = (names: readonly string[]): string =>
@@ -256,21 +256,20 @@ function argumentFault(
   value: unknown,
 ): string | null {
   if (!isGiven) return location === "path" ? "Is required." : null
-  if (location === "body")
-    return isFiniteJson(value) ? null : "Must be a number that is not endless."
+  if (location === "body") return isFiniteJson(value) ? null : "Must be a finite number."
   if (typeof value === "string") return null
-  // A flag is said by 1 or true as well: it stands in the query as the same text.
-  const isSaid = isFlag(schema) && queryValue(value) === "1"
-  return isSaid ? null : isFlag(schema) ? "Must be 1." : "Must be text."
+  // A flag may also be the number 1 or true, which the query represents the same way.
+  const isSet = isFlag(schema) && queryValue(value) === "1"
+  return isSet ? null : isFlag(schema) ? "Must be 1." : "Must be text."
 }
 
-/** Whether JSON can write a value down again: a number such as 1e999 is read as an endless one. */
+/** Whether JSON can represent a value: a number such as 1e999 parses as infinite. */
 function isFiniteJson(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value)
   return typeof value !== "object" || value === null || Object.values(value).every(isFiniteJson)
 }
 
-/** How an argument stands in a path or a query. */
+/** The text of an argument in a path or query. */
 function queryValue(value: unknown): string {
   return value === true ? "1" : String(value)
 }

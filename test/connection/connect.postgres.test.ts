@@ -158,7 +158,7 @@ describe("404", () => {
     const { body } = await start({ version: "2.0.0" })
     await world.operate("clock advance", { duration: "10m" })
     expect((await start({ code: body.code })).status).toBe(404)
-    await expect(approve(body.code)).rejects.toThrow(/its time is over/)
+    await expect(approve(body.code)).rejects.toThrow(/has expired/)
   })
 
   it("is for a code whose key was deleted", async () => {

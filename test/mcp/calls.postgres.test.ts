@@ -149,24 +149,24 @@ describe("arguments", () => {
     ["delete_thing", { thing: "a", path: ["b"] }, { path: "Must be text." }],
     ["list_things", { all: 2 }, { all: "Must be 1." }],
     ["list_things", { all: "2" }, { all: "Must be 1." }],
-    ["list_things", { al: 1 }, { al: "Is no argument of this tool; the nearest is all." }],
+    ["list_things", { al: 1 }, { al: "Is not an argument of this tool; the nearest is all." }],
     [
       "list_things",
       { hidden: "1" },
-      { hidden: "Is no argument of this tool, which takes all, path." },
+      { hidden: "Is not an argument of this tool, which takes all, path." },
     ],
     [
       "change_thing",
       { thing: "a", text: "b", secretly: true },
       {
         secretly:
-          "Is no argument of this tool, which takes thing, text, times, note, size, budget.",
+          "Is not an argument of this tool, which takes thing, text, times, note, size, budget.",
       },
     ],
     [
       "list_things",
       { "a b": 1 },
-      { arguments: "Have a name that this tool does not know, which takes all, path." },
+      { arguments: "Include a name that this tool does not take, which takes all, path." },
     ],
   ] as const)("that are invalid get the route's 400: %s %o", async ([name, given, fields]) => {
     expect(await errorOf(name, given)).toEqual([true, "validation", fields])

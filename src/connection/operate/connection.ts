@@ -1,4 +1,4 @@
-/** Installed apps, as an operator connects and shows them. */
+/** Operations that connect installed apps, list them and publish their releases. */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { z } from "zod"
@@ -30,8 +30,8 @@ const approve = operation({
   name: "connect approve",
   summary: "connect an app that showed a code, as an owner of the company",
   notes: [
-    "The app gets a key of that owner's, for its account, check-in and updates alone.",
-    "A code stands for ten minutes.",
+    "The app gets a key of that owner, only for its account, check-in and updates.",
+    "A code is valid for ten minutes.",
   ],
   example: "connect approve ABCD-EFGH-JKMN-PQRS --company acme --person per_4Zb0x7",
   changes: true,
@@ -54,13 +54,13 @@ const approve = operation({
     if (request === null) throw codeNotFound()
     const { companyTag, version, installId } = request.content
     if (companyTag !== null && !(await isTagOfCompany(ports, companyTag, companyId))) {
-      throw new OperatorRefused("conflict", "The app asks to be connected to another company.")
+      throw new OperatorRefused("conflict", "The app requested another company.")
     }
-    // First who approved: of two approvals at once one makes a key.
+    // Approved before the key is created, so that only one of two concurrent approvals creates a key.
     const approval = await requests.approve(code, request, { companyId, personId })
     if (approval === null) throw codeNotFound()
     if (approval.companyId !== companyId || approval.personId !== personId) {
-      throw new OperatorRefused("conflict", "Somebody else approved this code already.")
+      throw new OperatorRefused("conflict", "Another person has already approved this code.")
     }
     const { keyId, keyHash } = deriveConnectionKey(ports, code, companyId)
     const label = await ports.sealing.seal(companyId, keyId, `App ${version}`)
@@ -95,7 +95,7 @@ async function isTagOfCompany(
 }
 
 function codeNotFound(): OperatorRefused {
-  const message = "There is no such code, or its time is over: let the app ask again."
+  const message = "The code is unknown or has expired. Start again in the app to get a new code."
   return new OperatorRefused("not_found", message)
 }
 
@@ -149,7 +149,7 @@ const publish = operation({
     version,
     notes: textInput.meta({ description: "what is new" }),
     channel: channelNameInput.meta({ description: "the channel" }),
-    required: z.boolean().default(false).meta({ description: "an app must not go on without it" }),
+    required: z.boolean().default(false).meta({ description: "apps must install it to continue" }),
   }),
   run: async ({ ports, cause }, release) => {
     const command = { type: "PublishRelease" as const, ...release }
@@ -160,7 +160,7 @@ const publish = operation({
 
 const seal = operation({
   name: "release seal",
-  summary: "say what the protected core of a version is known by",
+  summary: "record the fingerprint of a version's protected core",
   example: "release seal --version 2.1.0 --tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
   changes: true,
   input: z.object({

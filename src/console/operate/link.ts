@@ -1,14 +1,16 @@
-/** Links that sign somebody in, as an operator makes them. */
+/** Creates links that sign a person in to the console. */
 import { z } from "zod"
 import { findCompanyOfPerson } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 
-/** Makes one. */
+/** The operation `console link`. */
 export const consoleLink: AdminOperation = operation({
   name: "console link",
   summary: "make a link that signs a person in to the console, once",
-  notes: ["It works for ten minutes. Whoever opens it is that person: give it to nobody else."],
+  notes: [
+    "It works for ten minutes and signs in anyone who opens it. Send it only to that person.",
+  ],
   example: "console link --person per_4Zb0x7",
   changes: true,
   input: z.object({ person: z.string().meta({ description: "the person, by id" }) }),
