@@ -966,7 +966,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask the MCP server: tools of AI clients, as JSON-RPC 2.0
+         * Call the MCP server: tools for AI clients, as JSON-RPC 2.0
          * @description Needs no operation.
          */
         post: operations["callMcp"];
@@ -1046,7 +1046,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask to be connected to a company, and for the key once an owner approved
+         * Request a connection to a company, and the key once an owner has approved it
          * @description Needs no key. At most 10 connection requests from this address per minute.
          */
         post: operations["startConnection"];
@@ -1126,7 +1126,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report how an update stands on a device
+         * Report the status of an update on a device
          * @description Operation `connection.devices.report`.
          */
         post: operations["reportDevice"];
@@ -1265,7 +1265,7 @@ export interface components {
              * @description The error code, for programs
              * @enum {string}
              */
-            error: "validation" | "bad_number" | "bad_amount" | "idempotency_key_required" | "invalid_key" | "payment_required" | "needs_managed_plan" | "card_required" | "no_card" | "needs_owner" | "declined" | "payment_failed" | "operation_not_granted" | "not_allowed" | "role" | "purchase_not_allowed" | "purchase_needs_review" | "over_purchase_limit" | "over_monthly_limit" | "not_found" | "method_not_allowed" | "conflict" | "idempotency_conflict" | "no_number" | "opted_out" | "gone" | "too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected" | "rate_limited" | "spend_limit_reached" | "internal" | "overloaded" | "stream_damaged" | "unavailable" | "contact_support" | "not_sent" | "lookup_limit" | "budget_too_small" | "clone_failed" | "too_many_boxes" | "box_unavailable" | "box_starting" | "box_stopped" | "commit_not_found" | "company_file";
+            error: "validation" | "bad_number" | "bad_amount" | "idempotency_key_required" | "invalid_key" | "payment_required" | "needs_managed_plan" | "card_required" | "no_card" | "needs_owner" | "declined" | "payment_failed" | "operation_not_granted" | "not_allowed" | "role" | "purchase_not_allowed" | "purchase_needs_review" | "over_purchase_limit" | "over_monthly_limit" | "not_found" | "method_not_allowed" | "conflict" | "idempotency_conflict" | "no_number" | "opted_out" | "gone" | "too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected" | "rate_limited" | "spend_limit_reached" | "internal" | "overloaded" | "stream_corrupt" | "unavailable" | "contact_support" | "not_sent" | "lookup_limit" | "budget_too_small" | "clone_failed" | "too_many_boxes" | "box_unavailable" | "box_starting" | "box_stopped" | "commit_not_found" | "company_file";
             /** @description A sentence for people */
             message: string;
             /** @description With `validation`: the problem, by field, `body` or header */
@@ -3017,11 +3017,11 @@ export interface components {
              * @constant
              */
             jsonrpc: "2.0";
-            /** @description Comes back with the answer; a message without one is not answered */
+            /** @description Repeated in the answer; a message without an id is not answered */
             id?: string | number;
             /** @description initialize, ping, tools/list or tools/call */
             method: string;
-            /** @description What the method takes; of tools/call `name`, `arguments` and `_meta.idempotencyKey` */
+            /** @description Parameters of the method; for tools/call `name`, `arguments` and `_meta.idempotencyKey` */
             params?: {
                 [key: string]: unknown;
             } | null;
@@ -3031,11 +3031,11 @@ export interface components {
              * @constant
              */
             jsonrpc: "2.0";
-            /** @description Comes back with the answer; a message without one is not answered */
+            /** @description Repeated in the answer; a message without an id is not answered */
             id?: string | number;
             /** @description initialize, ping, tools/list or tools/call */
             method: string;
-            /** @description What the method takes; of tools/call `name`, `arguments` and `_meta.idempotencyKey` */
+            /** @description Parameters of the method; for tools/call `name`, `arguments` and `_meta.idempotencyKey` */
             params?: {
                 [key: string]: unknown;
             } | null;
@@ -3047,19 +3047,19 @@ export interface components {
              * @constant
              */
             jsonrpc: "2.0";
-            /** @description That of the message; null where it has none that can be read */
+            /** @description The message's id; null if it has no readable id */
             id: string | number | null;
-            /** @description What came of it */
+            /** @description The result */
             result?: {
                 [key: string]: unknown;
             };
-            /** @description Why nothing came of it */
+            /** @description The error */
             error?: {
-                /** @description As JSON-RPC has them; -32001 without a key that works */
+                /** @description A JSON-RPC error code; -32001 without a valid key */
                 code: number;
                 /** @description A sentence for people */
                 message: string;
-                /** @description The refusal, as any other route of the API says it */
+                /** @description The refusal in the format of the other API routes */
                 data?: {
                     [key: string]: unknown;
                 };
@@ -3100,25 +3100,25 @@ export interface components {
             publishes: components["schemas"]["Publish"][];
         };
         StartConnectionRequest: {
-            /** @description Asks how the request stands that this code is of */
+            /** @description Code of a request, to read its status */
             code?: string;
-            /** @description Its name or id, where the app knows it */
+            /** @description The company's name or id, if the app knows it */
             company?: string | null;
-            /** @description Id of the installed app, where it has one */
+            /** @description Id of the installed app, if it has one */
             installId?: string | null;
-            /** @description Required where there is no code */
+            /** @description Required without a code */
             version?: string;
         };
-        /** @description No owner has approved it yet */
+        /** @description No owner has approved the request yet */
         ConnectionWaiting: {
-            /** @description Names the request: send it to ask how that stands */
+            /** @description Send it again to read the status */
             code: string;
-            /** @description Where an owner approves it */
+            /** @description Page where an owner approves the request */
             url: string;
-            /** @description When the code's time is over */
+            /** @description When the code expires */
             expiresAt: components["schemas"]["Instant"];
         };
-        /** @description An owner approved it: the app has its key */
+        /** @description An owner approved the request */
         ConnectionApproved: {
             /** @description Id of the company */
             companyId: string;
@@ -3128,9 +3128,9 @@ export interface components {
             personId: string;
             /** @description Id of the app's key */
             keyId: string;
-            /** @description The app's API key: keep it, the code is soon over */
+            /** @description The app's API key. Store it; the code expires soon */
             key: string;
-            /** @description Id of the installed app; null where none was said */
+            /** @description Id of the installed app; null if the request had none */
             installId: string | null;
         };
         StartConnectionAnswer: components["schemas"]["ConnectionWaiting"] | components["schemas"]["ConnectionApproved"];
@@ -3143,58 +3143,58 @@ export interface components {
                 name: string | null;
             };
             /**
-             * @description The plan that it is on
+             * @description The company's plan
              * @enum {string}
              */
             plan: "29" | "79" | "197" | "329" | "payg";
             /**
-             * @description What the company pays from
+             * @description How the company pays
              * @enum {string}
              */
             billing: "prepaid" | "card";
             /** @description The funds, millionths of a dollar */
             balanceMicros: components["schemas"]["Micros"];
-            /** @description Whose call it is; null for the shared key without a sign-in */
+            /** @description The calling person; null for the app key without a sign-in */
             person: {
                 /** @description Id of the person */
                 id: string;
-                /** @description Null once it was erased */
+                /** @description Null once erased */
                 name: string | null;
-                /** @description Null once it was erased */
+                /** @description Null once erased */
                 email: string | null;
                 role: components["schemas"]["Role"];
             } | null;
-            /** @description The newest version in the channel; null where there is none */
+            /** @description The newest version in the channel; null if there is none */
             latest: string | null;
             /** @description The release channel that the company follows */
             channel: string;
         };
         CheckInRequest: {
-            /** @description Null the first time: the answer gives a new one */
+            /** @description Null the first time; the answer has a new one */
             installId: string | null;
             /** @description The app's version */
             version: string;
-            /** @description What it runs on */
+            /** @description The app's platform */
             platform?: string | null;
             /** @description The fingerprint of the protected core */
             seal?: string | null;
-            /** @description How much there is in the app, never what */
+            /** @description Counts of the app's contents, never the contents */
             counts?: {
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 projects?: number;
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 people?: number;
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 contacts?: number;
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 companies?: number;
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 deals?: number;
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 messages?: number;
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 appointments?: number;
-                /** @description How many there are in the app */
+                /** @description Number in the app */
                 automations?: number;
             };
         };
@@ -3203,12 +3203,12 @@ export interface components {
             installId: string;
             /** @description Id of the company */
             companyId: string;
-            /** @description The newest version in the channel; null where there is none */
+            /** @description The newest version in the channel; null if there is none */
             latest: string | null;
             /** @description The release channel that the company follows */
             channel: string;
             /**
-             * @description Whether the fingerprint is that of the version's release
+             * @description Whether the fingerprint equals that of the version's release
              * @enum {string}
              */
             seal: "matches" | "changed" | "unknown";
@@ -3217,68 +3217,68 @@ export interface components {
         Update: {
             /** @description The version of the release */
             version: string;
-            /** @description The release it follows on; null for the first */
+            /** @description The release before it; null for the first */
             from: string | null;
-            /** @description What is new, for people */
+            /** @description Release notes for people */
             notes: string;
             /** @description When it was published */
             publishedAt: components["schemas"]["Instant"];
-            /** @description Whether it must be taken */
+            /** @description Whether it must be installed */
             required: boolean;
         };
         ListUpdatesAnswer: {
             /** @description The oldest first */
             updates: components["schemas"]["Update"][];
-            /** @description The newest release that the company's own code has not taken in; null for none */
+            /** @description The newest release that the company's code has not merged; null if there is none */
             codeBranch: {
                 /** @description The version of the release */
                 version: string;
-                /** @description How its branch stands */
+                /** @description Status of its branch */
                 status: string;
-                /** @description Whether it must be taken */
+                /** @description Whether it must be installed */
                 required: boolean;
             } | null;
         };
         ReportDeviceRequest: {
-            /** @description Id of the installed app, as its check-in gave it */
+            /** @description Id of the installed app, from its check-in */
             installId: string;
             /**
              * Format: uuid
-             * @description Names this report: the same again is a replay
+             * @description Id of this report; a repeated id is a replay
              */
             eventId: string;
             /**
              * Format: uuid
-             * @description Names the attempt to update that it is about
+             * @description Id of the update attempt
              */
             attemptId: string;
-            /** @description Which report of the attempt it is: a lower one never moves the status back */
+            /** @description Number of the report in the attempt; a lower one never moves the status back */
             sequence: number;
             /**
-             * @description What is updated
+             * @description The updated part
              * @enum {string}
              */
             kind: "app" | "launcher";
-            /** @description The version that it is updated to */
+            /** @description The version to install */
             version: string;
             /**
-             * @description How the update stands
+             * @description Status of the update
              * @enum {string}
              */
             status: "available" | "deferred" | "started" | "completed" | "failed";
             /**
-             * @description Why it was deferred or failed
+             * @description Why the update was deferred or failed
              * @enum {string}
              */
             reason?: "user_deferred" | "download_failed" | "verification_failed" | "install_failed" | "incompatible" | "unknown";
         };
         ReportDeviceAnswer: {
             /**
-             * @description It was taken
+             * @description The report was recorded
              * @constant
              */
             ok: true;
-            /** @description Whether this very report was taken before */
+            /** @description Whether the same report was recorded before */
             replayed: boolean;
         };
         /** @description A fact that changed the funds */
@@ -3577,7 +3577,7 @@ export interface components {
     headers: {
         /** @description Id of this request; quote it when you report a problem. */
         "x-request-id": string;
-        /** @description Position in the ledger of what this request recorded, including the cause of a refusal. Send it with a read to wait until the answer includes it. */
+        /** @description Position in the ledger of the facts that this request recorded, including the cause of a refusal. Send it with a read to wait until the answer includes it. */
         "Ledger-Position": string;
         /** @description The answer may not include the newest changes yet. */
         "Ledger-Stale": "true";
@@ -3669,7 +3669,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3776,7 +3776,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3889,7 +3889,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4044,7 +4044,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4151,7 +4151,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4297,7 +4297,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4405,7 +4405,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4539,7 +4539,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4696,7 +4696,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4804,7 +4804,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4923,7 +4923,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5076,7 +5076,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5221,7 +5221,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5328,7 +5328,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5463,7 +5463,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5576,7 +5576,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5689,7 +5689,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5796,7 +5796,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5930,7 +5930,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6073,7 +6073,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6207,7 +6207,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6364,7 +6364,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6471,7 +6471,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6622,7 +6622,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6750,7 +6750,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6857,7 +6857,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7008,7 +7008,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7136,7 +7136,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7243,7 +7243,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7397,7 +7397,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7552,7 +7552,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7678,7 +7678,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7836,7 +7836,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7944,7 +7944,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8093,7 +8093,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8214,7 +8214,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8365,7 +8365,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8512,7 +8512,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8606,7 +8606,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8722,7 +8722,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8820,7 +8820,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8986,7 +8986,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9095,7 +9095,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9209,7 +9209,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9322,7 +9322,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9489,7 +9489,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9616,7 +9616,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9749,7 +9749,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9871,7 +9871,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10034,7 +10034,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10166,7 +10166,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10328,7 +10328,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10465,7 +10465,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10613,7 +10613,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10750,7 +10750,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10900,7 +10900,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11063,7 +11063,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11212,7 +11212,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11374,7 +11374,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11522,7 +11522,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11684,7 +11684,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable, box_unavailable */
+            /** @description overloaded, stream_corrupt, unavailable, box_unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11817,7 +11817,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11950,7 +11950,7 @@ export interface operations {
                     "application/json": components["schemas"]["McpAnswer"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12114,7 +12114,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12225,7 +12225,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12351,7 +12351,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12475,7 +12475,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12563,7 +12563,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12678,7 +12678,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12695,7 +12695,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The app's version: only newer ones are listed
+                 * @description The app's version; only newer ones are listed
                  * @example 1.0.0
                  */
                 version: string;
@@ -12771,7 +12771,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12901,7 +12901,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12996,7 +12996,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13117,7 +13117,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13210,7 +13210,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13297,7 +13297,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13386,7 +13386,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13504,7 +13504,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description overloaded, stream_damaged, unavailable */
+            /** @description overloaded, stream_corrupt, unavailable */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

@@ -34,7 +34,7 @@ export const closeMonth = reaction({
   perform: async ({ runner, clock }, { companyId, payload: { month } }) => {
     const dueAt = monthEnd(Date.parse(`${month}-01T00:00:00Z`))
     // An operator may run the job early; it must not end before the month does.
-    if (clock.now() < dueAt) return { result: "later", dueAt }
+    if (clock.now() < dueAt) return { result: "rescheduled", dueAt }
     const cause = causedBy(`close-month ${month}`)
     const outcome = await runner.execute(ledgerStreamOf(companyId), { type: "CloseMonth" }, cause)
     if (!outcome.accepted) {
@@ -78,7 +78,7 @@ export const chargeApiCalls = reaction({
   perform: async ({ runner, clock }, { companyId, payload: { day } }) => {
     const dueAt = day + DAY_MS
     // An operator may run the job early; it must not end before the day does.
-    if (clock.now() < dueAt) return { result: "later", dueAt }
+    if (clock.now() < dueAt) return { result: "rescheduled", dueAt }
     const cause = causedBy(`charge-calls ${dayText(day)}`)
     const command = { type: "ChargeApiCalls" as const, maxCharges: MAX_CHARGES_PER_COMMAND }
     for (;;) {

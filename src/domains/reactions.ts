@@ -50,10 +50,10 @@ export const checkDomainDaily = reaction({
     try {
       const command = await checkDelegation(ports, companyId, view)
       await ports.runner.execute(stream, command, causedBy(`check-domain ${name}`))
-      return { result: "later", dueAt: now + DAY_MS }
+      return { result: "rescheduled", dueAt: now + DAY_MS }
     } catch (error) {
       if (!isProviderError(error)) throw error
-      return { result: "later", dueAt: now + RETRY_AFTER_MS }
+      return { result: "rescheduled", dueAt: now + RETRY_AFTER_MS }
     }
   },
 })
@@ -92,7 +92,7 @@ export const expireReservation = reaction({
     const view = await runner.read(stream, viewOfDomain)
     const since = await runner.read(stream, connectedAt)
     if (view?.status !== "waiting" || since === null) return { result: "done" }
-    return { result: "later", dueAt: Math.max(since + DOMAIN_LAPSE_MS, clock.now()) }
+    return { result: "rescheduled", dueAt: Math.max(since + DOMAIN_LAPSE_MS, clock.now()) }
   },
 })
 
@@ -197,10 +197,10 @@ export const checkSendingDomainDaily = reaction({
     try {
       const cause = causedBy(`check-sender ${name}`)
       const checked = await recheckSendingDomain(ports, { companyId, ...payload }, cause)
-      return checked === null ? { result: "done" } : { result: "later", dueAt: now + DAY_MS }
+      return checked === null ? { result: "done" } : { result: "rescheduled", dueAt: now + DAY_MS }
     } catch (error) {
       if (!isProviderError(error)) throw error
-      return { result: "later", dueAt: now + RETRY_AFTER_MS }
+      return { result: "rescheduled", dueAt: now + RETRY_AFTER_MS }
     }
   },
 })

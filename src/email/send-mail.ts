@@ -67,7 +67,7 @@ async function performDispatch(ports: Ports, work: Job<MailPayload>): Promise<Jo
   const stream = mailStreamOf(companyId, mailId)
   const readMail = () => ports.runner.readLatest(stream, viewOfMail)
   let view = await readMail()
-  if (view === null) return { result: "park", reason: "the stream has no such mail" }
+  if (view === null) return { result: "stuck", reason: "the stream has no such mail" }
   if (work.isDispatched) {
     view = await recordCopyResults(
       ports,
@@ -80,11 +80,11 @@ async function performDispatch(ports: Ports, work: Job<MailPayload>): Promise<Jo
   }
   const due = dueCopiesOf(ports, view)
   if (due.length > 0) {
-    if (signal.aborted || !(await ports.jobs.dispatch(jobId))) return { result: "let go" }
+    if (signal.aborted || !(await ports.jobs.dispatch(jobId))) return { result: "released" }
     await dispatchCopies(ports, { companyId, view, due, cause, signal })
     view = (await readMail()) ?? view
     // The copies in progress are recorded, and no others were started.
-    if (signal.aborted) return { result: "let go", isDispatchCleared: true }
+    if (signal.aborted) return { result: "released", isDispatchCleared: true }
   }
   await paidMail.settle(ports, companyId, view, cause)
   return scheduleNext(ports, companyId, view)
@@ -122,13 +122,13 @@ async function scheduleNext(
 ): Promise<JobResult> {
   const times = view.copies.flatMap(({ dueAt }) => dueAt ?? [])
   if (times.length > 0)
-    return { result: "later", dueAt: Math.min(...times), isDispatchCleared: true }
+    return { result: "rescheduled", dueAt: Math.min(...times), isDispatchCleared: true }
   await deleteMailContent(ports, companyId, view.accepted.mailId)
   const unknownCount = view.copies.filter(({ status }) => status === "unknown").length
   if (unknownCount === 0) return { result: "done" }
   const of = `${unknownCount} of ${view.copies.length} recipients`
   const reason = `the mail server did not answer twice for ${of}, and cannot be asked for their status`
-  return { result: "park", reason }
+  return { result: "stuck", reason }
 }
 
 /** Limit of recipients (specification, "Email"). */

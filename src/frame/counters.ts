@@ -11,7 +11,7 @@ export interface CounterLabels {
   readonly appends: "result"
   /** Total duration of these appends, seconds. */
   readonly append_seconds: "result"
-  /** Webhook events: `taken`, already `known`, or for no company here (`nobody`). */
+  /** Webhook events: `taken`, already `known`, or for no company here (`unowned`). */
   readonly webhook_events: "provider" | "result"
   /** Audits that ran in this process: `held`, or `broken` if the audit found a fault. */
   readonly audits: "result"

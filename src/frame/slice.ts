@@ -181,7 +181,7 @@ export function assemble(slices: readonly Slice[]): Program {
     group: slices.flatMap((one) => Object.keys(one.groups ?? {})),
     "read model": readModels.map(({ name }) => name),
     reaction: reactions.map(({ kind }) => kind),
-    "prefix of what is charged": reconciled.map(({ prefix }) => prefix),
+    "reconciled prefix": reconciled.map(({ prefix }) => prefix),
     setting: settings.flatMap(({ schema }) => Object.keys(schema.shape)),
     provider: providers.map(({ name }) => name),
     simulator: simulators.map(({ name }) => name),

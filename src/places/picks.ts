@@ -37,7 +37,7 @@ interface StoredAddress {
 /** The result of a claim. */
 export type PickClaim =
   /** This request must look it up; `previousChargeId` is the charge of a lookup that never ended. */
-  | { readonly state: "mine"; readonly previousChargeId: ChargeId | null }
+  | { readonly state: "claimed"; readonly previousChargeId: ChargeId | null }
   | { readonly state: "loading" }
   /** Null if the place does not exist. */
   | { readonly state: "kept"; readonly address: PlaceAddress | null }
@@ -81,7 +81,7 @@ export async function claimPick(
         isUnclaimed && known?.content.state === "loading" ? known.content.chargeId : null
       return isUnclaimed ? claimedAt(realNow) : known
     })
-    if (content.chargeId === chargeId) return { state: "mine", previousChargeId }
+    if (content.chargeId === chargeId) return { state: "claimed", previousChargeId }
     if (content.state === "loading") return { state: "loading" }
     const found = await addressRecords(ports).find(companyId, content.chargeId)
     if (found !== null)

@@ -148,7 +148,7 @@ const runPublish = reaction({
     try {
       await continuePublish(run)
     } catch (error) {
-      if (signal.aborted) return { result: "let go" }
+      if (signal.aborted) return { result: "released" }
       if (isProviderError(error)) return retryOrFail(run, work, error.message)
       if (!(error instanceof PublishFailed)) throw error
       await recordFailure(run, error)

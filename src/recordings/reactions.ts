@@ -187,7 +187,7 @@ export const expireRecordings = reaction({
   perform: async (ports, { companyId, payload }) => {
     const dayEnd = payload.day + DAY_MS
     // An operator may retry the job early; it must wait for its time.
-    if (ports.clock.now() < dayEnd) return { result: "later", dueAt: dayEnd }
+    if (ports.clock.now() < dayEnd) return { result: "rescheduled", dueAt: dayEnd }
     for (;;) {
       const day = await ports.runner.readLatest(recordingsStreamOf(companyId), nextDayToCount)
       if (day === null || day > payload.day) return { result: "done" }

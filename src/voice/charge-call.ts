@@ -234,6 +234,6 @@ export const chargeCallMinute = reaction({
     const next = call === null ? null : callMinutesOf(call).next
     // Only one job follows the minutes of a call.
     const isFollower = name === callId && next !== null
-    return isFollower ? { result: "later", dueAt: next.dueAt } : { result: "done" }
+    return isFollower ? { result: "rescheduled", dueAt: next.dueAt } : { result: "done" }
   },
 })

@@ -183,7 +183,7 @@ export const releaseCallSlot = reaction({
   perform: async (ports, { companyId, name, payload: { callId } }) => {
     const call = await readCall(ports, { companyId, callId })
     if (call !== null && call.endedAt === null) {
-      return { result: "later", dueAt: ports.clock.now() + SLOT_CHECK_AFTER_MS }
+      return { result: "rescheduled", dueAt: ports.clock.now() + SLOT_CHECK_AFTER_MS }
     }
     await releaseSlot(ports, { companyId, callId }, causedBy(`free-call-slot ${name}`))
     return { result: "done" }

@@ -21,7 +21,7 @@ const callMetric: Metric = {
 }
 
 const unknownNumberMetric: Metric = {
-  name: "ledger_phone_calls_to_nobody_total",
+  name: "ledger_phone_calls_to_unknown_numbers_total",
   help: "Carrier events about calls to numbers that no company holds.",
   isCounter: true,
   read: async ({ counters }) => counters.read("calls_to_unknown_numbers"),

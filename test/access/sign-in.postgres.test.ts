@@ -221,7 +221,7 @@ describe("401", () => {
     const other = await makeCompany(world)
     for (const id of ["per_unknown", other.ownerId] as const) {
       const { status, body } = await readAs(id)
-      expect([status, body.message]).toEqual([401, "X-Person-Id names nobody of this company."])
+      expect([status, body.message]).toEqual([401, "X-Person-Id names no person of this company."])
     }
     await world.operate("person remove", { personId })
     expect((await readAs(personId)).status).toBe(401)

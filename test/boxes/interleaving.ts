@@ -83,7 +83,7 @@ export class InterleavedStore {
       case "done":
         this.jobs.delete(row.key)
         return
-      case "later":
+      case "rescheduled":
         row.dueAt = result.dueAt
         row.attempts = 0
         return
@@ -91,9 +91,9 @@ export class InterleavedStore {
         row.dueAt = now + result.afterMs
         if (result.isDispatchCleared === true) row.isDispatched = false
         return
-      case "let go":
+      case "released":
         return
-      case "park":
+      case "stuck":
         throw new Error(`${row.key} waits for an operator: ${result.reason}`)
     }
   }

@@ -44,7 +44,7 @@ describe.for([
     const claims = await open()
     const request = aRequest()
     expect(await claims.claim(request)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 0,
       isTakenOver: false,
     })
@@ -56,7 +56,7 @@ describe.for([
     const request = aRequest()
     const made = await Promise.all(Array.from({ length: 20 }, () => claims.claim(request)))
     const states = made.map(({ state }) => state).toSorted()
-    expect(states).toEqual(["mine", ...Array.from({ length: 19 }, () => "running")])
+    expect(states).toEqual(["claimed", ...Array.from({ length: 19 }, () => "running")])
   })
 
   it("tells many who ask at once apart, and keeps the answer of each", async () => {
@@ -66,7 +66,7 @@ describe.for([
     await Promise.all(many.filter(isKnown).map((request) => claims.claim(request)))
     const made = await Promise.all(many.map((request) => claims.claim(request)))
     expect(made.map(({ state }) => state)).toEqual(
-      many.map((_, i) => (i % 5 === 0 ? "running" : "mine")),
+      many.map((_, i) => (i % 5 === 0 ? "running" : "claimed")),
     )
     const answers = many.map(({ idempotencyKey }) => `answer of ${idempotencyKey}`)
     await Promise.all(many.map((request, i) => claims.finish(request, answers[i] as string)))
@@ -104,13 +104,13 @@ describe.for([
     await claims.release(request)
     const other = { ...request, fingerprint: "b".repeat(64) }
     expect(await claims.claim(other)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 1,
       isTakenOver: false,
     })
     await claims.release(other)
     expect(await claims.claim(request)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 2,
       isTakenOver: false,
     })
@@ -122,7 +122,7 @@ describe.for([
     await claims.claim(request)
     await claims.abandon(request)
     expect(await claims.claim(request)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 0,
       isTakenOver: true,
     })
@@ -137,7 +137,7 @@ describe.for([
     expect(await claims.claim(request)).toMatchObject({ state: "running" })
     await claims.abandon(request)
     expect(await claims.claim(request)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 1,
       isTakenOver: true,
     })
@@ -148,7 +148,7 @@ describe.for([
     const request = aRequest()
     const other = { ...request, keyId: "key_bbbbbbbb" }
     await claims.claim(request)
-    expect(await claims.claim(other)).toMatchObject({ state: "mine" })
+    expect(await claims.claim(other)).toMatchObject({ state: "claimed" })
     await claims.finish(other, "{}")
     expect(await claims.claim(request)).toMatchObject({ state: "running" })
   })
@@ -158,7 +158,7 @@ describe.for([
     const request = aRequest()
     await claims.release(request)
     expect(await claims.claim(request)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 0,
       isTakenOver: false,
     })
@@ -181,7 +181,10 @@ describe.for([
     expect(await claims.forgetBefore(at)).toBe(1)
     expect(await claims.claim(young)).toMatchObject({ state: "done" })
     const again = { ...old, requestId: "req_again", at }
-    expect(await claims.claim(again)).toMatchObject({ state: "mine", firstRequestId: "req_again" })
+    expect(await claims.claim(again)).toMatchObject({
+      state: "claimed",
+      firstRequestId: "req_again",
+    })
   })
 
   it("names the first request of a key through attempts and takeovers", async () => {
@@ -228,7 +231,7 @@ describe("claims of several processes", () => {
     await first.nextAttempt(request)
     living.delete("prc_first")
     expect(await second.claim(request)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 1,
       isTakenOver: true,
     })
@@ -245,7 +248,7 @@ describe("claims of several processes", () => {
       [request.idempotencyKey],
     )
     expect(await first.claim(request)).toMatchObject({
-      state: "mine",
+      state: "claimed",
       attempt: 0,
       isTakenOver: true,
     })
@@ -257,7 +260,7 @@ describe("claims of several processes", () => {
     await first.claim(request)
     living.delete("prc_first")
     const taken = await Promise.all(Array.from({ length: 20 }, () => second.claim(request)))
-    expect(taken.filter(({ state }) => state === "mine")).toHaveLength(1)
+    expect(taken.filter(({ state }) => state === "claimed")).toHaveLength(1)
     expect(taken.filter(({ state }) => state === "running")).toHaveLength(19)
   })
 

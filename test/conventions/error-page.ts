@@ -49,7 +49,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   role: "A person with the role that the message names makes this request.",
   signed_out: "Sign in again.",
   spend_limit_reached: "Wait until `resetsAt`, or raise the limit. Adding funds does not help.",
-  stream_damaged: "The operator has been notified. Send the request again after `Retry-After`.",
+  stream_corrupt: "The operator has been notified. Send the request again after `Retry-After`.",
   too_large: "Send less.",
   too_many_boxes: "Stop a box first.",
   unavailable: "Send the request again; the message says whether anything was charged.",

@@ -162,9 +162,9 @@ describe("what stands around it", () => {
     const paths: YamlDocument[] = kind("Ingress").spec.rules[0].http.paths
     const led = Object.fromEntries(paths.map(({ path, backend }) => [path, backend.service.name]))
     expect(new Set(Object.values(led))).toEqual(new Set(services.map((one) => one.metadata.name)))
-    const [nobody] = services.filter((one) => one.spec.selector === undefined)
+    const [blocked] = services.filter((one) => one.spec.selector === undefined)
     for (const path of ["/metrics", "/readyz", "/livez"]) {
-      expect(led[path]).toBe(nobody?.metadata.name)
+      expect(led[path]).toBe(blocked?.metadata.name)
     }
     expect(kind("ServiceMonitor").spec.endpoints[0]).toMatchObject({
       port: "http",

@@ -116,7 +116,7 @@ describe("a charge whose text was never queued", () => {
     )
     expect((await queueText("msg_late", rows[0]?.id)).accepted).toBe(true)
     const dueAt = begin + 599_000 + 3_600_000
-    expect(await endCharge.perform(world.ports, job)).toEqual({ result: "later", dueAt })
+    expect(await endCharge.perform(world.ports, job)).toEqual({ result: "rescheduled", dueAt })
     expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
     await world.operate("clock advance", { duration: "1h" })
     expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
@@ -260,7 +260,7 @@ describe("a failing job", () => {
     await world.operate("wait")
     const job = await jobOf(world, "ask-text", id)
     const stray = { ...job, payload: { ...(job.payload as object), messageId: "msg_stray" } }
-    const stuck = { result: "park", reason: "the recipient's stream has no such text" }
+    const stuck = { result: "stuck", reason: "the recipient's stream has no such text" }
     expect(await askText.perform(world.ports, stray)).toEqual(stuck)
     expect(await sendText.perform(world.ports, stray)).toEqual(stuck)
   })
@@ -283,7 +283,7 @@ describe("a call without an answer", () => {
     const never = { ...world.ports.carrier, send: () => new Promise<never>(() => undefined) }
     const silent = await sendText.perform({ ...world.ports, pacer, carrier: never }, job)
     const dueAt = world.ports.clock.now() + 60_000
-    expect(silent).toEqual({ result: "later", dueAt, kind: "ask-text", subject: id })
+    expect(silent).toEqual({ result: "rescheduled", dueAt, kind: "ask-text", subject: id })
     const pending = {
       ...pacer,
       pause: (_ms: number, signal?: AbortSignal) => new Promise<void>(() => signals.push(signal)),

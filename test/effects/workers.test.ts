@@ -88,7 +88,7 @@ class MemoryJobQueue {
         if (result === "done") this.rows.delete(jobId)
         else if (row?.holder === own) {
           row.holder = null
-          if (result === "let go") row.tries -= 1
+          if (result === "released") row.tries -= 1
         }
       },
       countDue: async () => this.rows.size,

@@ -107,7 +107,7 @@ const perform = (
 const unavailable = () => Promise.reject(new ProviderUnavailable("away"))
 const silent = () => Promise.reject(new ProviderOutcomeUnknown("no answer"))
 const later = (dueAt: number) => ({
-  result: "later",
+  result: "rescheduled",
   dueAt,
   kind: "ask-thing",
   subject: "own subject",
@@ -135,7 +135,7 @@ describe("a job", () => {
     expect(await perform(calling)).toEqual({ result: "done" })
     scene.status = "not there"
     const reason = "this thing is unknown"
-    expect(await perform(calling)).toEqual({ result: "park", reason })
+    expect(await perform(calling)).toEqual({ result: "stuck", reason })
     expect(scene.steps).toEqual([])
   })
 
@@ -162,19 +162,19 @@ describe("a job", () => {
 describe("a job that another process has claimed", () => {
   it("is released before the provider is called", async () => {
     scene.isOwn = false
-    expect(await perform(calling)).toEqual({ result: "let go" })
+    expect(await perform(calling)).toEqual({ result: "released" })
     expect(scene.steps).toEqual(["dispatch"])
   })
 
   it("is not marked as dispatched if that is known", async () => {
     const signal = AbortSignal.abort()
-    expect(await perform(calling, { signal })).toEqual({ result: "let go" })
+    expect(await perform(calling, { signal })).toEqual({ result: "released" })
     expect(scene.steps).toEqual([])
   })
 
   it("is released if marking it took so long that the lease may have expired", async () => {
     scene.dispatchMs = 60_000
-    const released = { result: "let go" }
+    const released = { result: "released" }
     expect(await perform(calling)).toEqual({ ...released, isDispatchCleared: true })
     scene.check = async () => "unknown"
     scene.isIdempotent = true
@@ -216,7 +216,7 @@ describe("a status check", () => {
   ])("after %i minutes without an outcome is repeated", async ([minutes, waitMs]) => {
     scene.now = BEGUN + (minutes ?? 0) * MINUTE
     expect(await perform(checking)).toEqual({
-      result: "later",
+      result: "rescheduled",
       dueAt: scene.now + (waitMs ?? 0),
     })
   })
@@ -236,16 +236,16 @@ describe("a status check", () => {
       [71.5 * HOUR, 72 * HOUR],
     ] as const) {
       scene.now = BEGUN + age
-      expect(await perform(checking)).toEqual({ result: "later", dueAt: BEGUN + next })
+      expect(await perform(checking)).toEqual({ result: "rescheduled", dueAt: BEGUN + next })
     }
     scene.now = BEGUN + 72 * HOUR
     const reason = "the provider has given no outcome for this thing in 72 hours"
-    expect(await perform(checking)).toEqual({ result: "park", reason })
+    expect(await perform(checking)).toEqual({ result: "stuck", reason })
   })
 
   it("of an effect without a provider call waits for its first due time", async () => {
     scene.now = BEGUN + 1
-    expect(await perform(onlyChecked)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
+    expect(await perform(onlyChecked)).toEqual({ result: "rescheduled", dueAt: BEGUN + MINUTE })
     expect(scene.steps).toEqual([])
     scene.now = BEGUN + MINUTE
     scene.check = async () => "made"
@@ -288,7 +288,7 @@ const [shortCalling, shortChecking] = effect<{ begunAt: number }, Answer>({
 describe("a job whose provider has no status query", () => {
   const dispatched = { isDispatched: true }
   const stuck = {
-    result: "park",
+    result: "stuck",
     reason: "the provider may have done this thing, gave no answer, and has no status query",
   }
   beforeEach(() => {
@@ -297,7 +297,7 @@ describe("a job whose provider has no status query", () => {
 
   it("is called a second time if the provider did not answer, then stuck", async () => {
     scene.call = silent
-    expect(await perform(unchecked)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
+    expect(await perform(unchecked)).toEqual({ result: "rescheduled", dueAt: BEGUN + MINUTE })
     expect(await perform(unchecked, dispatched)).toEqual(stuck)
     expect(scene.steps).toEqual(["dispatch", "call", "dispatch", "call"])
   })
@@ -337,7 +337,7 @@ describe("a job whose provider has no status query", () => {
 
   it("is not called endlessly without an outcome", async () => {
     scene.call = async () => "under way"
-    expect(await perform(unchecked)).toEqual({ result: "later", dueAt: BEGUN + MINUTE })
+    expect(await perform(unchecked)).toEqual({ result: "rescheduled", dueAt: BEGUN + MINUTE })
     expect(await perform(unchecked, dispatched)).toEqual(stuck)
   })
 })
@@ -370,7 +370,7 @@ describe("an effect with its own times", () => {
     ] as const) {
       scene.now = BEGUN + age * MINUTE
       expect(await perform(shortChecking)).toEqual({
-        result: "later",
+        result: "rescheduled",
         dueAt: BEGUN + next * MINUTE,
       })
     }
@@ -383,7 +383,7 @@ describe("an effect with its own times", () => {
     scene.check = silent
     scene.now = BEGUN + 90 * MINUTE
     const reason = "the provider has given no outcome for this thing in 90 minutes"
-    expect(await perform(shortChecking)).toEqual({ result: "park", reason })
+    expect(await perform(shortChecking)).toEqual({ result: "stuck", reason })
   })
 
   it("waits for an answer for its own timeout, ten seconds by default", async () => {

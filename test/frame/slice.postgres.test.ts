@@ -186,7 +186,7 @@ describe("the list of slices", () => {
     ["route", { name: "b", routes: sampleSlice(provider).routes ?? [] }],
     ["reaction", { name: "b", reactions: [waitingReaction(() => undefined)] }],
     ["slice", { name: "pretended" }],
-    ["prefix of what is charged", { name: "b", reconciliations: [{ ...thing.reconciliation }] }],
+    ["reconciled prefix", { name: "b", reconciliations: [{ ...thing.reconciliation }] }],
   ] as const)("is rejected with a duplicate %s", ([part, duplicate]) => {
     const slices = [sampleSlice(provider), long, duplicate]
     expect(() => assemble(slices)).toThrow(`two slices contribute the ${part}`)

@@ -191,7 +191,7 @@ describe("/metrics", () => {
     expect(text.split("\n")).toContain(`${sent} 1`)
     expect(text).toContain(`ledger_refusals_total{route="${MESSAGES_PATH}",error="invalid_key"} 1`)
     expect(text).toMatch(/^ledger_calls_in_hand \d+$/m)
-    expect(text).toMatch(/^ledger_damaged_streams 0$/m)
+    expect(text).toMatch(/^ledger_corrupt_streams 0$/m)
   })
 
   it("has the state of each read model", async () => {
@@ -245,9 +245,9 @@ describe("/metrics", () => {
     const app = await buildApp(ports, [], [])
     onTestFinished(() => app.close())
     const text = (await app.inject("/metrics")).body
-    expect(text).toContain('ledger_work_rows{state="due"} 3\nledger_work_rows{state="parked"} 1')
-    expect(text).toContain('ledger_work_oldest_seconds{state="due"} 90\n')
-    expect(text).toContain('ledger_work_oldest_seconds{state="parked"} 0\n')
+    expect(text).toContain('ledger_jobs{state="due"} 3\nledger_jobs{state="stuck"} 1')
+    expect(text).toContain('ledger_jobs_oldest_seconds{state="due"} 90\n')
+    expect(text).toContain('ledger_jobs_oldest_seconds{state="stuck"} 0\n')
   })
 
   it("contains no company, person, key or phone number", async () => {

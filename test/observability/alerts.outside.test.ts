@@ -177,12 +177,12 @@ describe("a running server", () => {
   it("has the series that alerts are about from its start on", () => {
     for (const series of [
       'ledger_ready{name="event store"} 1',
-      'ledger_work_rows{state="parked"} 0',
-      'ledger_work_oldest_seconds{state="due"}',
+      'ledger_jobs{state="stuck"} 0',
+      'ledger_jobs_oldest_seconds{state="due"}',
       'ledger_audits_total{result="broken"} 0',
       'ledger_database_connections{pool="api",state="waiting"} 0',
       "ledger_disk_free_bytes ",
-      "ledger_damaged_streams 0",
+      "ledger_corrupt_streams 0",
       'ledger_read_model_behind_seconds{name="charges"}',
     ]) {
       expect(told).toContain(`\n${series}`)

@@ -83,10 +83,10 @@ const KEYS = [
   "ledger.stream.category",
   "ledger.append.facts",
   "ledger.append.callers",
-  "ledger.work.id",
-  "ledger.work.kind",
-  "ledger.work.tries",
-  "ledger.work.result",
+  "ledger.job.id",
+  "ledger.job.kind",
+  "ledger.job.attempts",
+  "ledger.job.result",
   "ledger.provider",
   "ledger.act",
 ]
@@ -128,12 +128,12 @@ describe("a server", () => {
     const own = () => collector.spans.filter(({ traceId }) => traceId === TRACE)
     const named = (name: string) => own().find((span) => span.name === name)
     await expect.poll(() => named("carrier send")).toBeDefined()
-    await expect.poll(() => named("work send-text")).toBeDefined()
+    await expect.poll(() => named("job send-text")).toBeDefined()
     const call = named("POST /api/v1/phone/messages")
     expect(call).toMatchObject({ parentSpanId: CALLER })
     const appends = own().filter((span) => span.name === "append")
     expect(appends.map(({ parentSpanId }) => parentSpanId)).toContain(call?.spanId)
-    const work = named("work send-text")
+    const work = named("job send-text")
     expect(work).toMatchObject({ parentSpanId: call?.spanId })
     expect(named("carrier send")).toMatchObject({ parentSpanId: work?.spanId })
     const told = JSON.stringify(collector.spans)

@@ -104,7 +104,7 @@ describe("rent", () => {
     await world.operate("wait")
     // Also where it is called early by anything else.
     const row = await jobOf(world, "rent", name)
-    const put = { result: "later", dueAt: Date.parse(dueAt) }
+    const put = { result: "rescheduled", dueAt: Date.parse(dueAt) }
     expect(await collectRent.perform(world.ports, row)).toEqual(put)
     expect(await rentsOf(world, company)).toHaveLength(1)
     await at(dueAt)

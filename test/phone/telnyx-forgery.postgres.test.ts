@@ -123,7 +123,7 @@ describe("a text that came in", () => {
       url: "/metrics",
       headers: { host: "ledger.test" },
     })
-    expect(payload).toContain('ledger_webhook_events_total{provider="telnyx",result="nobody"} 1')
+    expect(payload).toContain('ledger_webhook_events_total{provider="telnyx",result="unowned"} 1')
   })
 
   it("is nothing where the account signs what says nothing to us", async () => {

@@ -254,7 +254,7 @@ describe("a text that Telnyx may have", () => {
       by.server.requests.filter(({ call }) => call === "GET /detail_records").length
     const before = asked()
     const [sending] = textJobs
-    expect(await sending?.perform(by.world.ports, row)).toMatchObject({ result: "later" })
+    expect(await sending?.perform(by.world.ports, row)).toMatchObject({ result: "rescheduled" })
     expect(asked()).toBe(before + 1)
     expect(handedOver(texting)).toHaveLength(1)
   })

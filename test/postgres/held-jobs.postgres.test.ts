@@ -68,17 +68,17 @@ describe("work in hand", () => {
     await add("a", "a1")
     await take()
     await queue.dispatch(1)
-    await queue.settle(1, { result: "let go", isDispatchCleared: true })
+    await queue.settle(1, { result: "released", isDispatchCleared: true })
     expect(await queue.claim(NOW, 1)).toMatchObject([{ isDispatched: false, attempts: 1 }])
     await queue.dispatch(1)
-    await queue.settle(1, { result: "let go" })
+    await queue.settle(1, { result: "released" })
     expect(await queue.claim(NOW, 1)).toMatchObject([{ isDispatched: true, attempts: 1 }])
   })
 
   it("that is let go is another's at once, and was not tried", async () => {
     await add("a", "a1")
     await take()
-    await queue.settle(1, { result: "let go" })
+    await queue.settle(1, { result: "released" })
     expect(await others.claim(NOW, 1)).toMatchObject([{ name: "a1", attempts: 1 }])
   })
 

@@ -63,9 +63,9 @@ describe("taking work", () => {
   it("goes on with a subject when its first work is put off, or parked", async () => {
     for (const name of ["a1", "a2", "a3"]) await add("a", name)
     await take()
-    await queue.settle(1, { result: "later", dueAt: NOW + 60_000, subject: "a1" })
+    await queue.settle(1, { result: "rescheduled", dueAt: NOW + 60_000, subject: "a1" })
     expect(await take()).toEqual(["a2"])
-    await queue.settle(2, { result: "park", reason: "nobody knows" })
+    await queue.settle(2, { result: "stuck", reason: "nobody knows" })
     expect(await take()).toEqual(["a3"])
     expect(await take(NOW + 60_000)).toEqual(["a1"])
   })
@@ -130,8 +130,8 @@ describe("what became of work", () => {
     await runOut("leased_until")
     await others.claim(NOW, 1)
     await queue.settle(1, { result: "retry", afterMs: 0, reason: "late" })
-    await queue.settle(1, { result: "later", dueAt: NOW })
-    await queue.settle(1, { result: "park", reason: "late" })
+    await queue.settle(1, { result: "rescheduled", dueAt: NOW })
+    await queue.settle(1, { result: "stuck", reason: "late" })
     expect(await take()).toEqual([])
     expect(await queue.list(10)).toMatchObject([{ running: true, stuck: null }])
     await queue.settle(1, { result: "done" })
@@ -145,7 +145,7 @@ describe("what became of work", () => {
       await queue.settle(1, { result: "retry", afterMs: 0, reason: "busy" })
     }
     expect(await queue.claim(NOW, 1)).toMatchObject([{ attempts: 4 }])
-    await queue.settle(1, { result: "later", dueAt: NOW + 1, kind: "ask-text" })
+    await queue.settle(1, { result: "rescheduled", dueAt: NOW + 1, kind: "ask-text" })
     expect(await queue.claim(NOW + 1, 1)).toMatchObject([
       { attempts: 1, kind: "ask-text", name: "a1" },
     ])
@@ -171,7 +171,7 @@ describe("what became of work", () => {
     await add("a", "a1")
     await add("b", "b1", NOW - 1)
     await queue.claim(NOW, 2)
-    await queue.settle(1, { result: "park", reason: "nobody knows" })
+    await queue.settle(1, { result: "stuck", reason: "nobody knows" })
     expect(await queue.list(10)).toEqual([
       {
         jobId: 1,
@@ -214,7 +214,7 @@ describe("looking at the queue", () => {
     expect(await queue.countDue(NOW)).toBe(4)
     await queue.settle(1, { result: "retry", afterMs: 60_000, reason: "busy" })
     expect(await queue.countDue(NOW)).toBe(1)
-    await queue.settle(4, { result: "park", reason: "nobody knows" })
+    await queue.settle(4, { result: "stuck", reason: "nobody knows" })
     expect(await queue.countDue(NOW)).toBe(0)
     expect(await queue.countDue(NOW + 1)).toBe(1)
     await runOut("retry_at")
@@ -230,7 +230,7 @@ describe("looking at the queue", () => {
     await add("d", "d1", NOW + 1)
     expect(await take()).toHaveLength(3)
     await queue.settle(1, { result: "retry", afterMs: 60_000, reason: "busy" })
-    await queue.settle(2, { result: "park", reason: "nobody knows" })
+    await queue.settle(2, { result: "stuck", reason: "nobody knows" })
     const wanted = { due: 2, dueSince: NOW - 5_000, stuck: 1, stuckSince: NOW - 9_001 }
     expect(await queue.backlog(NOW)).toEqual(wanted)
   })

@@ -242,7 +242,7 @@ describe("a connection of the API", () => {
       })
     // Its owner, and the row of this test.
     expect(await count(acme.companyId)).toBe(2)
-    expect(await count("co_nobody")).toBe(0)
+    expect(await count("co_none")).toBe(0)
     expect(await count("")).toBe(0)
   })
 

@@ -125,7 +125,7 @@ describe("a statement without an answer", () => {
       where datname = current_database() and query like 'update ledger.idempotent_requests%'`
     const isLate = async () => (await other.query(late)).rowCount
     await expect.poll(isLate).toBe(0)
-    expect(await attempt()).toMatchObject({ state: "mine", attempt: 0, isTakenOver: true })
+    expect(await attempt()).toMatchObject({ state: "claimed", attempt: 0, isTakenOver: true })
   })
 })
 

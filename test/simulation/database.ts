@@ -240,7 +240,7 @@ class JobTable {
     }
     if (row.holder !== owner) return
     row.holder = null
-    if (result.result === "later") {
+    if (result.result === "rescheduled") {
       row.dueAt = result.dueAt
       row.kind = result.kind ?? row.kind
       row.subject = result.subject ?? row.subject
@@ -251,11 +251,11 @@ class JobTable {
       row.retryAt = this.#now() + result.afterMs
       if (result.isDispatchCleared === true) row.isDispatched = false
     }
-    if (result.result === "let go") {
+    if (result.result === "released") {
       row.attempts -= 1
       if (result.isDispatchCleared === true) row.isDispatched = false
     }
-    if (result.result === "park") row.stuckReason = result.reason
+    if (result.result === "stuck") row.stuckReason = result.reason
   }
 
   /** Records that a job's provider call begins; returns false if the owner has lost the job. */

@@ -393,8 +393,8 @@ function claimsOf(
       callDatabase(faultlessWire(world), owner, async () => {
         const claim = await idempotency.claim(request)
         // A claim that arrives after the process has crashed is abandoned from the start.
-        if (claim.state === "mine" && !owner.isAlive) await idempotency.abandon(request)
-        if (claim.state === "mine") owner.heldClaims.add(request)
+        if (claim.state === "claimed" && !owner.isAlive) await idempotency.abandon(request)
+        if (claim.state === "claimed") owner.heldClaims.add(request)
         return claim
       }),
     finish: (request, answer) => change(request, true, () => idempotency.finish(request, answer)),

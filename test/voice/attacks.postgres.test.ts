@@ -144,7 +144,7 @@ describe("callers", () => {
     expect(none).toBeNull()
     const { body } = await world.call(null, "GET", "/metrics")
     for (const line of [
-      "ledger_phone_calls_to_nobody_total 1",
+      "ledger_phone_calls_to_unknown_numbers_total 1",
       'ledger_phone_calls{status="in_progress"}',
     ]) {
       expect(body).toContain(line)

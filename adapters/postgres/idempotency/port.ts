@@ -29,7 +29,7 @@ export type IdempotencyClaim =
    * `firstRequestId`, the first request since the key was last forgotten, so that a reused key gets new ids.
    */
   | {
-      readonly state: "mine"
+      readonly state: "claimed"
       readonly attempt: number
       readonly firstRequestId: string
       readonly isTakenOver: boolean

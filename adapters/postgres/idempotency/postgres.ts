@@ -56,7 +56,7 @@ export function openPostgresIdempotency(pool: Pool, processes: Processes): Idemp
           throw error
         },
       )
-      if (claim.state !== "mine") inProgress.delete(key)
+      if (claim.state !== "claimed") inProgress.delete(key)
       return claim
     },
     finish: (request, answer) => endClaim(request, () => finish({ request, answer })),
@@ -154,7 +154,7 @@ async function tryClaim(
 ): Promise<IdempotencyClaim | null> {
   const { keyId, idempotencyKey, fingerprint, requestId: firstRequestId, at } = request
   if (await insertClaim(request))
-    return { state: "mine", attempt: 0, firstRequestId, isTakenOver: false }
+    return { state: "claimed", attempt: 0, firstRequestId, isTakenOver: false }
   const row = await findRow(pool, request)
   if (row === null) return null
   if (row.state !== "free" && row.fingerprint !== request.fingerprint) return { state: "conflict" }
@@ -181,7 +181,7 @@ async function tryClaim(
   )
   if (takeover.rowCount !== 1) return null
   const isTakenOver = row.state === "running"
-  return { state: "mine", attempt: row.attempt, firstRequestId: row.started, isTakenOver }
+  return { state: "claimed", attempt: row.attempt, firstRequestId: row.started, isTakenOver }
 }
 
 const MAX_BATCH = 100
@@ -306,14 +306,14 @@ export function openMemoryIdempotency(): IdempotencyStore {
           at,
           isPermanent,
         })
-        return { state: "mine", attempt, firstRequestId, isTakenOver: false }
+        return { state: "claimed", attempt, firstRequestId, isTakenOver: false }
       }
       if (found.fingerprint !== request.fingerprint) return { state: "conflict" }
       if (found.state === "done") return { state: "done", answer: found.answer ?? "" }
       if (found.state === "running") return { state: "running", attempt: found.attempt }
       found.state = "running"
       const { attempt, firstRequestId } = found
-      return { state: "mine", attempt, firstRequestId, isTakenOver: true }
+      return { state: "claimed", attempt, firstRequestId, isTakenOver: true }
     },
     finish: async (request, answer) => {
       const found = held(request)

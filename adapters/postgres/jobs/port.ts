@@ -52,7 +52,7 @@ export type JobResult =
   | { readonly result: "done" }
   /** Runs again, possibly as another kind, when it is due by the ledger's clock. */
   | {
-      readonly result: "later"
+      readonly result: "rescheduled"
       readonly dueAt: number
       readonly kind?: string
       readonly subject?: string
@@ -69,11 +69,11 @@ export type JobResult =
     }
   /** It was not tried; any process may claim it immediately. */
   | {
-      readonly result: "let go"
+      readonly result: "released"
       /** The provider was not called. */
       readonly isDispatchCleared?: true
     }
-  | { readonly result: "park"; readonly reason: string }
+  | { readonly result: "stuck"; readonly reason: string }
 
 /** A job as listed for operators. */
 export interface ListedJob {

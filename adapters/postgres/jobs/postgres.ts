@@ -171,7 +171,7 @@ async function settleUnfinished(
   result: Exclude<JobResult, { readonly result: "done" }>,
 ): Promise<void> {
   switch (result.result) {
-    case "later":
+    case "rescheduled":
       await pool.query(
         `update ledger.jobs
          set due_at = to_timestamp($2::float8 / 1000), kind = coalesce($3, kind),
@@ -199,7 +199,7 @@ async function settleUnfinished(
         [jobId, result.afterMs, ownId, result.isDispatchCleared === true],
       )
       return
-    case "let go":
+    case "released":
       await pool.query(
         `update ledger.jobs
          set process_id = null, leased_until = null, attempts = greatest(0, attempts - 1),
@@ -208,7 +208,7 @@ async function settleUnfinished(
         [jobId, ownId, result.isDispatchCleared === true],
       )
       return
-    case "park":
+    case "stuck":
       await pool.query(
         `update ledger.jobs set stuck = $2, process_id = null, leased_until = null
          where job_id = $1 and process_id = $3`,

@@ -121,16 +121,16 @@ export const chargeBoxMinutes = reaction({
     const cause = causedBy(`charge-box-minute ${name}`)
     const known = await readBox(ports, companyId, boxId)
     if (isElsewhere(ports, known)) {
-      return { result: "later", dueAt: ports.clock.now() + RETRY_MS }
+      return { result: "rescheduled", dueAt: ports.clock.now() + RETRY_MS }
     }
     try {
       const view = await chargeAndRenew(ports, { companyId, boxId }, known, cause)
       const dueAt = nextCheckAt(view, ports.clock.now())
-      return dueAt === null ? { result: "done" } : { result: "later", dueAt }
+      return dueAt === null ? { result: "done" } : { result: "rescheduled", dueAt }
     } catch (error) {
       if (!isProviderError(error)) throw error
       ports.log.info("a box did not answer", { boxId, error: error.message })
-      return { result: "later", dueAt: ports.clock.now() + RETRY_MS }
+      return { result: "rescheduled", dueAt: ports.clock.now() + RETRY_MS }
     }
   },
 })

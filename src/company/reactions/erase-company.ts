@@ -80,7 +80,7 @@ async function beginErasure(
     if (!(error instanceof CorruptStream)) throw error
     const found = await ports.jobs.find(work.jobId)
     const from = work.payload.withoutLedgerFrom ?? Date.parse(found?.dueAt ?? "")
-    if (!(ports.clock.now() >= from)) return { result: "later", dueAt: from }
+    if (!(ports.clock.now() >= from)) return { result: "rescheduled", dueAt: from }
     ports.log.warn(`${work.companyId} is erased without its ledger, which is corrupt`, error)
     return null
   }
@@ -101,7 +101,7 @@ async function beginErasureByLedger(
   // The deletion was undone, or an operator ran the job early: it must not end before it is due.
   if (deletion === null) return { result: "done" }
   if (!deletion.isErasing && ports.clock.now() < deletion.erasureStartsAt) {
-    return { result: "later", dueAt: deletion.erasureStartsAt }
+    return { result: "rescheduled", dueAt: deletion.erasureStartsAt }
   }
   const begun = await ports.runner.execute(stream, { type: "StartErasure" }, cause)
   // A concurrent command undid the deletion.

@@ -63,7 +63,7 @@ async function collect(
   const answer = known?.answer === "unknown" ? await order(ports, payment, owedMicros) : known
   if (answer === "nothing") return { result: "done" }
   if (answer === "no customer") {
-    return { result: "park", reason: `${NO_CUSTOMER_ADVICE} Then run \`job retry\`.` }
+    return { result: "stuck", reason: `${NO_CUSTOMER_ADVICE} Then run \`job retry\`.` }
   }
   const isOpen = answer === null || answer.answer === "unknown" || !isFinalPayment(answer)
   if (isOpen || isUntried(answer)) {
@@ -78,7 +78,7 @@ async function collect(
   const done = await ports.runner.execute(stream, command, causedBy(`collect-credit ${month}`))
   // The card was charged, but the ledger rejects the payment: an operator must decide.
   if (!done.accepted)
-    return { result: "park", reason: `${payment.idempotencyKey} is paid: ${done.refusal.type}` }
+    return { result: "stuck", reason: `${payment.idempotencyKey} is paid: ${done.refusal.type}` }
   return { result: "done" }
 }
 
@@ -137,7 +137,7 @@ function retryResult(
         ? (fault ?? "the processor has not answered for 72 hours")
         : "the processor has not executed the payment for 72 hours: confirm it there, or cancel it there to order it " +
           "again, then run `job retry`"
-    return { result: "park", reason }
+    return { result: "stuck", reason }
   }
-  return { result: "later", dueAt: clock.now() + nextCheckDelayMs(ageMs, null) }
+  return { result: "rescheduled", dueAt: clock.now() + nextCheckDelayMs(ageMs, null) }
 }

@@ -34,7 +34,7 @@ export const suppressDeadAddresses = reaction({
   perform: async ({ runner }, { companyId, name, payload: { mailId, n } }) => {
     const view = await runner.readLatest(mailStreamOf(companyId, mailId), viewOfMail)
     const copy = view?.copies.find((one) => one.recipientIndex === n)
-    if (copy === undefined) return { result: "park", reason: "the stream has no such mail" }
+    if (copy === undefined) return { result: "stuck", reason: "the stream has no such mail" }
     const { tag, to } = copy
     const command = { type: "SuppressRecipient", tag, to, reason: "bounced" } as const
     const cause = causedBy(`${KIND} ${name}`)

@@ -103,7 +103,7 @@ export type EffectJobs<P> = readonly [ReactionOf<P>, ...Reaction[]]
 
 /** Declares an effect. */
 export function effect<P extends object, A>(spec: EffectSpec<P, A>): EffectJobs<P> {
-  const { checkKind, on: _from, concurrency: _atOnce, isLong: _isLong, ...shared } = spec
+  const { checkKind, on: _from, concurrency: _concurrency, isLong: _isLong, ...shared } = spec
   const discard = async (ports: Ports, work: DiscardedJob<P>, cause: Cause) => {
     const { signal } = new AbortController()
     await spec.recordOutcome(
@@ -176,17 +176,17 @@ class EffectRun<P extends object, A> {
     // An operator may retry it early, while the request that recorded the intent is about to call the provider.
     const [first] = this.#times.checkAfterMs
     if (callProvider === null && ageMs < first)
-      return { result: "later", dueAt: this.#startedAt() + first }
+      return { result: "rescheduled", dueAt: this.#startedAt() + first }
     const known = await this.#checkProvider(checkProvider)
     const isNo = known === "unknown" && ageMs >= notReceivedAfterMs
     const answer = isNo ? await this.#spec.notReceivedOutcome(this.#ports, this.#job) : known
     if (answer !== null && answer !== "unknown") return this.#recordOutcome(answer)
     if (answer === null && ageMs >= stuckAfterMs) {
       const reason = `${provider} has given no outcome for ${thingName} in ${formatDuration(stuckAfterMs)}`
-      return { result: "park", reason }
+      return { result: "stuck", reason }
     }
     const waitMs = nextCheckDelayMs(ageMs, answer === null ? null : notReceivedAfterMs, this.#times)
-    return { result: "later", dueAt: this.#now() + waitMs }
+    return { result: "rescheduled", dueAt: this.#now() + waitMs }
   }
 
   /** Whether a request ran the job before its fact enqueued it, and a status check has replaced that job. */
@@ -226,7 +226,7 @@ class EffectRun<P extends object, A> {
       case "ended":
         return { result: "done" }
       case "not there":
-        return { result: "park", reason: this.#spec.missingReason }
+        return { result: "stuck", reason: this.#spec.missingReason }
       case "open":
         return null
     }
@@ -242,7 +242,7 @@ class EffectRun<P extends object, A> {
         await withProviderTimeout(this.#ports.pacer, provider, doing, timeoutMs),
       )
     } catch (error) {
-      if (error === STOP_REASON) return { result: "let go" }
+      if (error === STOP_REASON) return { result: "released" }
       if (error instanceof ProviderOutcomeUnknown) {
         const isLast = checkProvider === null && (this.#job.isDispatched || !this.#isRepeatable())
         if (isLast) return this.#stuckUncheckable()
@@ -282,7 +282,7 @@ class EffectRun<P extends object, A> {
         : retryWithBackoff(this.#job, reason, "undone")
     }
     // The request itself is not at fault: an operator fixes the provider's account and retries.
-    if (isMisconfigured) return { result: "park", reason: error.message }
+    if (isMisconfigured) return { result: "stuck", reason: error.message }
     if (!mayBeDone && unavailableOutcome !== undefined)
       return this.#recordOutcome(unavailableOutcome)
     // A process that crashed after its dispatch may have reached the provider: check the status.
@@ -298,19 +298,19 @@ class EffectRun<P extends object, A> {
   async #dispatch(): Promise<JobResult | null> {
     const { pacer, jobs } = this.#ports
     const { jobId, signal, isDispatched } = this.#job
-    if (signal.aborted) return { result: "let go" }
+    if (signal.aborted) return { result: "released" }
     const startedMs = pacer.elapsedMs()
-    if (!(await jobs.dispatch(jobId))) return { result: "let go" }
+    if (!(await jobs.dispatch(jobId))) return { result: "released" }
     const isInTime = pacer.elapsedMs() - startedMs < DISPATCH_CONFIRMED_WITHIN_MS
     if (isInTime && !signal.aborted) return null
     // No request was sent, so a job that was not dispatched before is not dispatched now.
-    return isDispatched ? { result: "let go" } : { result: "let go", isDispatchCleared: true }
+    return isDispatched ? { result: "released" } : { result: "released", isDispatchCleared: true }
   }
 
   #stuckUncheckable(): JobResult {
     const { provider, thingName } = this.#spec
     const reason = `${provider} may have done ${thingName}, gave no answer, and has no status query`
-    return { result: "park", reason }
+    return { result: "stuck", reason }
   }
 
   /** Schedules a status check; the provider is not called again. */
@@ -318,7 +318,7 @@ class EffectRun<P extends object, A> {
     const { checkKind, checkSubject } = this.#spec
     const kind = checkKind === undefined ? {} : { kind: checkKind }
     const subject = checkSubject === undefined ? {} : { subject: checkSubject(this.#job.payload) }
-    return { result: "later", dueAt, ...kind, ...subject }
+    return { result: "rescheduled", dueAt, ...kind, ...subject }
   }
 
   async #recordOutcome(answer: A): Promise<JobResult> {

@@ -69,7 +69,7 @@ export function startJobWorkers(ports: Ports, reactions: readonly Reaction[]): J
       const bounds = boundsOf(reactions, inHand)
       const rows = await hand.orLost(ports.jobs.claim(ports.clock.now(), room, bounds))
       if (rows.length > 0 && !(await waitForProjector(ports, () => stopped))) {
-        await Promise.all(rows.map((row) => settleWithRetries(ports, row, { result: "let go" })))
+        await Promise.all(rows.map((row) => settleWithRetries(ports, row, { result: "released" })))
         return
       }
       for (const row of rows) hand.begin(row)
@@ -189,8 +189,8 @@ async function runAndSettle(
     await runReaction(ports, reaction, row, signal),
   )
   // A stopping process releases the job as if untried; after a lost lease the new holder records the outcome.
-  const isReleased = signal.aborted && result.result !== "done" && result.result !== "let go"
-  await settleWithRetries(ports, row, isReleased ? { result: "let go" } : result)
+  const isReleased = signal.aborted && result.result !== "done" && result.result !== "released"
+  await settleWithRetries(ports, row, isReleased ? { result: "released" } : result)
 }
 
 /**
@@ -202,7 +202,7 @@ async function deferUntilProjected(
   row: ClaimedJob,
   result: JobResult,
 ): Promise<JobResult> {
-  if (result.result !== "later" || (result.kind ?? row.kind) === row.kind) return result
+  if (result.result !== "rescheduled" || (result.kind ?? row.kind) === row.kind) return result
   try {
     const head = await ports.store.head()
     if (await ports.projector.waitUntilWritten(head, PROJECTED_WITHIN_MS, [JOBS_PROJECTION]))
@@ -220,19 +220,19 @@ async function runReaction(
   signal: AbortSignal,
 ): Promise<JobResult> {
   const { kind, companyId, payload } = row
-  if (reaction === undefined) return { result: "park", reason: `no reaction runs ${kind} jobs` }
-  if (companyId === null) return { result: "park", reason: `the ${kind} job names no company` }
+  if (reaction === undefined) return { result: "stuck", reason: `no reaction runs ${kind} jobs` }
+  if (companyId === null) return { result: "stuck", reason: `the ${kind} job names no company` }
   const parsed = reaction.payload.safeParse(payload)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     const field = issue?.path.join(".") ?? ""
-    return { result: "park", reason: `the payload of the ${kind} job has no valid ${field}` }
+    return { result: "stuck", reason: `the payload of the ${kind} job has no valid ${field}` }
   }
   const work: Job<unknown> = { ...row, companyId, payload: parsed.data, signal }
   try {
     return await runInTrace(ports, work, () => reaction.perform(ports, work))
   } catch (error) {
-    return signal.aborted ? { result: "let go" } : failureResult(ports, row, error)
+    return signal.aborted ? { result: "released" } : failureResult(ports, row, error)
   }
 }
 
@@ -244,16 +244,16 @@ function runInTrace(
 ): Promise<JobResult> {
   if (trace === null || trace === undefined) return work()
   const attributes = {
-    "ledger.work.id": jobId,
-    "ledger.work.kind": kind,
-    "ledger.work.tries": attempts,
+    "ledger.job.id": jobId,
+    "ledger.job.kind": kind,
+    "ledger.job.attempts": attempts,
     "ledger.company.id": companyId,
   }
-  const spanned = { name: `work ${kind}`, kind: "consumer", attributes } as const
+  const spanned = { name: `job ${kind}`, kind: "consumer", attributes } as const
   return tracing.span(spanned, trace, async (span) => {
     const result = await work()
-    span.setAttributes({ "ledger.work.result": result.result })
-    if (result.result === "park") span.fail("stuck")
+    span.setAttributes({ "ledger.job.result": result.result })
+    if (result.result === "stuck") span.fail("stuck")
     return result
   })
 }
@@ -264,7 +264,7 @@ async function settleWithRetries(
   row: ClaimedJob,
   result: JobResult,
 ): Promise<void> {
-  if (result.result === "park") {
+  if (result.result === "stuck") {
     const { jobId, kind } = row
     ports.log.warn(
       `job ${jobId} (${kind}) is stuck and waits for an operator: ${result.reason}`,
@@ -289,6 +289,6 @@ async function settleWithRetries(
 function failureResult(ports: Pick<Ports, "log">, row: ClaimedJob, error: unknown): JobResult {
   const reason = error instanceof Error ? error.message : String(error)
   ports.log.warn(`job ${row.jobId} (${row.kind}) failed`, error)
-  if (row.attempts >= MAX_ATTEMPTS) return { result: "park", reason }
+  if (row.attempts >= MAX_ATTEMPTS) return { result: "stuck", reason }
   return retryWithBackoff(row, reason)
 }

@@ -90,10 +90,10 @@ function jobResultOf(answer: SystemMailAnswer, recipients: number): JobResult {
       return { result: "done" }
     case "bounced": {
       const reason = `the mail bounced from ${answer.from.length} of ${recipients} recipients`
-      return { result: "park", reason }
+      return { result: "stuck", reason }
     }
     case "refused":
-      return { result: "park", reason: `the mailer rejected the mail: ${answer.code}` }
+      return { result: "stuck", reason: `the mailer rejected the mail: ${answer.code}` }
   }
 }
 
@@ -101,7 +101,7 @@ function jobResultOf(answer: SystemMailAnswer, recipients: number): JobResult {
 function retryOrStuck(ports: Pick<Ports, "clock">, work: FactJob, reason: string): JobResult {
   const { at } = work.payload
   if (ports.clock.now() - at < MAIL_STUCK_AFTER_MS) return retryWithBackoff(work, reason)
-  return { result: "park", reason: `${reason}, for 72 hours` }
+  return { result: "stuck", reason: `${reason}, for 72 hours` }
 }
 
 /** Formats a time: `2026-11-23 00:00 UTC`. */

@@ -72,13 +72,13 @@ export function reconciler(reconciled: readonly Reconciliation[]): Reaction {
       const found = reconciliationFor(reconciled, resource)
       if (found === undefined || resource === null) {
         const reason = `no slice can reconcile a charge for ${String(resource)}`
-        return { result: "park", reason }
+        return { result: "stuck", reason }
       }
       const cause = causedBy(`reconcile-charge ${chargeId}`)
       const state = await found.abandon(ports, { companyId, chargeId, resource }, cause)
       if (state === "ended") return { result: "done" }
       if (state === "open")
-        return { result: "later", dueAt: ports.clock.now() + RECONCILE_AGAIN_MS }
+        return { result: "rescheduled", dueAt: ports.clock.now() + RECONCILE_AGAIN_MS }
       const refund = { amountMicros: null, reason: found.neverBegunReason }
       await refundCharge(ports, companyId, chargeId, refund, cause)
       return { result: "done" }

@@ -156,7 +156,7 @@ function programMetrics(
       read: async () => [{ value: admission.activeCalls() }],
     },
     {
-      name: "ledger_damaged_streams",
+      name: "ledger_corrupt_streams",
       help: "Streams found corrupt.",
       read: async ({ runner }) => [{ value: runner.corruptStreams().length }],
     },
@@ -171,14 +171,14 @@ function programMetrics(
           .map(({ corruption: { stream } }) => ({ labels: { stream }, value: 1 })),
     },
     {
-      name: "ledger_work_rows",
-      help: "Jobs by state: due (also running or in back-off) or stuck, waiting for an operator (`parked`).",
+      name: "ledger_jobs",
+      help: "Jobs by state: `due` (also running or in back-off) or `stuck`, waiting for an operator.",
       labels: ["state"],
       read: async () =>
         (await backlog()).map(({ state, rows }) => ({ labels: { state }, value: rows })),
     },
     {
-      name: "ledger_work_oldest_seconds",
+      name: "ledger_jobs_oldest_seconds",
       help: "How long the oldest job in a state has been due.",
       labels: ["state"],
       read: async () =>
@@ -221,6 +221,6 @@ async function backlogIn({ jobs, clock }: Pick<Ports, "clock" | "jobs">) {
   const secondsSince = (since: number | null) => (since === null ? 0 : (now - since) / 1_000)
   return [
     { state: "due", rows: due, seconds: secondsSince(dueSince) },
-    { state: "parked", rows: stuck, seconds: secondsSince(stuckSince) },
+    { state: "stuck", rows: stuck, seconds: secondsSince(stuckSince) },
   ]
 }

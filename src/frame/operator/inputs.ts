@@ -1,4 +1,4 @@
-/** Input fields that operations share, and look-ups of what they name. */
+/** Input fields that operations share, and the lookups of the things they name. */
 import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"

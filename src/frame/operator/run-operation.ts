@@ -123,7 +123,7 @@ export function operatorErrorBody(error: unknown): ErrorBody | null {
   if (error instanceof OperatorRefused) return { error: error.code, message, ...error.details }
   if (error.name === "CompanyErased") return { error: "company_erased", message }
   if (error instanceof CorruptStream)
-    return { error: "stream_damaged", message: corruptStreamMessage(message) }
+    return { error: "stream_corrupt", message: corruptStreamMessage(message) }
   if (error instanceof RangeError) return { error: "validation", message }
   const isOfDatabase = error instanceof DatabaseUnresponsive || isConnectionFault(error)
   if (isOfDatabase || UNKNOWN_OUTCOME_ERRORS.has(error.name))

@@ -126,6 +126,6 @@ function withRunnerDeadline(runner: Runner): Runner {
     read: (at, view) => waited(runner.read(at, view, leftMs)),
     readLatest: (at, view) => waited(runner.readLatest(at, view, leftMs)),
     readCached: (at, view) => waited(runner.readCached(at, view, leftMs)),
-    buffer: (beside, item) => waited(runner.buffer(beside, item, leftMs)),
+    buffer: (to, item) => waited(runner.buffer(to, item, leftMs)),
   }
 }

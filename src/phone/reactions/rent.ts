@@ -43,7 +43,7 @@ export const collectRent = reaction({
   earliestRetryAt: ({ dueAt }) => dueAt,
   perform: async (ports, { companyId, payload }) => {
     const { dueAt } = payload
-    if (ports.clock.now() < dueAt) return { result: "later", dueAt }
+    if (ports.clock.now() < dueAt) return { result: "rescheduled", dueAt }
     const cause = causedBy(`rent ${nameOf(payload)}`)
     const held = await heldNumber(ports, companyId, payload.numberId)
     // The number was released, or this month is paid.
@@ -58,7 +58,7 @@ export const collectRent = reaction({
     if (refused === "ledger_closed") {
       const deletion = await ports.runner.readLatest(ledgerStreamOf(companyId), deletionOf)
       if (deletion?.isErasing === true) return { result: "done" }
-      return { result: "later", dueAt: ports.clock.now() + DAY_MS }
+      return { result: "rescheduled", dueAt: ports.clock.now() + DAY_MS }
     }
     await ports.runner.execute(stream, { type: "RefuseRent", ...payload, code: refused }, cause)
     return scheduleAfterRefusal(ports, companyId, payload.numberId, cause)
@@ -82,11 +82,13 @@ async function scheduleAfterRefusal(
   companyId: CompanyId,
   numberId: NumberId,
   cause: Cause,
-): Promise<{ readonly result: "done" } | { readonly result: "later"; readonly dueAt: number }> {
+): Promise<
+  { readonly result: "done" } | { readonly result: "rescheduled"; readonly dueAt: number }
+> {
   const since = (await heldNumber(ports, companyId, numberId))?.refusedSince ?? null
   if (since === null) return { result: "done" }
   const [now, until] = [ports.clock.now(), since + RENT_GRACE_MS]
-  if (now < until) return { result: "later", dueAt: Math.min(now + DAY_MS, until) }
+  if (now < until) return { result: "rescheduled", dueAt: Math.min(now + DAY_MS, until) }
   const release = { type: "ReleaseNumber" as const, numberId, reason: "rent" as const }
   await ports.runner.execute(
     phoneStreamOf(companyId),

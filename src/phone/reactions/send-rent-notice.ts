@@ -52,7 +52,7 @@ export const sendRentNotice = reaction({
   perform: async (ports, work) => {
     const { companyId } = work
     const { numberId, since, at: dueAt, code } = work.payload
-    if (ports.clock.now() < dueAt) return { result: "later", dueAt }
+    if (ports.clock.now() < dueAt) return { result: "rescheduled", dueAt }
     const notReady = await waitForPeopleReadModels(ports, work)
     if (notReady !== null) return notReady
     const view = (state: Parameters<typeof numberOrderOf>[0]) => numberOrderOf(state, numberId)

@@ -47,7 +47,7 @@ export const endReplacedVersion = reaction({
     const { companyId, signal, payload } = work
     const version = { companyId, publishId: payload.publishId }
     await waitForVisitors(ports, payload.publishId, signal)
-    if (signal.aborted) return { result: "let go" }
+    if (signal.aborted) return { result: "released" }
     try {
       const ended = ports.previewHost.removeVersion(version)
       await withProviderTimeout(ports.pacer, "the preview host", ended, END_TIMEOUT_MS)

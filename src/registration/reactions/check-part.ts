@@ -69,7 +69,7 @@ export const checkPart = reaction({
     const isOver =
       reference.isTest && (await readPartStatus(ports, companyId, submissionId)) !== "waiting"
     if (isOver) return { result: "done" }
-    return { result: "later", dueAt: nextReviewCheckAt(ports.clock, reachedAt) }
+    return { result: "rescheduled", dueAt: nextReviewCheckAt(ports.clock, reachedAt) }
   },
 })
 

@@ -77,7 +77,7 @@ export const registerNumbers = reaction({
     }
     if (unknown !== null) return retryWithBackoff(work, unknown)
     if (isOver) return { result: "done" }
-    return { result: "later", dueAt: nextReviewCheckAt(ports.clock, payload.begunAt) }
+    return { result: "rescheduled", dueAt: nextReviewCheckAt(ports.clock, payload.begunAt) }
   },
 })
 

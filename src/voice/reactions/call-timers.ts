@@ -74,7 +74,7 @@ export const callTimer = reaction({
   discard: "owed",
   perform: async (ports, { companyId, name, payload: { callId, ...deadline } }) => {
     const { deadlineAt: dueAt } = deadline
-    if (ports.clock.now() < dueAt) return { result: "later", dueAt }
+    if (ports.clock.now() < dueAt) return { result: "rescheduled", dueAt }
     const reference = { companyId, callId }
     const cause = causedBy(`call-timer ${name}`)
     // The event that the caller's leg was answered may be lost; then the call must not be hung up.
@@ -107,7 +107,7 @@ export const checkCall = reaction({
     const now = ports.clock.now()
     if (known === null || isOver(known)) return { result: "done" }
     const checkAt = known.lastAt + checkIntervalOf(known)
-    if (known.endedAt === null && checkAt > now) return { result: "later", dueAt: checkAt }
+    if (known.endedAt === null && checkAt > now) return { result: "rescheduled", dueAt: checkAt }
     await checkLegs(ports, reference, known, cause)
     const after = await readCall(ports, reference)
     if (after === null || isOver(after)) return { result: "done" }
@@ -115,7 +115,7 @@ export const checkCall = reaction({
       await executeCallCommand(ports, reference, { type: "AssumeCallerHungUp", callId }, cause)
       return { result: "done" }
     }
-    return { result: "later", dueAt: now + checkIntervalOf(after) }
+    return { result: "rescheduled", dueAt: now + checkIntervalOf(after) }
   },
 })
 

@@ -99,7 +99,7 @@ describe("the codes of a route", () => {
   it("are the possible ones: a locked account may read and buy credits", () => {
     const ofAll = ["validation", "invalid_key", "not_allowed", "method_not_allowed"]
     const ofServer = ["spend_limit_reached", "internal", "overloaded"]
-    ofServer.push("stream_damaged", "unavailable")
+    ofServer.push("stream_corrupt", "unavailable")
     expect(codes("GET", "/api/v1/credits").toSorted()).toEqual(
       [...ofAll, "operation_not_granted", ...ofServer].toSorted(),
     )

@@ -302,7 +302,7 @@ describe("503", () => {
       const { examples = {} } = content["application/json"] ?? {}
       const codes = new Set(Object.keys(examples).map(codeOfExample))
       const own = refusalCodes.filter((code) => statusOfCode(code) === 503).map(publicErrorCode)
-      const all = new Set([...own, "overloaded", "stream_damaged", "unavailable"])
+      const all = new Set([...own, "overloaded", "stream_corrupt", "unavailable"])
       expect([...codes].toSorted()).toEqual([...all].toSorted())
     }
   })

@@ -19,7 +19,7 @@ export const RESPONSE_HEADERS: Readonly<Record<string, JsonObject>> = {
   },
   "Ledger-Position": {
     description:
-      "Position in the ledger of what this request recorded, including the cause of a refusal. Send it " +
+      "Position in the ledger of the facts that this request recorded, including the cause of a refusal. Send it " +
       "with a read to wait until the answer includes it.",
     schema: TEXT_SCHEMA,
   },
@@ -283,7 +283,7 @@ const COMMON_CODES: readonly ErrorCode[] = [
   "method_not_allowed",
   "internal",
   "overloaded",
-  "stream_damaged",
+  "stream_corrupt",
   "unavailable",
 ]
 

@@ -49,7 +49,7 @@ function routeRefusalOf(route: Route, code: ErrorCode, methods: readonly string[
       return route.isCharged === true ? null : limitRefusal(USED_UP_LIMIT)
     case "overloaded":
       return overloadedRefusal(requestFactsFor(route))
-    case "stream_damaged":
+    case "stream_corrupt":
       return errorRefusal(errorNamed("CorruptStream"), requestFactsFor(route), SILENT_LOG)
     case "unavailable":
       return unavailableRefusal(route)
@@ -199,7 +199,7 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
     message: "Too many calls are waiting. Send it again later.",
     requestId: EXAMPLE_ID.request,
   },
-  stream_damaged: {
+  stream_corrupt: {
     message:
       "Part of this company's records is damaged; the operator was notified. Send it again once that " +
       "is repaired.",

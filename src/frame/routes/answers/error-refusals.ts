@@ -44,7 +44,7 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
     case "CorruptStream":
       // The runner has logged it once.
       return {
-        ...sendAgainRefusal("stream_damaged", CORRUPT_MESSAGE, asked, error),
+        ...sendAgainRefusal("stream_corrupt", CORRUPT_MESSAGE, asked, error),
         headers: CORRUPT_RETRY_AFTER,
       }
     case "OutcomeUnknown":
@@ -80,7 +80,7 @@ export function overloadedRefusal(asked: RequestFacts): Refusal {
  * the same key can have paid.
  */
 function sendAgainRefusal(
-  code: "unavailable" | "overloaded" | "stream_damaged",
+  code: "unavailable" | "overloaded" | "stream_corrupt",
   why: string,
   asked: RequestFacts,
   error: Error | null,
@@ -90,7 +90,7 @@ function sendAgainRefusal(
   const message = mayHaveRun
     ? `${why}, and it is not known yet whether an earlier request with this Idempotency-Key was ` +
       `${PAYMENT_VERBS[paymentKind ?? "charge"]}. ${safeRetryText(asked)}.`
-    : `${why}${nothing}. ${code === "stream_damaged" ? "Send it again once that is repaired." : "Send it again later."}`
+    : `${why}${nothing}. ${code === "stream_corrupt" ? "Send it again once that is repaired." : "Send it again later."}`
   const named = mayHaveRun && error !== null ? idsInError(error) : {}
   return { ...refusal(code, message, { requestId, ...named }), headers: RETRY_AFTER }
 }

@@ -40,7 +40,7 @@ export const ERROR_STATUSES = {
   spend_limit_reached: 429,
   internal: 500,
   overloaded: 503,
-  stream_damaged: 503,
+  stream_corrupt: 503,
   unavailable: 503,
 } as const
 

@@ -1,4 +1,4 @@
-/** Who calls: by a key that works, or by a session that somebody else has looked at. */
+/** Authenticates the caller, by an API key or by the route's own way to identify a person. */
 import { accessStreamOf } from "../../../../domain/access/aggregates.ts"
 import type { AccessState, CompanyProfile, ApiKey } from "../../../../domain/access/access.ts"
 import {
@@ -21,16 +21,16 @@ import { nonApiClientOf } from "../declare/route-variants.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 
-/** Somebody who may call, and how their company stands. */
+/** An authenticated caller with the profile of its company. */
 export interface AuthenticatedCaller {
   readonly caller: Caller
   readonly companyStatus: CompanyProfile
 }
 
 /**
- * Finds out who calls, and refuses who is nobody.
+ * Authenticates the caller, or returns the refusal.
  *
- * @param signed what a sign-in vouches for, where the call carries one
+ * @param signed the content that a sign-in's signature covers
  * @throws as `Runner.read` does
  */
 export async function authenticateCaller(
@@ -103,10 +103,10 @@ export function invalidKeyRefusal(): Refusal {
 }
 
 function personGoneRefusal(): Refusal {
-  return refusal("invalid_key", "This person is nobody of the company any more.")
+  return refusal("invalid_key", "This person was removed from the company.")
 }
 
-/** A person of the company who calls without a key; null where they are nobody of it. */
+/** Authenticates a person who calls without a key; null if they are not a member of the company. */
 async function authenticatePerson(
   { runner }: Pick<Ports, "runner">,
   requestId: string,
@@ -114,19 +114,19 @@ async function authenticatePerson(
 ): Promise<AuthenticatedCaller | null> {
   const access = accessStreamOf(companyId)
   const find = (state: AccessState) => {
-    const [person, standing] = [findPerson(state, personId), companyProfileOf(state)]
-    return person === null || standing === null ? null : { person, standing }
+    const [person, companyStatus] = [findPerson(state, personId), companyProfileOf(state)]
+    return person === null || companyStatus === null ? null : { person, companyStatus }
   }
   const found = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
   if (found === null) return null
-  const { person, standing: companyStatus } = found
+  const { person, companyStatus } = found
   const spender: Spender = { via: "person", keyId: null, personId }
   return { caller: { companyId, key: null, person, spender, requestId }, companyStatus }
 }
 
 /**
- * The person that is signed in in the app: vouched for, and somebody of the company. One who is not
- * there is looked for at the tail, because another process may have added them just now.
+ * Returns the person who is signed in to the app, after checking the signature and the membership. A person who is
+ * not found is looked up in the newest state, because another process may have added them just now.
  */
 async function signedInPerson(
   { runner, sealing, clock }: Pick<Ports, "clock" | "runner" | "sealing">,
@@ -138,7 +138,7 @@ async function signedInPerson(
   const signIn = signInHeadersOf(headers)
   if (signIn === null) return { person: null }
   if (key.personId !== null) {
-    const message = "This is a person's own key, which takes no sign-in: leave X-Person-* out."
+    const message = "A person's own key takes no sign-in. Leave out the X-Person-* headers."
     return { refusal: refusal("invalid_key", message) }
   }
   const found = verifySignIn(signIn, signed, sealing.appSecret(key.keyId), clock.now())
@@ -150,7 +150,7 @@ async function signedInPerson(
     const person = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
     if (person !== null) return { person }
   }
-  const message = "X-Person-Id names nobody of this company."
+  const message = "X-Person-Id names no person of this company."
   return { refusal: refusal("invalid_key", message) }
 }
 
@@ -160,7 +160,7 @@ interface FoundKey {
   readonly companyStatus: CompanyProfile
 }
 
-/** A key works at once in every process, so one that does not is looked for at the tail. */
+/** Finds a key. A new key works immediately in every process, so an unusable one is read from the newest state. */
 async function lookUpKey(
   { runner }: Pick<Ports, "runner">,
   { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
@@ -183,7 +183,7 @@ function spenderOf(key: ApiKey, person: Person | null): Spender {
   return { via: "app_key", keyId, personId: person?.personId ?? null }
 }
 
-/** The name and the password of a call; null where it has none, or what is no UTF-8. */
+/** Returns the name and password of a call; null if it has none, or they are not UTF-8. */
 function basicCredentials(
   call: Pick<RawRequest, "headers">,
 ): { readonly user: string; readonly password: string } | null {

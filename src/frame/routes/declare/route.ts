@@ -160,7 +160,7 @@ export interface PermanentIdempotency<I, R, S extends number> {
   readonly inProgress: (ports: Ports, caller: Caller, input: I) => Promise<Reply<R, S>>
   /** The codes of final refusals, which a retry gets again. */
   readonly finalCodes: readonly RefusalCode[]
-  /** Returns the current state of what was answered as done (200) or pending (202). */
+  /** Returns the current state of work that was answered as done (200) or pending (202). */
   readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R, S>>
 }
 

@@ -85,7 +85,7 @@ export function webhook<E>(spec: WebhookSpec<E>): Route {
       let taken = 0
       for (const event of signed.events) {
         const outcome = await handleOnce(spec, ports, event, rawRequest.requestId)
-        if (outcome === "under way") {
+        if (outcome === "in progress") {
           const message = "This event is being handled by another request. Send it again later."
           return { ok: false, refusal: refusal("unavailable", message) }
         }
@@ -103,10 +103,10 @@ async function handleOnce<E>(
   ports: Ports,
   { id, companyId, event }: WebhookEvent<E>,
   requestId: string,
-): Promise<"taken" | "known" | "nobody" | "under way"> {
+): Promise<"taken" | "known" | "unowned" | "in progress"> {
   if (companyId === null) {
     await handleUnownedEvent?.(ports, event)
-    return "nobody"
+    return "unowned"
   }
   const idempotencyKey = createHash("sha256").update(id).digest("hex")
   const request = {
@@ -120,7 +120,7 @@ async function handleOnce<E>(
   }
   const claim = await ports.idempotency.claim(request)
   if (claim.state === "done") return "known"
-  if (claim.state !== "mine") return "under way"
+  if (claim.state !== "claimed") return "in progress"
   try {
     await handleEvent(ports, companyId, event, causedBy(`webhook ${provider} ${idempotencyKey}`))
   } catch (error) {

@@ -46,7 +46,7 @@ export interface StoredAnswer {
 /** The result of claiming an `Idempotency-Key`. */
 export type ClaimResult =
   | {
-      readonly state: "mine"
+      readonly state: "claimed"
       readonly claim: IdempotencyClaimRequest
       readonly seed: Seed
       /** An earlier process began the request and crashed or left its outcome unknown. */
@@ -100,10 +100,10 @@ export async function claimIdempotencyKey(
   }
   const made = await ports.idempotency.claim(claim)
   switch (made.state) {
-    case "mine": {
+    case "claimed": {
       const { attempt, firstRequestId, isTakenOver } = made
       return {
-        state: "mine",
+        state: "claimed",
         claim,
         seed: seedOf(ports, claim, firstRequestId, attempt),
         isTakenOver: isTakenOver,
@@ -217,7 +217,7 @@ async function orWarn(ports: Pick<Ports, "log">, change: Promise<void>): Promise
 function claimScopeOf(caller: Caller): string {
   const { key, person } = caller
   if (key === null || key.personId !== null) return callerScope(caller)
-  return `${key.keyId}/${person?.personId ?? "nobody"}`
+  return `${key.keyId}/${person?.personId ?? "no person"}`
 }
 
 /**
