@@ -1,5 +1,5 @@
-// `npm run answers`: asks every route as its example shows, and writes those answers into
-// src/answers.json that are no longer shown as they are. The document shows them.
+// `npm run answers`: sends every route's example request, and updates the answers in src/answers.json that have
+// changed. The OpenAPI document shows them.
 
 import { installIfNeeded } from "./install.mjs"
 import { printCounts, runTests } from "./suite.mjs"

@@ -1,4 +1,4 @@
-// `npm run bench -- <name>`: the benchmarks on the chosen Node, after installing what is missing.
+// `npm run bench -- <name>`: runs the benchmarks on the chosen Node, after installing missing dependencies.
 
 import { join } from "node:path"
 import { installIfNeeded, tryInstall } from "./install.mjs"
@@ -7,5 +7,5 @@ import { ROOT, runOnNode } from "./node.mjs"
 await installIfNeeded()
 const code = await tryInstall(join(ROOT, "bench"))
 if (code > 128) process.exit(code)
-if (code !== 0) process.stderr.write("What is measured beside the ledger is left out.\n")
+if (code !== 0) process.stderr.write("Measurements of other programs for comparison are skipped.\n")
 process.exitCode = await runOnNode([join(ROOT, "bench", "main.ts"), ...process.argv.slice(2)])

@@ -1,4 +1,4 @@
-// `npm run build:console`: builds the console's pages, where they are missing or older than their sources.
+// `npm run build:console`: builds the console's pages if they are missing or older than their sources.
 
 import { buildConsoleIfNeeded } from "./console.mjs"
 

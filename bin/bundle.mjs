@@ -1,7 +1,7 @@
 // Builds the program as JavaScript in `dist/`, with source maps.
 //
 // `ledger.cjs` is the command line, `program.cjs` everything else. A command that a running server answers loads
-// only the first. The other files are where processes and threads begin.
+// only the first. The other files are entry points of processes and threads.
 
 import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -18,11 +18,11 @@ import {
 } from "./program.mjs"
 
 const MAIN = "src/main.ts"
-/** Modules by their path: a build puts the table of those that the catalogue names in its place. */
+/** The table of modules; a build replaces it by the modules that the catalogue names. */
 const MODULES = "src/modules.ts"
-/** The command line draws tables of what a server answers. */
+/** The command line always renders tables, so it includes this module. */
 const RENDERER = "src/frame/operator/cli/render.ts"
-/** Where a process or a thread begins, and the file of `dist/` that it runs. @type {Record<string, string>} */
+/** Entry points of processes and threads, with their files in `dist/`. @type {Record<string, string>} */
 const ENTRIES = {
   "src/bootstrap/processes/main.ts": "process.cjs",
   "adapters/git/secret-scan/worker.ts": "secret-scan.cjs",
@@ -31,7 +31,7 @@ const ENTRIES = {
 const PROCESS = "src/bootstrap/processes/main.ts"
 const THREADS = Object.keys(ENTRIES).filter((path) => path !== PROCESS)
 
-/** Packages that stay files of their own: they read files beside them, may be absent, or are needed seldom. */
+/** Packages that are not bundled: they read their own files, may be absent, or are rarely needed. */
 const EXTERNAL = [
   "@eventstore/db-client",
   "@grpc/grpc-js",
@@ -41,19 +41,16 @@ const EXTERNAL = [
   "stripe",
 ]
 
-/** A file's path as the bundle names it. @param {string} path */
+/** A file's path relative to the project. @param {string} path */
 const nameOf = (path) => relative(ROOT, path).replaceAll(sep, "/")
 
-/**
- * What stands for a module's own address in each file of the bundle: the place of its source, next to which
- * are the files that it reads.
- */
+/** Defines the module addresses in each file of the bundle: they name the source, next to which a module reads files. */
 const BANNER = `"use strict";const __root=require("node:path").dirname(__dirname),__url=require("node:url").pathToFileURL(__root+"/").href;`
 
-/** A worker or a process: its address is that of a file of the bundle. */
+/** The address of a worker or process, which becomes that of a file of the bundle. */
 const ADDRESS = /new URL\("(\.\.?\/[^"]+\.ts)", import\.meta\.url\)/g
 
-/** A source with the addresses that its parts have in the bundle. @param {string} path @param {string} text */
+/** Replaces the addresses in a source by those in the bundle. @param {string} path @param {string} text */
 function withBundleAddresses(path, text) {
   const name = JSON.stringify(path)
   return text
@@ -61,15 +58,17 @@ function withBundleAddresses(path, text) {
       const target = nameOf(resolve(ROOT, dirname(path), to))
       const file = ENTRIES[target]
       if (file !== undefined) return `new URL(${JSON.stringify(`dist/${file}`)}, __url)`
-      // The benchmarks are for checkouts.
+      // Only checkouts have the benchmarks.
       if (target.startsWith("bench/")) return whole
-      throw new Error(`${path} names ${target}, which is no file of the bundle: add it to ENTRIES`)
+      throw new Error(
+        `${path} names ${target}, which is not a file of the bundle: add it to ENTRIES`,
+      )
     })
     .replaceAll("import.meta.url", `(__url + ${name})`)
     .replaceAll("import.meta.dirname", `require("node:path").join(__root, ${name}, "..")`)
 }
 
-/** The modules that the catalogue names, by their paths below `src/`. */
+/** Returns the modules that the catalogue names, as paths below `src/`. */
 function catalogueModules() {
   const { settings, providers, commands } = JSON.parse(
     readFileSync(join(ROOT, "src", "catalogue.json"), "utf8"),
@@ -78,7 +77,7 @@ function catalogueModules() {
   return [...new Set([...settings, ...providers, ...froms])]
 }
 
-/** `src/modules.ts` as the bundle has it. */
+/** Returns the text of `src/modules.ts` for the bundle. */
 function modulesText() {
   const lines = catalogueModules().map(
     (path) => `${JSON.stringify(path)}: () => import("./${path}")`,
@@ -86,31 +85,31 @@ function modulesText() {
   return `const MODULES = {${lines.join(",")}}\nexport const moduleAt = (path) => MODULES[path]()`
 }
 
-/** A module that is loaded only once it is needed. */
+/** A dynamic import. */
 const DYNAMIC_IMPORT = /\bimport\("(\.\.?\/[^"]+\.ts)"\)/g
 
 /**
- * The command line, which takes what it loads later from the program.
+ * Replaces the command line's dynamic imports by modules of `program.cjs`.
  *
  * @param {string} path
  * @param {string} text
- * @param {Set<string>} asked takes the paths of those modules
+ * @param {Set<string>} imported receives the paths of these modules
  */
-function withLazyImports(path, text, asked) {
+function withLazyImports(path, text, imported) {
   const replaced = text.replaceAll(DYNAMIC_IMPORT, (whole, to) => {
     const target = nameOf(resolve(ROOT, dirname(path), to))
     if (target === RENDERER) return whole
-    asked.add(target)
+    imported.add(target)
     return `__load(${JSON.stringify(target)})`
   })
   const loader = JSON.stringify(`${ROOT}/src/bundle/program.ts`)
   return replaced === text ? text : `import { load as __load } from ${loader};${replaced}`
 }
 
-/** A package that reads files next to its own, wherever it is bundled. */
+/** A bundled package that reads files next to its own. */
 const WITH_FILES = "@fastify/swagger-ui"
 
-/** Tells that package where it is, and leaves out what no package needs. @type {import("esbuild").Plugin} */
+/** Gives that package its folder, and leaves out unused parts of packages. @type {import("esbuild").Plugin} */
 const packagesPlugin = {
   name: "packages",
   setup: (build) => {
@@ -119,9 +118,9 @@ const packagesPlugin = {
       contents: 'export { default as en } from "./en.js"',
     }))
     build.onLoad({ filter: new RegExp(`node_modules/${WITH_FILES}/.*\\.js$`) }, ({ path }) => {
-      const place = relative(join(ROOT, "node_modules", WITH_FILES), dirname(path))
+      const subfolder = relative(join(ROOT, "node_modules", WITH_FILES), dirname(path))
       const found = `require("node:path").dirname(require.resolve("${WITH_FILES}/package.json"))`
-      const folder = `require("node:path").join(${found}, ${JSON.stringify(place)})`
+      const folder = `require("node:path").join(${found}, ${JSON.stringify(subfolder)})`
       return { contents: readFileSync(path, "utf8").replaceAll("__dirname", folder), loader: "js" }
     })
   },
@@ -130,7 +129,7 @@ const packagesPlugin = {
 /**
  * Reads the project's own modules.
  *
- * @param {(path: string, text: string) => string} [change] what else becomes of a source
+ * @param {(path: string, text: string) => string} [change] a further change of each source
  * @returns {import("esbuild").Plugin}
  */
 const sourcesPlugin = (change = (_, text) => text) => ({
@@ -145,7 +144,7 @@ const sourcesPlugin = (change = (_, text) => text) => ({
 })
 
 /**
- * Gives the program the modules that the command line has loaded before, so that there is one of each.
+ * Takes shared modules from the command line's file, so that each is loaded only once.
  *
  * @param {Set<string>} shared
  * @returns {import("esbuild").Plugin}
@@ -163,9 +162,9 @@ const sharedPlugin = (shared) => ({
   },
 })
 
-/** A table of modules. @param {Iterable<string>} paths @param {(path: string, place: number) => string} valueOf */
+/** Returns a table of modules. @param {Iterable<string>} paths @param {(path: string, index: number) => string} valueOf */
 const table = (paths, valueOf) =>
-  `export const modules = {${[...paths].map((path, place) => `${JSON.stringify(path)}: ${valueOf(path, place)}`).join(",")}}`
+  `export const modules = {${[...paths].map((path, index) => `${JSON.stringify(path)}: ${valueOf(path, index)}`).join(",")}}`
 
 const STACKS_IMPORT = 'import "./src/bundle/stacks.ts"'
 
@@ -178,26 +177,26 @@ const COMMON = {
   target: "node22",
   external: [...EXTERNAL, "./ledger.cjs"],
   banner: { js: BANNER },
-  // A text of ASCII alone is half as large in memory: comments have other letters.
+  // Without comments the text is ASCII, which takes half the memory.
   minifyWhitespace: true,
   lineLimit: 120,
   legalComments: "none",
   sourcemap: "linked",
   sourcesContent: false,
   write: false,
-  // What it finds is in the error that it throws.
+  // The thrown error has esbuild's messages.
   logLevel: "silent",
 }
 
 const PROGRAM = "program.cjs"
-/** It is a function, for it is loaded with the code that V8 made of it: `src/bundle/program.ts`. */
+/** Wraps the program in a function, because `src/bundle/program.ts` loads it with V8's cached code. */
 const PROGRAM_WRAPPER = {
   banner: { js: `(function(require,module,__dirname){${BANNER}` },
   footer: { js: "})" },
 }
 
 /**
- * Makes all files of the bundle.
+ * Builds all files of the bundle.
  *
  * @returns {Promise<import("esbuild").OutputFile[]>}
  */
@@ -216,8 +215,8 @@ async function makeBundle() {
     return made.outputFiles ?? []
   }
   /** @type {Set<string>} */
-  const later = new Set([PROCESS])
-  const front = sourcesPlugin((path, text) => withLazyImports(path, text, later))
+  const lazyModules = new Set([PROCESS])
+  const front = sourcesPlugin((path, text) => withLazyImports(path, text, lazyModules))
   const { metafile } = await esbuild.build({
     ...COMMON,
     entryPoints: [MAIN],
@@ -226,11 +225,11 @@ async function makeBundle() {
     metafile: true,
   })
   const shared = Object.keys(metafile.inputs).filter(
-    (path) => path !== MAIN && SOURCE_FOLDERS.some((room) => path.startsWith(`${room}/`)),
+    (path) => path !== MAIN && SOURCE_FOLDERS.some((folder) => path.startsWith(`${folder}/`)),
   )
   const program = await make(
     PROGRAM,
-    table(later, (path) => `() => import("./${path}")`),
+    table(lazyModules, (path) => `() => import("./${path}")`),
     PROGRAM_WRAPPER,
     sharedPlugin(new Set(shared)),
     packagesPlugin,
@@ -244,8 +243,8 @@ async function makeBundle() {
       "ledger.cjs",
       [
         STACKS_IMPORT,
-        ...shared.map((path, place) => `import * as m${place} from "./${path}"`),
-        table(shared, (_, place) => `m${place}`),
+        ...shared.map((path, index) => `import * as m${index} from "./${path}"`),
+        table(shared, (_, index) => `m${index}`),
         'export { load } from "./src/bundle/program.ts"',
         `if (require.main === module) void import("./${MAIN}")`,
       ].join("\n"),
@@ -260,9 +259,9 @@ async function makeBundle() {
   return [...program, ...others.flat()]
 }
 
-/** Builds the bundle; the files of the last one stay until all new ones are there. */
+/** Builds the bundle; the previous files stay until all new files are written. */
 async function rebuild() {
-  // Whoever held the lock before may have done the work already.
+  // The previous holder of the lock may have built it.
   if (isBundleFresh()) return
   const stamp = sourcesHash()
   const files = await makeBundle()
@@ -275,17 +274,17 @@ async function rebuild() {
 }
 
 /**
- * Builds the bundle where it is absent or older than its sources.
+ * Builds the bundle if it is missing or older than its sources.
  *
  * @returns {Promise<void>}
- * @throws the error of the builder, or of the operating system
+ * @throws errors of esbuild or the operating system
  */
 export async function buildBundleIfNeeded() {
   if (!isBundleFresh()) await withLock(join(ROOT, ".build-lock"), rebuild)
 }
 
 /**
- * Builds it where that can be done. The program runs from its sources without it, which takes longer.
+ * Builds the bundle if possible. Without it the program runs from its sources, which is slower.
  *
  * @returns {Promise<void>}
  */
@@ -295,6 +294,8 @@ export async function tryBuildBundle() {
   } catch (error) {
     if (isUnwritable(error)) return
     const { message } = /** @type {Error} */ (error)
-    process.stderr.write(`The program runs from its sources: it was not bundled. ${message}\n`)
+    process.stderr.write(
+      `The bundle could not be built; the program runs from its sources. ${message}\n`,
+    )
   }
 }

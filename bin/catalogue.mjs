@@ -1,4 +1,4 @@
-// `node bin/catalogue.mjs`: writes src/catalogue.json anew, after a command's words have changed.
+// `node bin/catalogue.mjs`: regenerates src/catalogue.json after a command's texts have changed.
 
 import { join } from "node:path"
 import { installIfNeeded } from "./install.mjs"

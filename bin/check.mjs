@@ -1,4 +1,4 @@
-// `npm run check`: everything that must hold before a commit, the quick checks first.
+// `npm run check`: all checks before a commit, the quick ones first.
 
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import { installIfNeeded, tryInstall } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 import { printCounts, runTests, tiersOf } from "./suite.mjs"
 
-/** The rooms that the import rules speak of; one that is not built yet is left out. */
+/** The folders that the import rules cover. */
 const PROJECT_FOLDERS = ["domain", "projections", "adapters", "src", "test", "bench", "console"]
 
 const steps = [
@@ -27,7 +27,7 @@ const steps = [
 ]
 
 await installIfNeeded()
-// The types and rules of the console are checked with its own packages.
+// The console is checked with its own packages.
 const installed = await tryInstall(join(ROOT, "console"))
 if (installed !== 0) process.exit(installed)
 for (const { name, args } of steps) {

@@ -1,4 +1,4 @@
-// `npm run client -- --out FOLDER [--url URL]`: makes a TypeScript client of the API from its document.
+// `npm run client -- --out FOLDER [--url URL]`: generates a TypeScript client of the API from its document.
 // A function for each operation and a type for each schema; it needs no package and no network.
 
 import { cpSync, closeSync, mkdtempSync, openSync, rmSync } from "node:fs"
@@ -11,7 +11,7 @@ import { ROOT, runOnNode } from "./node.mjs"
 const GENERATOR = join(ROOT, "node_modules", "@hey-api", "openapi-ts", "bin", "run.js")
 const PLUGINS = ["@hey-api/client-fetch", "@hey-api/typescript", "@hey-api/sdk"]
 
-/** What was asked for; null, and said why, where that cannot be. */
+/** Parses the arguments; null, after printing the fault, if they are not valid. */
 function parseArguments() {
   try {
     const { values } = parseArgs({
@@ -30,7 +30,7 @@ function parseArguments() {
 }
 
 /**
- * Makes the client in a folder of its own, for the generator empties the one that it writes to.
+ * Generates the client in a temporary folder, because the generator empties its output folder.
  *
  * @param {string} folder
  * @param {{ readonly out: string, readonly url: string }} wanted
@@ -48,7 +48,7 @@ async function make(folder, { out, url }) {
   const made = await runOnNode([GENERATOR, ...files, "-p", ...PLUGINS, ...quiet], { cwd: folder })
   if (made !== 0) return made
   cpSync(join(folder, "client"), out, { recursive: true })
-  process.stdout.write(`The client is in ${out}: import what you call from its index.\n`)
+  process.stdout.write(`The client is in ${out}. Import its functions from index.ts.\n`)
   return 0
 }
 

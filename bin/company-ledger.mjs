@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command `company-ledger`: the program, on a Node that can run it.
+// The command `company-ledger`: runs the program on a suitable Node.
 
 import { runProgram } from "./program.mjs"
 

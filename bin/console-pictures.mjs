@@ -1,4 +1,4 @@
-// `npm run console:pictures -- FOLDER`: a picture of every page of the console, wide and narrow, light and dark.
+// `npm run console:pictures -- FOLDER`: takes a picture of every console page: wide and narrow, light and dark.
 
 import { join } from "node:path"
 import { installIfNeeded } from "./install.mjs"

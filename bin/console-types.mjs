@@ -1,4 +1,4 @@
-// `node bin/console-types.mjs [FILE]`: makes the types by which the console knows the API, of its document.
+// `node bin/console-types.mjs [FILE]`: generates the console's types of the API from the OpenAPI document.
 
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -13,7 +13,7 @@ const GENERATOR = join(FOLDER, "node_modules", "openapi-typescript", "bin", "cli
 async function make(folder, out) {
   const path = join(folder, "openapi.json")
   const document = openSync(path, "w")
-  // Pages call the API at their own address: the document's is of no matter.
+  // Pages call the API at their own address, so the document's address does not matter.
   const script = join(ROOT, "src", "write-document.ts")
   const written = await runOnNode([script, "http://127.0.0.1:3000"], {
     stdio: ["ignore", document, "inherit"],

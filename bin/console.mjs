@@ -1,4 +1,4 @@
-// The console's pages: whether they are built of their sources as they are, and building them.
+// Builds the console's pages if they are missing or older than their sources.
 
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
@@ -8,22 +8,22 @@ import { isUnwritable, tryInstall, withLock } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 
 const FOLDER = join(ROOT, "console")
-/** Says of which sources `dist` was built. */
+/** The hash of the sources that `dist` was built from. */
 const STAMP = join(FOLDER, "dist", ".sources")
-/** What gets smaller. */
+/** Types of files that are compressed. */
 const COMPRESSED = [".css", ".js", ".svg"]
-/** As what the packages are built, whatever this process is: of React there is a larger and slower one for developers. */
+/** `NODE_ENV` of the build: React's development version is larger and slower. */
 const MODE = "production"
-/** What is no source of the pages. */
+/** Files that are not sources of the pages. */
 const IGNORED_FILES = ["dist", "node_modules", ".build-lock", ".install-lock"]
 
-/** A hash of all that the pages are made of: their times say nothing after a clone. */
+/** Returns a hash of the sources' contents: after a clone their times say nothing. */
 function consoleSourcesHash() {
   const hash = createHash("sha256").update(MODE)
   const files = readdirSync(FOLDER, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !IGNORED_FILES.some((other) => path.startsWith(join(FOLDER, other))))
+    .filter((path) => !IGNORED_FILES.some((name) => path.startsWith(join(FOLDER, name))))
   for (const path of files.toSorted())
     hash.update(path.slice(FOLDER.length)).update(readFileSync(path))
   return `${hash.digest("hex")}\n`
@@ -31,14 +31,14 @@ function consoleSourcesHash() {
 
 /** Whether the pages are missing, or older than their sources. @returns {boolean} */
 function isBuildNeeded() {
-  // An installed package holds them built, and none of their sources.
+  // An installed package has the built pages and no sources.
   if (!existsSync(join(FOLDER, "package-lock.json"))) return false
   return !existsSync(STAMP) || readFileSync(STAMP, "utf8") !== consoleSourcesHash()
 }
 
-/** Builds them. @returns {Promise<number>} the exit code */
+/** Builds the pages. @returns {Promise<number>} the exit code */
 async function build() {
-  // Whoever held the lock before may have done the work already.
+  // The previous holder of the lock may have built them.
   if (!isBuildNeeded()) return 0
   process.stderr.write("Building the console's pages (a few seconds) ...\n")
   const installed = await tryInstall(FOLDER)
@@ -54,7 +54,7 @@ async function build() {
   return 0
 }
 
-/** Writes each file of text once more as small as it gets, which takes longer than a request may. @param {string} assets */
+/** Writes a compressed copy of each text file: strong compression is too slow for a request. @param {string} assets */
 function compress(assets) {
   for (const name of readdirSync(assets)) {
     const path = join(assets, name)
@@ -65,9 +65,9 @@ function compress(assets) {
 }
 
 /**
- * Builds the console's pages where that is needed.
+ * Builds the console's pages if needed.
  *
- * @returns {Promise<number>} 0, or 1 where it failed, or 128 + n when signal n interrupted it
+ * @returns {Promise<number>} 0; 1 if it failed; 128 + n if signal n interrupted it
  */
 export async function buildConsoleIfNeeded() {
   if (!isBuildNeeded()) return 0

@@ -1,12 +1,12 @@
-// What the files of a test run cost: the sums by tier, and the most expensive files as a Markdown table.
+// The costs of a test run: sums by tier, and the most expensive files as a Markdown table.
 
 import { readFileSync } from "node:fs"
 
-/** So many files are listed. */
+/** Number of listed files. */
 const MAX_LISTED = 50
 
 /**
- * What one test file used; a file that broke while loading has no figures.
+ * The costs of a test file; a file that failed to load has none.
  *
  * @typedef {object} FileCosts
  * @property {string} file
@@ -28,14 +28,14 @@ const whole = (value) => Math.round(value).toLocaleString("en-US")
 /** @param {readonly string[]} cells @returns {string} */
 const row = (cells) => `| ${cells.join(" | ")} |\n`
 
-/** A table of rows that are written already. @param {readonly string[]} header @param {readonly string[]} rows */
+/** Returns a table of formatted rows. @param {readonly string[]} header @param {readonly string[]} rows */
 const table = (header, rows) =>
   row(header) + row(header.map((_, index) => (index === 0 ? "---" : "---:"))) + rows.join("")
 
 /**
- * CPU seconds of this process's children that ended, with all processes that those waited for.
+ * Returns the CPU seconds of this process's ended children and their own children.
  *
- * @returns {number | null} null where the system does not say
+ * @returns {number | null} null if the system does not report them
  */
 export function childrenSeconds() {
   if (process.platform !== "linux") return null
@@ -45,7 +45,7 @@ export function childrenSeconds() {
 }
 
 /**
- * The sums by tier, a line each.
+ * Returns the sums by tier, one line each.
  *
  * @param {readonly FileCosts[]} files
  * @returns {string}
@@ -77,7 +77,7 @@ export function sumsByTier(files) {
 }
 
 /**
- * The files that took most CPU, the most expensive first.
+ * Returns the files that took the most CPU, most expensive first.
  *
  * @param {readonly FileCosts[]} files
  * @returns {string}

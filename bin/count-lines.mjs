@@ -1,5 +1,5 @@
-// `node bin/count-lines.mjs [--root DIR] [--json]`: the lines of code by part, after installing what is
-// missing.
+// `node bin/count-lines.mjs [--root DIR] [--json]`: counts the lines of code by part, after installing missing
+// dependencies.
 
 import { join } from "node:path"
 import { installIfNeeded } from "./install.mjs"

@@ -1,5 +1,5 @@
-// `npm run test:deep`: the suites that can go through many more cases than `npm test` has time for,
-// after installing what is missing, and the true counts as last line. It takes minutes.
+// `npm run test:deep`: runs the suites that have many more cases than `npm test` has time for, after installing missing
+// dependencies. The last line has the counts. It takes minutes.
 
 import { installIfNeeded } from "./install.mjs"
 import { DEEP_SUITES, printCounts, runTests } from "./suite.mjs"

@@ -1,4 +1,4 @@
-// `node bin/errors.mjs`: writes docs/errors.md again, after a message of the API has changed.
+// `node bin/errors.mjs`: regenerates docs/errors.md after a message of the API has changed.
 
 import { join } from "node:path"
 import { installIfNeeded } from "./install.mjs"

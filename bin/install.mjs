@@ -1,4 +1,4 @@
-// Installs the dependencies when they are missing or older than the lock file, and only then.
+// Installs the dependencies if they are missing or older than the lock file.
 
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -18,13 +18,13 @@ import { basename, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { ROOT, exitCodeOf, forwardSignals } from "./node.mjs"
 
-/** A lock whose holder gave no sign of life for this long is taken over. */
+/** A lock without a heartbeat for this long is taken over. */
 const STALE_MS = 60_000
-/** How often a holder gives a sign of life. */
+/** Interval between a holder's heartbeats. */
 const HEARTBEAT_MS = 5_000
-/** How often somebody who waits looks again. */
+/** Interval between a waiting process's tries. */
 const POLL_MS = 100
-/** `npm install` writes its record and the lock file in the same moment, in no fixed order. */
+/** `npm install` writes its record and the lock file almost at the same time, in no fixed order. */
 const SAME_MOMENT_MS = 2_000
 
 /** The code of an operating system's error, such as "EACCES". @param {unknown} error */
@@ -33,20 +33,20 @@ const codeOf = (error) => /** @type {NodeJS.ErrnoException} */ (error).code
 /** Whether an error says that a folder cannot be written by this user. @param {unknown} error */
 export const isUnwritable = (error) => ["EACCES", "EPERM", "EROFS"].includes(codeOf(error) ?? "")
 
-/** When a file was last written, in ms since the epoch, or null without it. @param {string} path */
+/** When a file was last written, in ms since the epoch; null if it does not exist. @param {string} path */
 const writtenMs = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null
 
-/** What the stamp says when `node_modules` fits the lock file. @param {string} root */
+/** Returns the stamp of a `node_modules` that fits the lock file. @param {string} root */
 function stampOf(root) {
   const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json")))
   return `${lock.digest("hex")} ${process.platform}-${process.arch}\n`
 }
 
 /**
- * Whether `npm ci` has to run in this folder.
+ * Whether `npm ci` must run in this folder.
  *
- * The stamp, written by the last `npm ci` of ours, decides by the lock file's content. Without one,
- * or where npm itself was run by hand since, npm's own record decides by its time.
+ * The stamp, written after our last `npm ci`, decides by the lock file's content. Without a stamp, or if npm was run
+ * by hand since, the time of npm's own record decides.
  *
  * @param {string} root the project's folder
  * @returns {boolean}
@@ -55,10 +55,10 @@ export function isInstallNeeded(root) {
   const lock = join(root, "package-lock.json")
   const stamp = join(root, "node_modules", ".stamp")
   const lockMs = writtenMs(lock)
-  // Without a lock file this is an installed package, whose dependencies npm looked after.
+  // Without a lock file this is an installed package, whose dependencies npm installed.
   if (lockMs === null) return false
   const recordMs = writtenMs(join(root, "node_modules", ".package-lock.json"))
-  // npm writes its record last: without it there was no install, or it was cut short.
+  // npm writes its record last: without it there was no complete install.
   if (recordMs === null) return true
   const stampMs = writtenMs(stamp)
   if (stampMs !== null && readFileSync(stamp, "utf8") === stampOf(root)) return false
@@ -66,7 +66,7 @@ export function isInstallNeeded(root) {
   return !(isRecordNewer && (stampMs === null || recordMs > stampMs))
 }
 
-/** Whether a process of this machine runs. @param {string} pid */
+/** Whether a process runs on this machine. @param {string} pid */
 function isRunning(pid) {
   try {
     process.kill(Number(pid), 0)
@@ -77,7 +77,7 @@ function isRunning(pid) {
 }
 
 /**
- * Whether the holder of a lock is gone, and the npm that it started too.
+ * Whether the holder of a lock has ended, and the npm that it started too.
  *
  * @param {string} lock
  * @returns {boolean}
@@ -93,7 +93,7 @@ function isStale(lock) {
 }
 
 /**
- * Writes into the lock whose it is, whole or not at all.
+ * Writes the owner of a lock atomically.
  *
  * @param {string} lock
  * @param {readonly number[]} pids the processes that hold it
@@ -105,8 +105,8 @@ function writeLockOwner(lock, pids) {
 }
 
 /**
- * Takes over a lock whose holder is gone. The folder made inside it lets only one of those who
- * wait do so; the winner looks again, because the holder may have changed before it won.
+ * Takes over a lock whose holder has ended. The folder created inside it lets only one waiting process do so; that
+ * process checks the lock again, because the holder may have changed meanwhile.
  *
  * @param {string} lock
  * @returns {boolean} whether the lock is now this process's
@@ -129,15 +129,15 @@ function takeOverLock(lock) {
 }
 
 /**
- * Holds the folder's install lock while `work` runs, waiting for whoever holds it now.
+ * Runs `work` with the folder's lock, after waiting for its current holder.
  *
  * @template T
  * @param {string} lock a folder that exists while the lock is held
- * @param {(alsoHeldBy: (pid: number) => void) => Promise<T>} work is handed how to name a process it
- *   starts that must have ended too before somebody takes the lock over
- * @param {() => void} [onWait] told once when the lock is somebody else's
+ * @param {(alsoHeldBy: (pid: number) => void) => Promise<T>} work receives a function that names a child process,
+ *   which must have ended too before another process takes over the lock
+ * @param {() => void} [onWait] called once if another process has the lock
  * @returns {Promise<T>}
- * @throws the operating system's error when the lock cannot be made
+ * @throws the operating system's error if the lock cannot be created
  */
 export async function withLock(lock, work, onWait) {
   let hasWaited = false
@@ -166,24 +166,24 @@ export async function withLock(lock, work, onWait) {
   }
 }
 
-/** How to call npm: the one that called us, the one beside this Node, or the one in the path. */
+/** Returns the npm command: the npm that called us, the one of this Node, or the one in PATH. */
 function npmCommand() {
   const caller = process.env["npm_execpath"]
   if (caller !== undefined && basename(caller).startsWith("npm-cli")) {
     return { file: process.execPath, args: [caller], shell: false }
   }
-  const beside = join(dirname(process.execPath), "../lib/node_modules/npm/bin/npm-cli.js")
-  if (existsSync(beside)) return { file: process.execPath, args: [beside], shell: false }
+  const bundledNpm = join(dirname(process.execPath), "../lib/node_modules/npm/bin/npm-cli.js")
+  if (existsSync(bundledNpm)) return { file: process.execPath, args: [bundledNpm], shell: false }
   return { file: "npm", args: [], shell: process.platform === "win32" }
 }
 
 /**
- * Runs `npm ci` without a word unless it fails. No dependency of ours needs an install script, so
- * none is run: that also spares npm 12 from asking for permission.
+ * Runs `npm ci` and collects its output. No dependency needs an install script, so none runs; npm 12 would ask for
+ * permission.
  *
  * @param {string} root
- * @param {(pid: number) => void} onStart told npm's process id
- * @returns {Promise<{code: number, output: string}>} 128 + n when signal n interrupted it
+ * @param {(pid: number) => void} onStart receives npm's process id
+ * @returns {Promise<{code: number, output: string}>} code 128 + n if signal n interrupted it
  */
 function npmCi(root, onStart) {
   const { file, args, shell } = npmCommand()
@@ -202,13 +202,13 @@ function npmCi(root, onStart) {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (/** @type {string} */ text) => (output += text))
     }
-    const giveBack = forwardSignals((signal) => {
+    const stopForwarding = forwardSignals((signal) => {
       interruptedBy ??= signal
       child.kill(signal)
     })
     /** @param {number} code @param {string} last */
     const end = (code, last = "") => {
-      giveBack()
+      stopForwarding()
       resolve({ code, output: output + last })
     }
     child.once("error", (error) => end(1, `${error.message}\n`))
@@ -217,14 +217,14 @@ function npmCi(root, onStart) {
 }
 
 /**
- * Installs under the lock, and leaves the stamp.
+ * Installs while the lock is held, and writes the stamp.
  *
  * @param {string} root
- * @param {(pid: number) => void} onStart told npm's process id
- * @returns {Promise<number>} 0, or 1 where it failed, or 128 + n when signal n interrupted it
+ * @param {(pid: number) => void} onStart receives npm's process id
+ * @returns {Promise<number>} 0; 1 if it failed; 128 + n if signal n interrupted it
  */
 async function install(root, onStart) {
-  // Whoever held the lock before may have done the work already.
+  // The previous holder of the lock may have installed them.
   if (!isInstallNeeded(root)) return 0
   process.stderr.write("Installing the dependencies (npm ci) ...\n")
   rmSync(join(root, "node_modules", ".stamp"), { force: true })
@@ -236,19 +236,18 @@ async function install(root, onStart) {
   if (code > 128) return code
   process.stderr.write(
     output +
-      "The dependencies could not be installed: see npm's words above, mend what they name, " +
-      "and run the command again.\n",
+      "The dependencies could not be installed. Fix the fault that npm reports above, and run the command again.\n",
   )
   return 1
 }
 
 /**
- * Runs `npm ci` when `node_modules` is missing or older than the lock file. Says one line before;
- * npm's own output is shown only on failure, with a sentence.
+ * Runs `npm ci` if `node_modules` is missing or older than the lock file. It prints one line before; npm's output is
+ * printed only if it fails.
  *
  * @param {string} root a folder with a lock file
- * @returns {Promise<number>} 0, or 1 where it failed, or 128 + n when signal n interrupted it
- * @throws the operating system's error for which there is no sentence
+ * @returns {Promise<number>} 0; 1 if it failed; 128 + n if signal n interrupted it
+ * @throws other errors of the operating system than a folder that is not writable or full
  */
 export async function tryInstall(root) {
   if (!isInstallNeeded(root)) return 0
@@ -261,15 +260,15 @@ export async function tryInstall(root) {
   } catch (error) {
     if (!["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(codeOf(error) ?? "")) throw error
     process.stderr.write(
-      `The dependencies cannot be installed into ${root} (${codeOf(error)}): ` +
-        "make that folder writable for this user and give it about 500 MB of space.\n",
+      `The dependencies cannot be installed into ${root} (${codeOf(error)}). ` +
+        "Make that folder writable for this user, with about 500 MB of free space.\n",
     )
     return 1
   }
 }
 
 /**
- * Installs the project's own dependencies where that is needed, and ends the process where it fails.
+ * Installs the project's dependencies if needed; exits the process if that fails.
  *
  * @returns {Promise<void>}
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run ledger -- <command>`: the command line in a checkout, after installing what is missing.
+// `npm run ledger -- <command>`: runs the command line in a checkout, after installing missing dependencies.
 
 import { installIfNeeded } from "./install.mjs"
 import { runProgram } from "./program.mjs"

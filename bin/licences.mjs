@@ -1,15 +1,15 @@
-// `node bin/licences.mjs`: writes `docs/licences.md`, the licences of all packages that are part of the program.
+// `node bin/licences.mjs`: writes `docs/licences.md`, the licences of all packages in the program.
 
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { ROOT } from "./node.mjs"
 
-/** What packages say of their licences elsewhere than in their description. @type {Record<string, string>} */
+/** Licences that a package does not state in its package.json. @type {Record<string, string>} */
 const SAID_ELSEWHERE = {
-  // Its file LICENSE.
+  // From its LICENSE file.
   "png-js": "MIT",
-  // Bitstream's licence of the fonts that they were made of: use, change and pass on, not sell alone.
+  // Bitstream's licence of the original fonts: may be used, changed and distributed, but not sold by itself.
   "dejavu-fonts-ttf": "Bitstream-Vera",
 }
 
@@ -21,7 +21,7 @@ const SAID_ELSEWHERE = {
  */
 
 /**
- * The packages that a lock file brings along at run time.
+ * Returns the packages that a lock file installs at run time.
  *
  * @param {string} folder of the project, with a lock file
  * @returns {Licensed[]}
@@ -38,7 +38,7 @@ export function packagesOf(folder) {
     })
 }
 
-/** The document. @returns {string} */
+/** Returns the document. @returns {string} */
 export function licencesText() {
   const rows = [...packagesOf("."), ...packagesOf("console")].map(
     ({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`,

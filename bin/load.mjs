@@ -1,4 +1,4 @@
-// `npm run load -- --for 1m`: calls a running server on the chosen Node, after installing what is missing.
+// `npm run load -- --for 1m`: sends load to a running server, after installing missing dependencies.
 
 import { join } from "node:path"
 import { installIfNeeded } from "./install.mjs"

@@ -1,5 +1,5 @@
-// `npm run mutate`: mutation testing of the ledger's core on the chosen Node, after installing what
-// is missing. Arguments go to Stryker, such as `--force` or `--mutate domain/charging/limits.ts`.
+// `npm run mutate`: runs mutation tests of the ledger's core, after installing missing dependencies. Arguments go to
+// Stryker, such as `--force` or `--mutate domain/charging/limits.ts`.
 
 import { join } from "node:path"
 import { installIfNeeded } from "./install.mjs"

@@ -1,8 +1,7 @@
-// Which Node runs the program, and how a script hands over to it.
+// Chooses the Node that runs the program, and runs scripts on it.
 //
-// Everything in bin/ is plain JavaScript that any Node from 20 on can run, because it has to work
-// before anything is installed. The program itself is TypeScript that Node runs natively, which
-// takes a newer Node: the one that `npm ci` brings along, or else the system's.
+// Everything in bin/ is plain JavaScript for Node 20 or newer, because it must work before anything is installed. The
+// program is TypeScript, which needs a newer Node: the one that `npm ci` installs, or else the system's.
 
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -16,7 +15,7 @@ export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /** The first Node that strips types without a flag. @type {readonly [number, number]} */
 const STRIPS_TYPES = [22, 18]
-/** The first Node that does so without printing a warning. @type {readonly [number, number]} */
+/** The first Node that strips types without a warning. @type {readonly [number, number]} */
 export const STRIPS_TYPES_QUIETLY = [24, 12]
 
 /**
@@ -31,13 +30,13 @@ export function isAtLeast(version, [leastMajor, leastMinor]) {
   return major > leastMajor || (major === leastMajor && minor >= leastMinor)
 }
 
-/** Prints one plain sentence and ends with exit code 1. @param {string} sentence @returns {never} */
+/** Prints a sentence and exits with code 1. @param {string} sentence @returns {never} */
 export function fail(sentence) {
   process.stderr.write(`${sentence}\n`)
   process.exit(1)
 }
 
-/** The path of the Node that came with `npm ci`, or null where there is none for this machine. */
+/** Returns the path of the Node that `npm ci` installed; null if there is none for this machine. */
 function installedNode() {
   const system = process.platform === "win32" ? "win" : process.platform
   const file = process.platform === "win32" ? "bin/node.exe" : "bin/node"
@@ -53,30 +52,30 @@ function installedNode() {
 }
 
 /**
- * The Nodes that can run the program, the preferred one first. The list may be empty.
+ * Returns the Nodes that can run the program, the preferred one first. The list may be empty.
  *
- * @param {string | null} brought path of the Node that `npm ci` brought along
+ * @param {string | null} installed path of the Node that `npm ci` installed
  * @param {string} ownPath path of the Node that runs this script
  * @param {string} ownVersion its version
  * @returns {string[]}
  */
-export function nodeCandidates(brought, ownPath, ownVersion) {
+export function nodeCandidates(installed, ownPath, ownVersion) {
   const own = isAtLeast(ownVersion, STRIPS_TYPES) ? [ownPath] : []
-  return brought === null ? own : [brought, ...own.filter((path) => path !== brought)]
+  return installed === null ? own : [installed, ...own.filter((path) => path !== installed)]
 }
 
-/** The candidates on this machine. Ends with a sentence when there is none. @returns {string[]} */
+/** Returns the candidates on this machine; exits with a message if there is none. @returns {string[]} */
 function nodes() {
   const found = nodeCandidates(installedNode(), process.execPath, process.versions.node)
   if (found.length > 0) return found
   return fail(
-    `This needs Node ${STRIPS_TYPES.join(".")} or newer and found only ${process.versions.node}: ` +
-      "install Node 24, or run `npm ci --include=optional`, which brings one along where it can.",
+    `Node ${STRIPS_TYPES.join(".")} or newer is needed, but this is ${process.versions.node}. ` +
+      "Install Node 24, or run `npm ci --include=optional`, which installs one on most systems.",
   )
 }
 
 /**
- * The exit code that says how a process ended: its own, or 128 + n when signal n ended it.
+ * Returns the exit code of an ended process: its own, or 128 + n if signal n ended it.
  *
  * @param {number | null} code
  * @param {NodeJS.Signals | null} signal
@@ -87,10 +86,10 @@ export function exitCodeOf(code, signal) {
 }
 
 /**
- * Hands the signals that end a process to `receive` instead.
+ * Passes the signals that end a process to `receive` instead.
  *
  * @param {(signal: NodeJS.Signals) => void} receive
- * @returns {() => void} gives them back
+ * @returns {() => void} stops passing them
  */
 export function forwardSignals(receive) {
   const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
@@ -101,27 +100,27 @@ export function forwardSignals(receive) {
 /**
  * Runs a program to its end in a child process, passing on the signals meant for it.
  *
- * SIGINT from a terminal reaches the child by itself (the terminal sends it to the whole group), so
- * it is passed on only when no terminal is there and somebody sent it to this process alone.
+ * A terminal sends SIGINT to the child too, because it signals the whole process group. So SIGINT is passed on only
+ * without a terminal.
  *
  * @param {string} file
  * @param {readonly string[]} args
  * @param {import("node:child_process").SpawnOptions} [options]
- * @returns {Promise<number>} the exit code; 128 + n when signal n ended it
- * @throws the operating system's error when the program cannot be started
+ * @returns {Promise<number>} the exit code; 128 + n if signal n ended it
+ * @throws the operating system's error if the program cannot be started
  */
 export function runChild(file, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { stdio: "inherit", ...options })
-    const giveBack = forwardSignals((signal) => {
+    const stopForwarding = forwardSignals((signal) => {
       if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)
     })
     child.once("error", (error) => {
-      giveBack()
+      stopForwarding()
       reject(error)
     })
     child.once("close", (code, signal) => {
-      giveBack()
+      stopForwarding()
       resolve(exitCodeOf(code, signal))
     })
   })
@@ -140,9 +139,9 @@ export async function runOnNode(args, options = {}) {
     try {
       return await runChild(node, [...flags, ...args], options)
     } catch (error) {
-      // A Node made for another C library is there as a file and yet cannot be started: try the next.
+      // A Node for another C library exists as a file but cannot be started: try the next.
       if (/** @type {NodeJS.ErrnoException} */ (error).code !== "ENOENT") throw error
     }
   }
-  return fail("The Node that was installed here does not start on this system: install Node 24.")
+  return fail("The Node installed here does not start on this system. Install Node 24.")
 }

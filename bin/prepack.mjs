@@ -1,5 +1,5 @@
-// `npm pack` runs this first: it builds the console's pages and the bundle, because Node strips no types of what lies
-// below a `node_modules`.
+// `npm pack` runs this first: it builds the console's pages and the bundle, because Node does not strip types below a
+// `node_modules` folder.
 
 import { buildBundleIfNeeded } from "./bundle.mjs"
 import { buildConsoleIfNeeded } from "./console.mjs"

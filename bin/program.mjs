@@ -1,4 +1,4 @@
-// The program: the bundle that was built of the sources as they are, or else the sources.
+// Runs the program: the bundle if it is newer than the sources, otherwise the sources.
 
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs"
@@ -8,21 +8,21 @@ import { STRIPS_TYPES_QUIETLY, ROOT, fail, isAtLeast, runOnNode } from "./node.m
 
 /** The folder of the bundle. */
 export const BUNDLE_FOLDER = join(ROOT, "dist")
-/** Says of which sources the bundle was built. */
+/** The hash of the sources that the bundle was built from. */
 export const BUNDLE_STAMP = join(BUNDLE_FOLDER, ".sources")
 /** The command line of the bundle. */
 export const BUNDLE_FILE = join(BUNDLE_FOLDER, "ledger.cjs")
 /** The command line of the sources. */
 export const SOURCE_MAIN = join(ROOT, "src", "main.ts")
 
-/** The folders that the program is made of. */
+/** The folders of the program's sources. */
 export const SOURCE_FOLDERS = ["domain", "projections", "adapters", "src"]
-/** What else decides what the bundle is. */
+/** Other files that change the bundle. */
 const FILES = ["package-lock.json", "tsconfig.json", "bin/bundle.mjs"]
 
 /**
- * Adds a line for each file below a folder: a file that is written, added or removed changes them. An editor's own
- * files, which are hidden or links to nothing, are no sources.
+ * Adds a line for each file below a folder, so that a written, added or removed file changes the lines. Hidden files
+ * of editors are ignored.
  *
  * @param {string} folder
  * @param {string[]} lines
@@ -42,7 +42,7 @@ function lineOf(path) {
 }
 
 /**
- * A hash of the paths, sizes and times of all sources.
+ * Returns a hash of the paths, sizes and times of all sources.
  *
  * @param {string} [root] the project's folder
  * @returns {string}
@@ -50,12 +50,12 @@ function lineOf(path) {
 export function sourcesHash(root = ROOT) {
   /** @type {string[]} */
   const lines = FILES.map((file) => lineOf(join(root, file)))
-  for (const room of SOURCE_FOLDERS) addFileLines(join(root, room), lines)
+  for (const folder of SOURCE_FOLDERS) addFileLines(join(root, folder), lines)
   return createHash("sha256").update(lines.join("\n")).digest("hex")
 }
 
 /**
- * Whether the bundle was built of the sources as they are. An installed package holds a bundle and no sources.
+ * Whether the bundle was built from the current sources. An installed package has a bundle and no sources.
  *
  * @returns {boolean}
  */
@@ -65,25 +65,24 @@ export function isBundleFresh() {
 }
 
 /**
- * Where Node keeps what it made of the program's files, so that the next command need not make it
- * again: beside the packages, which nobody writes but whoever installed them. Where that cannot be
- * written Node goes on without.
+ * Node's compile cache, which makes the next command start faster. It is next to the packages, so that only the user
+ * who installed them can write it; Node works without it if it is not writable.
  */
 const COMPILE_CACHE = join(ROOT, "node_modules", ".cache", "company-ledger")
 
-/** The program's file: the bundle, or the sources where they are newer. @returns {string} */
+/** Returns the program's file: the bundle, or the sources if they are newer. @returns {string} */
 export const programFile = () => (isBundleFresh() ? BUNDLE_FILE : SOURCE_MAIN)
 
 /**
- * Runs the program: inside this very process when this Node can do it (no second
- * process, and signals arrive where they are handled), else in a child on the chosen Node.
+ * Runs the program: in this process if its Node can, so that signals arrive directly; otherwise in a child process on
+ * the chosen Node.
  *
  * @param {readonly string[]} args
  * @returns {Promise<void>}
  */
 export async function runProgram(args) {
   const main = programFile()
-  if (!existsSync(main)) return fail(`The program is missing in ${ROOT}: install it again.`)
+  if (!existsSync(main)) return fail(`The program is missing in ${ROOT}. Install it again.`)
   if (isAtLeast(process.versions.node, STRIPS_TYPES_QUIETLY)) {
     process.argv = [process.execPath, main, ...args]
     if (process.env["NODE_COMPILE_CACHE"] === undefined) module.enableCompileCache(COMPILE_CACHE)

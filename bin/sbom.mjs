@@ -1,5 +1,5 @@
-// `npm run sbom [-- FILE]`: the CycloneDX list of what is part of the program and of the console's pages, by
-// their lock files; made at each release, as `sbom.cdx.json` where no other file is named.
+// `npm run sbom [-- FILE]`: writes the CycloneDX list of the packages in the program and the console's pages, from
+// their lock files. Made at each release; the default file is `sbom.cdx.json`.
 
 import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -8,7 +8,7 @@ import { packagesOf } from "./licences.mjs"
 import { ROOT } from "./node.mjs"
 
 /**
- * What is read and changed of a CycloneDX list.
+ * The parts of a CycloneDX list that are read or changed.
  *
  * @typedef {object} Component
  * @property {string} bom-ref
@@ -21,7 +21,7 @@ import { ROOT } from "./node.mjs"
  * @property {{ref: string, dependsOn?: string[]}[]} dependencies
  */
 
-/** What npm lists of the program. @returns {List} */
+/** Returns npm's list for the program. @returns {List} */
 function listed() {
   const words = ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"]
   const { status, stdout } = spawnSync("npm", words, {
@@ -36,8 +36,8 @@ function listed() {
 }
 
 /**
- * The components that are there at run time. npm's own `--omit=dev` leaves out, too, what both the program and a
- * tool of its developers need.
+ * Returns the components needed at run time. npm's `--omit=dev` also omits packages that both the program and a
+ * development tool need.
  *
  * @param {List} list
  */
@@ -46,7 +46,7 @@ function shipped({ components }) {
   return components.filter(({ name, version }) => names.has(`${name}@${version}`))
 }
 
-/** What the console's pages are built of: npm lists no folder that has no version. @returns {Component[]} */
+/** Returns the console's packages: npm does not list a folder without a version. @returns {Component[]} */
 function built() {
   return packagesOf("console").map(({ name, version, licence }) => ({
     "bom-ref": `${name}@${version}`,
@@ -61,7 +61,7 @@ function built() {
 const list = listed()
 const components = [...built(), ...shipped(list)]
 const { name } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"))
-// npm calls it by its folder.
+// npm uses the folder's name.
 list.metadata.component.name = name
 list.components = [...new Map(components.map((one) => [one["bom-ref"], one])).values()]
 const refs = new Set([

@@ -1,4 +1,4 @@
-// Runs the suite on the chosen Node and reads what the reporter counted.
+// Runs the test suite on the chosen Node and reads the reporter's counts.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -6,12 +6,11 @@ import { delimiter, join } from "node:path"
 import { childrenSeconds, mostExpensive, sumsByTier } from "./costs.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 
-/** A run of fewer files says nothing about its costs. */
+/** Runs of fewer files print no costs. */
 const LEAST_FILES_MEASURED = 50
 
 /**
- * The folders of the suites that go through many more cases where `LEDGER_DEEP` is 1. A test sees to
- * it that none is left out.
+ * Folders of the suites that run many more cases with `LEDGER_DEEP=1`. A test checks that the list is complete.
  */
 export const DEEP_SUITES = [
   "test/audit",
@@ -33,7 +32,7 @@ export const DEEP_SUITES = [
 ]
 
 /**
- * What a run came to. `failed` counts tests, and files, suites and runs that broke outside a test.
+ * The counts of a run. `failed` counts tests, and files, suites and runs that failed outside a test.
  *
  * @typedef {object} Counts
  * @property {number} passed
@@ -42,10 +41,10 @@ export const DEEP_SUITES = [
  */
 
 /**
- * The counts of a run from what the reporter wrote and how the runner ended. A runner that broke
- * without naming a failure is one failure: a crash must never look like a success.
+ * Returns the counts of a run from the reporter's output and the runner's exit code. A runner that failed without
+ * reporting a failure counts as one failure: a crash must never look like a success.
  *
- * @param {string | null} report the reporter's JSON, null when it wrote none
+ * @param {string | null} report the reporter's JSON; null if it wrote none
  * @param {number} exitCode the runner's exit code
  * @returns {Counts}
  */
@@ -60,7 +59,7 @@ export function lastLine(counts) {
   return `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped.length} skipped`
 }
 
-/** What the reporter wrote, or null. @param {string} path @returns {string | null} */
+/** Reads the reporter's output; null if there is none. @param {string} path @returns {string | null} */
 function readReport(path) {
   try {
     return readFileSync(path, "utf8")
@@ -71,7 +70,7 @@ function readReport(path) {
 }
 
 /**
- * The reporters to ask for: ours, which counts, beside the one the caller names or the default.
+ * Returns the reporter options: our reporter, which counts, in addition to the caller's or the default one.
  *
  * @param {readonly string[]} args
  * @returns {string[]}
@@ -85,8 +84,8 @@ function reporters(args) {
 const RUNS = { inside: ["isolated", "fast", "postgres"], outside: ["outside"] }
 
 /**
- * The arguments for vitest from those of `bin/test.mjs`: the first may be `outside` or `all`. A path runs in whatever
- * tier it is, and `--project` names a tier.
+ * Converts the arguments of `bin/test.mjs` to those of vitest: the first may be `outside` or `all`. A path runs in its
+ * own tier, and `--project` names a tier.
  *
  * @param {readonly string[]} args
  * @returns {string[]}
@@ -100,7 +99,7 @@ export function tiersOf([run = "", ...more]) {
 }
 
 /**
- * Prints what a long run cost. Where `TEST_COSTS` names a file, writes the same to it with the most expensive files.
+ * Prints the costs of a long run. If `TEST_COSTS` names a file, also writes them there, with the most expensive files.
  *
  * @param {readonly import("./costs.mjs").FileCosts[]} files
  * @param {number} beganMs by `performance.now()`
@@ -116,7 +115,7 @@ function reportCosts(files, beganMs) {
 }
 
 /**
- * Runs the suite, or the part of it that the arguments name.
+ * Runs the suite, or the part that the arguments select.
  *
  * @param {readonly string[]} args passed on to vitest
  * @returns {Promise<Counts>}
@@ -143,10 +142,10 @@ export async function runTests(args) {
     const counts = countsOf(written, code)
     if (written === null) {
       process.stdout.write(
-        `The test runner ended with code ${code} before it could report: no test is counted.\n`,
+        `The test runner exited with code ${code} before it could report; no test is counted.\n`,
       )
     } else if (code !== 0 && JSON.parse(written).failed === 0) {
-      process.stdout.write(`The test runner ended with code ${code} though no test failed.\n`)
+      process.stdout.write(`The test runner exited with code ${code} although no test failed.\n`)
     }
     if (written !== null) reportCosts(JSON.parse(readFileSync(costs, "utf8")), beganMs)
     return counts
@@ -156,10 +155,10 @@ export async function runTests(args) {
 }
 
 /**
- * Prints the skipped tests with their reasons, then the counts as the very last line.
+ * Prints the skipped tests with their reasons, then the counts as the last line.
  *
  * @param {Counts} counts
- * @returns {number} the exit code: 0 only when something passed and nothing failed
+ * @returns {number} the exit code: 0 only if something passed and nothing failed
  */
 export function printCounts(counts) {
   const rows = counts.skipped.map(({ name, reason }) => `  ${name}: ${reason}\n`)

@@ -1,5 +1,5 @@
-// `npm test`, `npm run test:outside`, `npm run test:all`: the tests of some tiers after installing what is missing,
-// and the true counts as last line.
+// `npm test`, `npm run test:outside`, `npm run test:all`: run the tests of some tiers, after installing missing
+// dependencies. The last line has the counts.
 
 import { installIfNeeded } from "./install.mjs"
 import { printCounts, runTests, tiersOf } from "./suite.mjs"

@@ -1,5 +1,5 @@
-// `node bin/warm-files.mjs [PATH] [--list]`: how many source files have a function that one warm request runs
-// (default GET /api/v1/phone/optins), after installing what is missing.
+// `node bin/warm-files.mjs [PATH] [--list]`: counts the source files of which one warm request runs a function
+// (default GET /api/v1/phone/optins), after installing missing dependencies.
 
 import { join } from "node:path"
 import { installIfNeeded } from "./install.mjs"
