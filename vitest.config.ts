@@ -38,7 +38,7 @@ export default defineConfig({
         experimental: { viteModuleRunner: isIsolated, nodeLoader: isIsolated },
         testTimeout: 180_000,
         hookTimeout: 180_000,
-        // A test without an assertion fails, and so does one left with `.only`. Polls end at once on a
+        // A test without an assertion fails, and so does one left with `.only`. Polls end immediately on a
         // quiet machine; the timeout is for a busy one.
         expect: { requireAssertions: true, poll: { timeout: 60_000 } },
         allowOnly: false,

@@ -48,7 +48,7 @@ async function make(folder, { out, url }) {
   const made = await runOnNode([GENERATOR, ...files, "-p", ...PLUGINS, ...quiet], { cwd: folder })
   if (made !== 0) return made
   cpSync(join(folder, "client"), out, { recursive: true })
-  process.stdout.write(`The client is in ${out}. Import its functions from index.ts.\n`)
+  process.stdout.write(`The client is in ${out}. Import its functions from its index.\n`)
   return 0
 }
 

@@ -72,3 +72,8 @@ export class SealFault extends Error {
 export class CompanyErased extends Error {
   override readonly name = "CompanyErased"
 }
+
+/** Returns the message for a write about an erased subject, such as `The company co_1a2b`. */
+export function erasedMessage(subject: string): string {
+  return `${subject} was erased: no data can be stored for it.`
+}

@@ -4,7 +4,7 @@ import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
 import { LRU } from "./lru.ts"
 import { decrypt, deriveKey, encrypt, toKeyObject, newKey, keyedTag } from "./cipher.ts"
 import type { Sealing, SealedContext } from "./port.ts"
-import { CompanyErased, SealFault } from "./port.ts"
+import { CompanyErased, erasedMessage, SealFault } from "./port.ts"
 import { batchCalls } from "../machine/promises.ts"
 
 const MAX_BATCH = 500
@@ -232,7 +232,7 @@ function bytesContext(companyId: CompanyId, subject: string, context: SealedCont
 }
 
 function companyErasedError(subject: string): CompanyErased {
-  return new CompanyErased(`${subject} was erased: no data can be stored for it.`)
+  return new CompanyErased(erasedMessage(subject))
 }
 
 const tagKeys = new WeakMap<KeyObject, KeyObject>()

@@ -1,5 +1,5 @@
 /**
- * One incoming call: tables of what happens in which phase. No phone rings before the first minute is paid, and all
+ * One incoming call: tables of the reactions in each phase. No phone rings before the first minute is paid, and all
  * others stop when a person accepts the call.
  *
  * Stream `call-<companyId>-<callId>`. The carrier's reports may come late, twice, out of order or not at all: the

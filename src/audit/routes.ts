@@ -214,7 +214,10 @@ export const askLedger = route({
   handle: async (ports, { companyId, spender }, { body }) => {
     const { item: named, quantity, at = null } = body
     const item = itemByName(named)
-    if (item === null) return invalid("item", `Item "${named}" is not in the price book.`)
+    if (item === null) {
+      const message = `Item "${named}" is not in the price book; the operator's command "price list" shows its items.`
+      return invalid("item", message)
+    }
     try {
       const question = { companyId, spender, item, quantity, at }
       return { ok: true, body: await answerWhatIf(ports, question) }

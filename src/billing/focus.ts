@@ -146,7 +146,7 @@ function descriptionOf(line: BillLine): string {
   if (kind === "funds_added") return `Funds added by an operator${why}`
   if (kind === "funds_corrected") return `Funds corrected by an operator${why}`
   const name = itemLabelOf(item)
-  return kind === "give_back" ? `Given back: ${name}${why}` : `${quantity} × ${name}`
+  return kind === "give_back" ? `Refund: ${name}${why}` : `${quantity} × ${name}`
 }
 
 /** The hour of service; for API calls the day, for rent the month that begins there. */

@@ -33,13 +33,13 @@ export const deleteCompanyRoute = route({
   operation: "account.company.delete",
   roles: ["owner"],
   roleRefusalCode: "not_allowed",
-  // The app key never deletes the company, whoever is signed in.
+  // The app key never deletes the company, whatever person is signed in.
   isPersonKeyOnly: true,
   isCounted: false,
   body: DeleteCompany,
   reply: Deleted,
   refusalCodes: ["not_allowed"],
-  specGap: "The specification does not show the verb: POST, because it does something.",
+  specGap: "The specification does not show the method: POST, because it changes something.",
   handle: async (ports, caller, { body }) => {
     if (body.confirm !== (await companyName(ports, caller))) {
       return rejected("This is not the company's name. Nothing was deleted.")

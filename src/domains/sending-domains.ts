@@ -51,7 +51,7 @@ export const SENDING_DOMAIN_POST_ROUTE = {
   url: "/api/v1/email/domains",
   group: "email",
   isCounted: true,
-  specGap: "The specification does not show the verb: POST, because it adds or checks one.",
+  specGap: "The specification does not show the method: POST, because it adds or checks one.",
 } as const
 
 /** Adds a sending domain. */

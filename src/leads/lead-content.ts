@@ -253,7 +253,7 @@ export const collectLeads = route({
       .describe("Ids of leads; unknown and already collected ids are ignored"),
   }),
   reply: z.object({ collected: z.int().describe("Number of newly collected leads") }),
-  specGap: "The specification does not show the verb: POST, because it changes leads.",
+  specGap: "The specification does not show the method: POST, because it changes leads.",
   handle: async ({ runner }, caller, { body }) => {
     const leadIds = body.collected.flatMap((text) => parseLeadId(text) ?? [])
     const command = { type: "CollectLeads" as const, leadIds }

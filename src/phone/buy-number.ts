@@ -258,7 +258,7 @@ export const buyNumber = paidRoute({
   refusalCodes: ["conflict", "unavailable"],
   refusalMessages: { conflict: TAKEN, unavailable: CARRIER_UNAVAILABLE },
   specGap:
-    "The specification does not show the verb: POST, because it buys a number. `releasedUnlessPaidBy` is " +
+    "The specification does not show the method: POST, because it buys a number. `releasedUnlessPaidBy` is " +
     "an additional field: the time at which a number with refused rent is released. Identical requests at the same " +
     "time are one order and one charge.",
 

@@ -116,7 +116,7 @@ export const switchDestination = route({
   reply: Destinations,
   refusalCodes: [CONTACT_SUPPORT],
   specGap:
-    "The specification does not show the verb: PATCH, because the other countries keep their setting.",
+    "The specification does not show the method: PATCH, because the other countries keep their setting.",
   handle: async (ports, caller, { body }) => {
     const { keyId, personId } = caller.spender
     const command = { type: "SwitchDestination" as const, ...body, by: "company" as const }

@@ -72,7 +72,7 @@ export const addOptOut = route({
   reply: OptOuts,
   refusalCodes: ["bad_number"],
   refusalMessages: { bad_number: INVALID_PHONE_NUMBER },
-  specGap: "The specification does not show the verb: POST, because it adds an opt-out.",
+  specGap: "The specification does not show the method: POST, because it adds an opt-out.",
   handle: (ports, caller, { body }) => changeOptOut(ports, caller, "AddOptOut", body.phone),
 })
 
@@ -96,7 +96,7 @@ export const removeOptOut = route({
     not_found: NO_OPT_OUT,
   },
   specGap:
-    "The specification does not show the verb: DELETE, with `phone` in the body or the query.",
+    "The specification does not show the method: DELETE, with `phone` in the body or the query.",
   handle: async (ports, caller, { body, query }) => {
     const phone = body.phone ?? query.phone
     if (phone !== undefined) {

@@ -29,7 +29,7 @@ export const releaseNumber = route({
   }),
   refusalCodes: ["not_found"],
   refusalMessages: { not_found: NO_NUMBER },
-  specGap: "The specification does not show the verb: POST, because it ends something for good.",
+  specGap: "The specification does not show the method: POST, because it ends something for good.",
   handle: async ({ runner }, caller, { body }) => {
     const numberId = parseNumberId(body.id)
     if (numberId === null) return { ok: false, refusal: refusal("not_found", NO_NUMBER) }

@@ -274,7 +274,7 @@ export const sendText = paidRoute({
   reply: TextReply,
   fieldFaultCodes: { to: "bad_number" },
   refusalCodes: ["bad_number", "no_number", "opted_out"],
-  specGap: "The specification does not show the verb: POST, because it creates a text.",
+  specGap: "The specification does not show the method: POST, because it creates a text.",
 
   thing: paidText,
   jobs: textJobs,

@@ -158,7 +158,7 @@ export const changePhoneSettings = route({
   refusalCodes: ["not_found"],
   refusalMessages: { not_found: NO_NUMBER },
   specGap:
-    "The specification does not show the verb: PATCH, because fields that are not sent stay. Defaults: all phones ring for 25 seconds, the person who answers presses 1, nothing is recorded, callers can leave a message.",
+    "The specification does not show the method: PATCH, because fields that are not sent stay. Defaults: all phones ring for 25 seconds, the person who answers presses 1, nothing is recorded, callers can leave a message.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const ready = await settingsChangeFrom(ports, companyId, body)

@@ -175,7 +175,7 @@ const detailsRoute = route({
   body: Details,
   reply: DetailsReply,
   refusalCodes: [LOOKUP_LIMIT, "unavailable", ...PAID_ROUTE_REFUSAL_CODES],
-  specGap: "The specification does not show the verb: POST, because it charges.",
+  specGap: "The specification does not show the method: POST, because it charges.",
   handle,
 })
 

@@ -46,7 +46,7 @@ export const suggestPlaces = immediatePaidRoute({
   body: Suggest,
   reply: Suggestions,
   refusalCodes: ["unavailable"],
-  specGap: "The specification does not show the verb: POST, because it charges.",
+  specGap: "The specification does not show the method: POST, because it charges.",
 
   price: (ports) => unitPrice(ports, "address_suggestion"),
   provider: ADDRESS_PROVIDER_LABEL,

@@ -171,7 +171,7 @@ export const deleteRecording = route({
   }),
   refusalCodes: ["not_found"],
   refusalMessages: { not_found: CALL_NOT_FOUND },
-  specGap: "The specification does not show the verb: DELETE. An unknown call is 404.",
+  specGap: "The specification does not show the method: DELETE. An unknown call is 404.",
   handle: async (ports, caller, { params, query: { kind } }) => {
     const { companyId } = caller
     const callId = parseCallId(params.callId)

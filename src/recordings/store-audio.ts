@@ -144,7 +144,7 @@ export const setRetentionDays = route({
   example: { body: { days: 90 } },
   operation: "phone.recordings.keep",
   body: RetentionPeriod,
-  specGap: "The specification does not show the verb: PUT, because it replaces the setting.",
+  specGap: "The specification does not show the method: PUT, because it replaces the setting.",
   handle: async (ports, caller, { body: { days } }) => {
     const command = { type: "SetRetention" as const, days }
     const stream = recordingsStreamOf(caller.companyId)

@@ -60,7 +60,7 @@ export const saveCampaign = route({
   refusalCodes: ["conflict"],
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   specGap:
-    "The specification does not show the verb: PUT, because it replaces the complete campaign.",
+    "The specification does not show the method: PUT, because it replaces the complete campaign.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { keyId, personId } = caller.spender
@@ -104,7 +104,7 @@ export const draftCampaign = route({
   reply: Draft,
   refusalCodes: ["conflict"],
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
-  specGap: "The specification does not show the verb: POST, because it creates a draft.",
+  specGap: "The specification does not show the method: POST, because it creates a draft.",
   readStreams: [registrationStreamOf],
   handle: async (ports, { companyId }) => {
     const saved = await readSavedRegistration(ports, companyId)

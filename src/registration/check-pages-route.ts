@@ -55,7 +55,7 @@ export const checkPagesRoute = route({
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   readStreams: [registrationStreamOf],
   specGap:
-    "The specification does not show the verb: POST, because each call reads the pages again. An own site is read by https from public addresses only, within 15 seconds and up to 1 MB a page.",
+    "The specification does not show the method: POST, because each call reads the pages again. An own site is read by https from public addresses only, within 15 seconds and up to 1 MB a page.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const stream = registrationStreamOf(companyId)

@@ -26,7 +26,7 @@ export const confirmRegistration = route({
   reply: RegistrationStatus,
   refusalCodes: ["conflict", "role"],
   refusalMessages: { conflict: NOTHING },
-  specGap: "The specification does not show the verb: POST, because it approves submissions.",
+  specGap: "The specification does not show the method: POST, because it approves submissions.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const held = await ports.runner.read(phoneStreamOf(companyId), listHeldNumbers)

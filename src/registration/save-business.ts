@@ -41,7 +41,7 @@ export const saveBusiness = route({
   refusalMessages: {
     conflict: "The carriers are reviewing this. You can change or send it after they answer.",
   },
-  specGap: "The specification does not show the verb: PUT, because it replaces all details.",
+  specGap: "The specification does not show the method: PUT, because it replaces all details.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const former = await readSavedRegistration(ports, companyId)

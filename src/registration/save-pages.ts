@@ -44,7 +44,7 @@ export const saveTextingPages = route({
   refusalCodes: ["conflict"],
   refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   specGap:
-    "The specification does not show the verb: PUT, because it replaces all settings. Missing earlier steps are a 409 `conflict` with `missing`.",
+    "The specification does not show the method: PUT, because it replaces all settings. Missing earlier steps are a 409 `conflict` with `missing`.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { hostname = null } = body

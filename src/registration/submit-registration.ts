@@ -357,7 +357,7 @@ export const submitBusiness = submissionRoute(
     example: { body: { brandType: "low_volume" } },
     body: SubmitBusiness,
     specGap:
-      "The specification does not show the verb: POST, because it sends a submission. A submission that carriers did not receive " +
+      "The specification does not show the method: POST, because it sends a submission. A submission that carriers did not receive " +
       "is refunded: 503 if they could not be reached, 409 with `reasons` if they rejected it. " +
       "Identical requests at the same time are sent once and share one charge.",
   },
@@ -373,7 +373,7 @@ export const submitCampaign = submissionRoute(
     example: { body: { rush: false } },
     body: SubmitCampaign,
     specGap:
-      "The specification does not show the verb: POST, because it sends a submission. It requires that the pages " +
+      "The specification does not show the method: POST, because it sends a submission. It requires that the pages " +
       "have passed their check.",
   },
   ({ rush }) => ({ part: "campaign", brandType: null, live: false, rush }),

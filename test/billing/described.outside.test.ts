@@ -64,7 +64,7 @@ describe("the description of a line", () => {
       ["Funds corrected by an operator: bank fee", "bank fee"],
       ["Funds corrected by an operator: =1+1", "'=1+1"],
       ["1 × chat completion", ""],
-      ["Given back: chat completion: it was for a test", "it was for a test"],
+      ["Refund: chat completion: it was for a test", "it was for a test"],
       [`Funds bought: ${payment}`, payment],
     ])
   })

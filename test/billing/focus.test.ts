@@ -220,7 +220,7 @@ describe("a line", () => {
   it.each([
     ["text", "2 × Text message segment"],
     ["model", "1 × a model"],
-    ["refunded in its month", "Given back: Text message segment"],
+    ["refunded in its month", "Refund: Text message segment"],
     ["bought", "Funds bought"],
   ])("of %s is described as %s", (name, description) => {
     expect(rowOf(name)).toMatchObject({ ChargeDescription: description, x_Description: "" })

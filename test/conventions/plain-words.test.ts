@@ -5,40 +5,8 @@ import { readTree } from "./source-tree.ts"
 
 /** Folders that have not been rewritten yet. */
 const NOT_YET: readonly string[] = [
-  "adapters/machine",
-  "adapters/postgres",
-  "adapters/providers",
-  "adapters/sandbox",
   "bench/",
   "bin/",
-  "console/pages",
-  "deploy/docker",
-  "docs/billing.md",
-  "docs/console.md",
-  "docs/decisions",
-  "docs/errors.md",
-  "docs/monitoring.md",
-  "docs/providers.md",
-  "docs/runbook.md",
-  "docs/tests.md",
-  "docs/troubleshooting.md",
-  "domain/voice",
-  "src/billing",
-  "src/bootstrap",
-  "src/bundle",
-  "src/code",
-  "src/company",
-  "src/connection",
-  "src/console",
-  "src/credits",
-  "src/document-examples.ts",
-  "src/email",
-  "src/frame",
-  "src/main.ts",
-  "src/mcp",
-  "src/registration",
-  "src/voice",
-  "src/write-document.ts",
   "test/access",
   "test/boxes",
   "test/boxhost",
@@ -62,16 +30,19 @@ const NOT_YET: readonly string[] = [
   "test/simulation",
   "test/support",
   "test/voice",
-  "vitest.config.ts",
 ]
 
 /** Parts of lines that may have an avoided word, by file. */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
-  // Descriptions in the FOCUS export: the files of closed months never change.
-  "test/billing/described.outside.test.ts": ["Given back: "],
-  "test/billing/focus.test.ts": ["Given back: "],
-  // `beside` is a field of `server.json`.
-  "test/domains/name-server-start.outside.test.ts": ["beside?", "{ beside }", ").beside"],
+  // Street names of the address simulator.
+  "adapters/providers/places/simulator.ts": ["Orchard Park Pine", "Avenue Road Lane"],
+  // The user of `/etc/passwd`.
+  "adapters/sandbox/boxhost/bubblewrap/sandbox-policy.ts": ["nobody:x:65534"],
+  // A surname in an example.
+  "console/pages/phone/business-section.tsx": ['repLastName: "Lane"'],
+  "src/registration/save-business.ts": ['repLastName: "Lane"'],
+  // A privacy policy's words that the check looks for.
+  "src/registration/sharing-statements.ts": ["us|nobody|no one"],
   // A street name of the address simulator.
   "test/places/providers.test.ts": ["wilow lane thist"],
 }

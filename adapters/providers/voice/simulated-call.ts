@@ -28,7 +28,7 @@ export interface SimulatedLeg {
   readonly recording: AudioKind | null
   readonly recordingSince: number | null
   /** How many texts were spoken on the leg, and how many of them ended. */
-  readonly told: number
+  readonly spoken: number
   readonly heard: number
   /** The ids of the executed commands. */
   readonly done: readonly string[]
@@ -49,7 +49,7 @@ export function createRingingLeg(
     endedAt: null,
     recording: null,
     recordingSince: null,
-    told: 0,
+    spoken: 0,
     heard: 0,
     done: [],
   }
@@ -68,7 +68,7 @@ export function applyCommand(leg: SimulatedLeg, command: VoiceCommand, now: numb
       return endLeg(leg, now)
     case "ask":
     case "say":
-      return { ...leg, told: leg.told + 1 }
+      return { ...leg, spoken: leg.spoken + 1 }
     case "record":
       return { ...leg, recording: command.kind, recordingSince: now }
     case "dial":

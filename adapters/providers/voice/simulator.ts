@@ -248,7 +248,7 @@ function applyAction(
     case "hang_up":
       return endLeg(leg, now)
     case "hear":
-      return leg.heard === leg.told ? leg : { ...leg, heard: leg.told }
+      return leg.heard === leg.spoken ? leg : { ...leg, heard: leg.spoken }
   }
 }
 

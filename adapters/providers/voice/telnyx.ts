@@ -82,7 +82,7 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): VoiceCarrier & V
       return { signedAt: signed.signedAt, events: identified === null ? [] : [identified] }
     },
     rejectCall: async (ref) => {
-      const body = { cause: "CALL_REJECTED", command_id: `nobody:${ref}`.slice(0, 255) }
+      const body = { cause: "CALL_REJECTED", command_id: `unowned:${ref}`.slice(0, 255) }
       await telnyx.request({ method: "POST", path: `${legPath(ref)}/actions/reject`, body })
     },
   }

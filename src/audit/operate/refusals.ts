@@ -3,7 +3,7 @@ import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
-import { itemByName, PRICED_ITEMS } from "../../../domain/charging/items.ts"
+import { itemByName } from "../../../domain/charging/items.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
@@ -97,7 +97,7 @@ const whatIfOperation = operation({
     const companyId = await findCompany(ports, input.company)
     const item = itemByName(input.item)
     if (item === null) {
-      const message = `"${input.item}" has no price; items are ${PRICED_ITEMS.join(", ")}.`
+      const message = `"${input.item}" is not in the price book. Run "price list" to see its items.`
       throw new OperatorRefused("validation", message)
     }
     const spender = await spenderOf(ports, companyId, key)

@@ -1,4 +1,5 @@
 /** Input fields that operations share, and the lookups of the things they name. */
+import { erasedMessage } from "../../../adapters/sealing/port.ts"
 import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
@@ -123,8 +124,7 @@ export async function findUnerasedCompany(
   const companyId = await findCompany(ports, text)
   const deletion = await ports.runner.read(ledgerStreamOf(companyId), deletionOf)
   if (deletion?.isErasing !== true) return companyId
-  const message = `The company ${companyId} was erased: no data can be stored for it.`
-  throw new OperatorRefused("company_erased", message)
+  throw new OperatorRefused("company_erased", erasedMessage(`The company ${companyId}`))
 }
 
 /** Finds a person of a company by id. @throws OperatorRefused if the company has none */

@@ -282,7 +282,7 @@ class Bubblewrap implements BubblewrapHost {
 }
 
 /**
- * Whether the number of processors is part of what the user pays for; builds and previews use what
+ * Whether the user pays for a number of processors; builds and previews use what
  * is available.
  */
 const hasGuaranteedCores = (size: SandboxSize): boolean => size !== "build" && size !== "preview"
