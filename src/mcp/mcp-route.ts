@@ -88,7 +88,7 @@ async function callTool(
   if (!called.success) {
     const field = called.error.issues[0]?.path.join(".") ?? ""
     const why =
-      "tools/call takes a name, arguments as an object and an optional text _meta.idempotencyKey"
+      "Send tools/call with a name, arguments as an object and an optional text _meta.idempotencyKey"
     return errorOf(id, "badParams", `${why}. Check ${field}.`)
   }
   const { name, arguments: given, _meta: meta } = called.data

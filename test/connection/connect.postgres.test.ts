@@ -201,7 +201,7 @@ describe("an approval", () => {
     ])
     expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
     const lost = both.find(({ status }) => status === "rejected") as PromiseRejectedResult
-    expect(String(lost.reason)).toMatch(/approved this code already/)
+    expect(String(lost.reason)).toMatch(/already approved this code/)
   })
 })
 
