@@ -1,4 +1,4 @@
-/** The words of `npm run bench`, and what they ask for. */
+/** Parses the arguments of `npm run bench`. */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import type { Terminal } from "../src/frame/operator/cli/terminal.ts"
 import type { Benchmark, StoreName } from "./benchmark.ts"
@@ -6,26 +6,26 @@ import { SERVER_VARIABLE, STORES } from "./benchmark.ts"
 import type { SkippedMeasurement } from "./skipped.ts"
 import { limitToSize } from "./filter-benchmark.ts"
 
-/** The word for all curves. */
+/** The argument for all curves. */
 const ALL_CURVES = "growth"
-/** Where results go and where data sets are kept, unless said otherwise: git leaves both alone. */
+/** Default folder of results and data sets; git ignores both. */
 const RESULTS_FOLDER = "bench-results"
 const DATA_FOLDER = "bench-data"
 const DONE = 0
 const WRONG_USAGE = 2
 
-/** What is to be done. */
+/** The parsed arguments. */
 export interface BenchArguments {
   readonly chosen: readonly Benchmark[]
   readonly store: StoreName
-  /** What cannot be measured, and why. */
+  /** Measurements that are not possible, with the reasons. */
   readonly leftOut: readonly SkippedMeasurement[]
-  /** Where the document goes; null for a file of its own in `folder`. */
+  /** Path of the document; null for a new file in `folder`. */
   readonly json: string | null
   readonly folder: string
-  /** What the file in the folder is called after. */
+  /** Name of the file in the folder. */
   readonly subject: string
-  /** Points of curves further out are left out. */
+  /** Maximum size of a curve's points. */
   readonly maxSize: number
   readonly dataDir: string
 }
@@ -38,7 +38,7 @@ interface Options {
   readonly most: number
 }
 
-/** Reads the words; answers an exit code where there is nothing to do. */
+/** Parses the arguments; returns an exit code if there is nothing to do. */
 export function parseBenchArguments(
   words: readonly string[],
   benchmarks: readonly Benchmark[],
@@ -67,7 +67,7 @@ export function parseBenchArguments(
   )
   const narrowed = able.map((one) => limitToSize(one, maxSize))
   return {
-    // Without a point of its curve a benchmark has nothing to measure: its points are named.
+    // A benchmark without a point of its curve has nothing to measure; `leftOut` names the points.
     chosen: narrowed.filter(({ isEmpty }) => !isEmpty).map(({ benchmark }) => benchmark),
     leftOut: [...notAble, ...narrowed.flatMap(({ leftOut }) => leftOut)],
     subject: args.length === 0 ? "ratios" : args.join("-"),
@@ -92,7 +92,7 @@ function programOf(benchmarks: readonly Benchmark[], terminal: Terminal): Comman
     .addOption(
       new Option("--store <name>", "where the events live").choices(STORES).default("postgres"),
     )
-    .option("--json <file>", "write what was measured to this file, and the page beside it")
+    .option("--json <file>", "write the results to this file, and the page next to it")
     .option("--out <folder>", "write both to a new file in this folder", RESULTS_FOLDER)
     .option("--data <folder>", "where data sets are kept from run to run", DATA_FOLDER)
     .addOption(
@@ -116,7 +116,7 @@ function isCurve({ curves = [] }: Benchmark): boolean {
   return curves.length > 0
 }
 
-/** Why a benchmark cannot be run on a store; null where it can. */
+/** Why a benchmark cannot run on a store; null if it can. */
 function unsupportedReason({ stores }: Benchmark, store: StoreName): string | null {
   if (stores.length === 0) return null
   if (!stores.includes(store)) return `it is not measured on ${store}`

@@ -1,72 +1,72 @@
 /**
- * What a benchmark is: data that says what is measured and how it is judged, and how to set it up.
+ * A benchmark: data that says what is measured and how it is judged, and how to set it up.
  *
- * Machines differ and are noisy, so what is judged is a ratio of two figures that were measured side
- * by side in the same round. A missed target is shown and fails nothing; a result that is not honest
- * (a fact missing, a limit passed) is no result and ends the run with an error.
+ * Machines differ and are noisy, so the benchmark judges the ratio of two figures measured in the same round. A
+ * missed target is shown and fails nothing; a dishonest result (a missing fact, an exceeded limit) ends the run with
+ * an error.
  */
 
 import type { Axis, ChartLine } from "./page/chart.ts"
 
-/** Something that is measured once in every round. */
+/** A value that is measured once in every round. */
 export interface Figure {
   readonly name: string
   readonly title: string
   readonly unit: Unit
 }
 
-/** What a figure counts. */
+/** The unit of a figure. */
 export type Unit = "per second" | "µs" | "ms" | "bytes" | "%" | "events" | "rows" | "companies"
 
-/** A figure, or a figure divided by another of the same round, with what is expected of it. */
+/** A figure, or a figure divided by another of the same round, with its target. */
 export interface Ratio {
-  /** Its number in the list of what "fast" means, or a name for what that list says beside one. */
+  /** Its number in the definition of "fast", or a name. */
   readonly id: string
   readonly title: string
   /** The name of a figure, or the id of another ratio. */
   readonly of: string
-  /** What it is divided by, named in the same way; null where the figure itself is judged. */
+  /** The divisor, named in the same way; null if the figure itself is judged. */
   readonly per: string | null
   readonly better: "more" | "less"
-  /** By store where stores differ; null where a store has none. */
+  /** The target, by store if stores differ; null for none. */
   readonly target: Goal
-  /** Where the design has lost its point; null where only a target was set. */
+  /** Below this value the design has lost its point; null for none. */
   readonly floor: Goal
 }
 
-/** What is expected, of whatever store or of each. */
+/** An expectation for all stores, or for each store. */
 export type Goal = number | null | Readonly<Partial<Record<StoreName, number>>>
 
-/** What is expected of a store. */
+/** Returns the expectation for a store. */
 export function goalOf(goal: Goal, store: StoreName): number | null {
   return goal === null || typeof goal === "number" ? goal : (goal[store] ?? null)
 }
 
-/** Where the events of a benchmark can live. */
+/** The stores that a benchmark's events can live in. */
 export const STORES = ["postgres", "eventstoredb", "memory"] as const
-/** One of them. */
+/** A store of `STORES`. */
 export type StoreName = (typeof STORES)[number]
-/** The variable that names a server of EventStoreDB to measure. */
+/** The variable with the address of an EventStoreDB server to measure. */
 export const SERVER_VARIABLE = "EVENTSTORE_TEST_URL"
 
-/** Figures that belong together: how something grows. */
+/** Figures that show how something grows. */
 export interface Curve {
   readonly title: string
   readonly across: Axis
   readonly up: Axis
-  /** Each figure is a point; `x` says where it stands. */
+  /** Each figure is a point at `x`. */
   readonly lines: readonly {
     readonly title: string
     readonly points: readonly { readonly x: number; readonly figure: string }[]
   }[]
-  /** What the drawn lines show of what is expected of them. */
+  /** Returns the findings about the drawn lines. */
   readonly find: (lines: readonly ChartLine[]) => readonly CurveFinding[]
 }
 
-/** What a curve shows. */
+/** A finding about a curve. */
 export interface CurveFinding {
   readonly text: string
-  /** Whether it is as expected; null where it is only told. */
+  /** Whether it is as expected; null if there is no expectation. */
   readonly holds: boolean | null
 }
 
@@ -74,58 +74,58 @@ export interface CurveFinding {
 export interface Benchmark {
   readonly name: string
   readonly title: string
-  /** The stores it can be run on; none for one that needs no store. */
+  /** The stores it can run on; empty if it needs no store. */
   readonly stores: readonly StoreName[]
   /** At least `MIN_ROUNDS`; a warm-up round comes before them. */
   readonly rounds: number
-  /** In the order of a round. */
+  /** The figures in the order of a round. */
   readonly figures: readonly Figure[]
   readonly ratios: readonly Ratio[]
-  /** How its figures grow; none for a benchmark of ratios alone. */
+  /** The curves of its figures; absent for a benchmark of ratios only. */
   readonly curves?: readonly Curve[]
   readonly open: (setting: BenchmarkContext) => Promise<OpenBenchmark>
 }
 
 /** What a benchmark is set up with. */
 export interface BenchmarkContext {
-  /** Aborted by Ctrl-C: whatever takes long gives up then, and throws the signal's reason. */
+  /** Aborted by Ctrl-C: long work then stops and throws the signal's reason. */
   readonly signal: AbortSignal
-  /** One of the benchmark's own stores. */
+  /** One of the benchmark's stores. */
   readonly store: StoreName
-  /** Told in words what happens next. */
+  /** Receives a text about the next step. */
   readonly report: (message: string) => void
-  /** Points of curves further out than this are left out. */
+  /** Maximum size of a curve's points. */
   readonly maxSize: number
-  /** The folder in which data sets are kept from run to run. */
+  /** The folder of data sets, which stay from run to run. */
   readonly dataDir: string
 }
 
-/** A benchmark that was set up. */
+/** A benchmark that is set up. */
 export interface OpenBenchmark {
-  /** For each figure by its name: does the work once and answers the figure. */
+  /** Measures each figure, by name: does the work once and returns the value. */
   readonly measure: Readonly<Record<string, () => Promise<number>>>
-  /** The figures that are not measured after all, each with the reason. */
+  /** Figures that are not measured after all, with the reasons. */
   readonly skipped?: Readonly<Record<string, string>>
-  /** Looks, after the last round, whether what was measured really happened. @throws InvalidMeasurement */
+  /** Checks after the last round that the measured work really happened. @throws InvalidMeasurement */
   readonly check: () => Promise<void>
-  /** Takes down what `open` set up, also after a failure. */
+  /** Removes everything that `open` set up, also after a failure. */
   readonly close: () => Promise<void>
 }
 
-/** A spread says little with fewer rounds than this. */
+/** With fewer rounds a spread says little. */
 export const MIN_ROUNDS = 3
 
-/** What was measured did not happen as it should: the figures are worth nothing. */
+/** The measured work did not happen as it should: the figures are invalid. */
 export class InvalidMeasurement extends Error {
   override readonly name = "InvalidMeasurement"
 }
 
-/** Makes sure of something that an honest run keeps. @throws InvalidMeasurement */
+/** Checks a condition of an honest run. @throws InvalidMeasurement */
 export function assertMeasurement(holds: boolean, what: string): asserts holds {
   if (!holds) throw new InvalidMeasurement(what)
 }
 
-/** A ratio, or a figure where it is by nothing, of which less is better. */
+/** Creates a ratio (or a figure without divisor) of which less is better. */
 export function lowerIsBetter(
   id: string,
   title: string,

@@ -1,4 +1,4 @@
-/** Every benchmark there is, in the order in which they run. */
+/** All benchmarks, in the order in which they run. */
 import { auditBenchmark } from "./audit/benchmark.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { boxesBenchmark } from "./boxes/benchmark.ts"
@@ -28,7 +28,7 @@ import { scaleBenchmark } from "./scale/benchmark.ts"
 import { textsBenchmark } from "./texts/benchmark.ts"
 import { webhooksBenchmark } from "./webhooks/benchmark.ts"
 
-/** What `npm run bench` runs. */
+/** The benchmarks of `npm run bench`. */
 export const BENCHMARKS: readonly Benchmark[] = [
   decideBenchmark,
   chargesBenchmark,

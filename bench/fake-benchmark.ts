@@ -1,7 +1,7 @@
-/** A benchmark whose figures are made up, and that notes what is asked of it. */
+/** A benchmark with made-up figures that records its calls. */
 import type { Benchmark, OpenBenchmark } from "./benchmark.ts"
 
-/** A benchmark of two figures and their ratio. `answers` gives each figure its value, by round. */
+/** Creates a benchmark of two figures and their ratio. `answers` has each figure's value, by round. */
 export function fakeBenchmark(
   answers: Readonly<Record<"fast" | "slow", (round: number) => number>>,
   more: Partial<Benchmark> & Partial<Pick<OpenBenchmark, "check" | "skipped">> = {},
@@ -49,7 +49,7 @@ export function fakeBenchmark(
   return { benchmark, asked }
 }
 
-/** A benchmark of two points of one curve. */
+/** Creates a benchmark of two points of one curve. */
 export function curveBenchmark(
   answers: Readonly<Record<"small" | "large", () => number>>,
   title = "how it grows",

@@ -2,7 +2,7 @@ import type { Terminal } from "../src/frame/operator/cli/terminal.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { runBench } from "./run-bench.ts"
 
-/** What a run of some words came to. Its results go into the folder unless the words name another place. */
+/** Runs with these arguments and returns the outcome. Results go into the folder unless an argument names another. */
 export async function runIn(
   folder: string,
   words: readonly string[],

@@ -1,13 +1,13 @@
-/** A benchmark without some of its figures, and without whatever they were needed for. */
+/** Removes figures from a benchmark, with everything that needs them. */
 import type { Benchmark, Curve } from "./benchmark.ts"
 import type { SkippedMeasurement } from "./skipped.ts"
 
-/** Leaves figures out, the ratios made of them, and their points. */
+/** Removes figures, the ratios made of them, and their points. */
 export function withoutFigures(benchmark: Benchmark, names: ReadonlySet<string>): Benchmark {
   if (names.size === 0) return benchmark
   const gone = new Set(names)
   const isGone = (name: string | null) => name !== null && gone.has(name)
-  // A ratio may be made of ratios: what is gone takes others with it.
+  // A ratio may be made of ratios, so a removed one may remove others.
   for (let before = -1; before !== gone.size;) {
     before = gone.size
     for (const { id, of, per } of benchmark.ratios) if (isGone(of) || isGone(per)) gone.add(id)
@@ -30,13 +30,13 @@ function pointsWhere({ lines }: Curve, keeps: (point: Points[number]) => boolean
   return kept.filter(({ points }) => points.length > 0)
 }
 
-/** What a benchmark is up to a size, and the points left out. */
+/** Limits a benchmark to a size, and returns the removed points. */
 export function limitToSize(
   benchmark: Benchmark,
   most: number,
 ): {
   readonly benchmark: Benchmark
-  /** Whether no point of its curves is left. */
+  /** Whether its curves have no point left. */
   readonly isEmpty: boolean
   readonly leftOut: readonly SkippedMeasurement[]
 } {

@@ -20,7 +20,7 @@ const figures = { fast: (round: number) => 600 * (round + 1), slow: () => 200 }
 describe("an interrupted run", () => {
   it("is code 130, and what was measured before is shown and kept", async () => {
     const stop = new AbortController()
-    // Round 0 warms up: the second that counts is interrupted.
+    // Round 0 warms up; the second counted round is interrupted.
     const fast = (round: number) => {
       if (round === 2) stop.abort()
       return 600

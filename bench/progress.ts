@@ -1,11 +1,11 @@
-/** How far the benchmarks are: they take minutes, so that a log of them has it as well. */
+/** Shows the progress of benchmarks, also in a log, because they take minutes. */
 import type { ProgressLine, Terminal } from "../src/frame/operator/cli/terminal.ts"
 import { escapeForTerminalOutput, openProgressLine } from "../src/frame/operator/cli/terminal.ts"
 
-/** Without a terminal a line is printed at most this often, milliseconds. */
+/** Without a terminal a line is printed at most this often. */
 const PLAIN_EVERY_MS = 3_000
 
-/** One line that is rewritten on a terminal, plain lines now and then elsewhere. */
+/** Returns a progress line: rewritten on a terminal, printed from time to time elsewhere. */
 export function benchProgress(terminal: Terminal): ProgressLine {
   if (terminal.errIsTTY) return openProgressLine(terminal)
   let printedAt = Number.NEGATIVE_INFINITY

@@ -1,4 +1,4 @@
-/** What was measured, as lines and a table on the terminal. */
+/** Renders results as lines and a table for the terminal. */
 import type { OutputPage } from "../src/frame/operator/cli/render.ts"
 import { renderTable } from "../src/frame/operator/cli/render.ts"
 import type { ResultRow } from "../src/frame/operator/protocol.ts"
@@ -9,7 +9,7 @@ import { formatPercent, formatNumber } from "./page/format.ts"
 
 const GIB = 1_024 ** 3
 
-/** The circumstances of a run in lines: when, on what, with what. */
+/** The environment of a run in lines: date, machine and versions. */
 export function environmentLines(run: RunEnvironment): readonly string[] {
   const { date, commit, isChanged, cpu, cores, memoryBytes, load, os, versions } = run
   const code = commit === null ? "no commit known" : `commit ${commit.slice(0, 12)}`
@@ -22,17 +22,17 @@ export function environmentLines(run: RunEnvironment): readonly string[] {
   ]
 }
 
-/** Above this share of the cores other work makes figures worse than they are. */
+/** Above this share of the cores, other work distorts the figures. */
 const BUSY_PART = 0.5
 
-/** What is said first of a run at a busy hour; nothing of one at a quiet one. */
+/** Returns a warning about a busy machine; nothing if it is idle. */
 function busyLines(load: number, cores: number): readonly string[] {
   if (load <= cores * BUSY_PART) return []
   const wanted = `other work wanted ${load.toFixed(1)} of ${cores} cores`
   return [`A busy hour: ${wanted} in the minute before, so a quiet machine shows better ones.`]
 }
 
-/** How a benchmark was measured: on what, in how many rounds, beside which flush. */
+/** Describes how a benchmark was measured: the store, the rounds and the flush time. */
 export function measuredLine(one: BenchmarkDocument): string {
   const { name, title, store, rounds, tookMs, flushMicros } = one
   const flush = flushMicros === null ? "" : `; one-row commit ${formatNumber(flushMicros)} µs`
@@ -40,15 +40,15 @@ export function measuredLine(one: BenchmarkDocument): string {
   return `${name}${store === null ? "" : ` on ${store}`}: ${title}; ${took}${flush}`
 }
 
-/** The circumstances in lines, then one table: the ratios, and below them what they are made of. */
+/** Renders the environment in lines, then a table of the ratios with their figures below. */
 export function renderRun(run: RunDocument, page: OutputPage): string {
   const lines = [...environmentLines(run), ...run.benchmarks.map(measuredLine)]
   const rows = [...run.benchmarks.flatMap(ratioRows), ...run.benchmarks.flatMap(figureRows)]
   const findings = run.benchmarks.flatMap(({ curves }) => curves.flatMap(findingLines))
-  const told = findings.length === 0 ? "" : `\n${findings.join("\n")}\n`
+  const findingsText = findings.length === 0 ? "" : `\n${findings.join("\n")}\n`
   const leftOut = run.leftOut.map((one) => `  ${skippedLine(one)}\n`).join("")
   return [
-    `\n${lines.join("\n")}\n\n${renderTable(rows, page, "benchmarks")}${told}`,
+    `\n${lines.join("\n")}\n\n${renderTable(rows, page, "benchmarks")}${findingsText}`,
     leftOut === "" ? "" : `\nLeft out:\n${leftOut}`,
   ].join("")
 }
@@ -74,7 +74,7 @@ function ratioRows({ ratios }: BenchmarkDocument): readonly ResultRow[] {
   })
 }
 
-/** The figures that no ratio shows as they are. */
+/** The figures that no ratio shows. */
 function figureRows({ figures, ratios }: BenchmarkDocument): readonly ResultRow[] {
   const shown = new Set(ratios.filter(({ per }) => per === null).map(({ of }) => of))
   return figures

@@ -1,4 +1,4 @@
-/** The two files of a run: the document for programs, and the page for people. */
+/** The two files of a run: the document for programs and the page for people. */
 import { mkdir } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative } from "node:path"
 import type { OutFile } from "../src/frame/operator/cli/out-file.ts"
@@ -6,16 +6,16 @@ import { CannotWrite, openOutFile } from "../src/frame/operator/cli/out-file.ts"
 import { renderPage } from "./page/page.ts"
 import type { RunDocument } from "./run-document.ts"
 
-/** Both files, not there yet. */
+/** Both files, before they are written. */
 export interface ResultFiles {
-  /** Writes both; answers their paths as they are read from here. @throws CannotWrite */
+  /** Writes both and returns their paths relative to the current folder. @throws CannotWrite */
   readonly write: (run: RunDocument) => Promise<readonly string[]>
-  /** Leaves nothing behind of what was not kept. */
+  /** Removes the files if nothing was written. */
   readonly discard: () => Promise<void>
 }
 
 /**
- * Begins both files. The page stands beside the document, with `.html` in place of `.json`.
+ * Opens both files. The page is next to the document, with `.html` instead of `.json`.
  *
  * @throws CannotWrite
  */
@@ -43,7 +43,7 @@ export async function openResultFiles(json: string): Promise<ResultFiles> {
 }
 
 /**
- * The path of a run's document in the folder of results, which is made where it is missing.
+ * Returns the path of a run's document in the folder of results, which is created if it is missing.
  *
  * @throws CannotWrite
  */
@@ -58,7 +58,7 @@ export async function resultPath(folder: string, what: string): Promise<string> 
   return path
 }
 
-/** A path below the current folder is told from there. */
+/** Makes a path relative if it is below the current folder. */
 function displayPath(path: string): string {
   const short = relative(process.cwd(), path)
   return short.startsWith("..") || isAbsolute(short) ? path : short

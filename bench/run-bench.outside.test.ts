@@ -120,8 +120,8 @@ describe("the end", () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  /** A run of a benchmark with a fault beside another one, and what was kept of it. */
-  async function besideOther(faulty: Parameters<typeof fakeBenchmark>[1]) {
+  /** Runs a faulty benchmark together with another one, and returns the saved results. */
+  async function withOther(faulty: Parameters<typeof fakeBenchmark>[1]) {
     const file = join(folder, "out.json")
     const both = [fakeBenchmark(figures, faulty).benchmark, other.benchmark]
     const ran = await run(["--json", file], both)
@@ -130,7 +130,7 @@ describe("the end", () => {
 
   it("is code 1 where something was not honest, and the rest is shown and kept", async () => {
     const check = () => Promise.reject(new InvalidMeasurement("one fact is missing"))
-    const { code, stdout, stderr, kept } = await besideOther({ check })
+    const { code, stdout, stderr, kept } = await withOther({ check })
     expect(code).toBe(1)
     expect(stderr).toContain("Not honest: fake: one fact is missing.\n")
     expect(stdout).toContain("nothing of importance")
@@ -140,17 +140,17 @@ describe("the end", () => {
     expect(kept.benchmarks).toMatchObject([{ name: "other" }])
   })
 
-  it("is code 1 where something broke, which is told with its place, and the rest is kept", async () => {
+  it("is code 1 after a fault, which is reported with its location; the rest is saved", async () => {
     const open = () => Promise.reject(new TypeError("there is a fault in it"))
-    const { code, stderr, kept } = await besideOther({ open })
+    const { code, stderr, kept } = await withOther({ open })
     expect(code).toBe(1)
     expect(stderr).toMatch(/fake: there is a fault in it\nTypeError: .*\n +at /)
     expect(kept.benchmarks).toMatchObject([{ name: "other" }])
   })
 
-  it("is code 1 where another run uses the data, which is told without a place in the code", async () => {
+  it("is code 1 if another run uses the data, which is reported without a location", async () => {
     const open = () => Promise.reject(new CannotWrite("The data set is used by another run."))
-    const { code, stderr } = await besideOther({ open })
+    const { code, stderr } = await withOther({ open })
     expect(code).toBe(1)
     expect(stderr).toContain("fake: The data set is used by another run.\n")
     expect(stderr).not.toMatch(/^ +at /m)
@@ -158,7 +158,7 @@ describe("the end", () => {
 })
 
 describe("the files", () => {
-  it("are new ones in the folder of results, made where it is missing, and are told", async () => {
+  it("are new in the folder of results, which is created, and are printed", async () => {
     const out = join(folder, "some", "results")
     const { stdout } = await run(["fake", "--out", out], [fakeBenchmark(figures).benchmark])
     const names = (await readdir(out)).toSorted()
@@ -169,7 +169,7 @@ describe("the files", () => {
     for (const name of names) expect(stdout).toContain(`  ${join(out, name)}\n`)
   })
 
-  it("are the page beside the document that --json names", async () => {
+  it("are the document that --json names and the page next to it", async () => {
     const path = join(folder, "out.json")
     await run(["fake", "--json", path], [fakeBenchmark(figures).benchmark])
     expect((await readdir(folder)).toSorted()).toEqual(["out.html", "out.json"])

@@ -1,6 +1,6 @@
 /**
- * What becomes of the words of `npm run bench`. Exit codes: 0 measured (whether or not the targets
- * were met), 1 something was not honest, broke or could not be written, 2 wrong usage, 130 interrupted.
+ * Runs `npm run bench`. Exit codes: 0 measured (whether or not the targets were met), 1 a benchmark was dishonest, failed
+ * or could not be written, 2 wrong usage, 130 interrupted.
  */
 import { benchProgress } from "./progress.ts"
 import { CannotWrite } from "../src/frame/operator/cli/out-file.ts"
@@ -22,7 +22,7 @@ const EXIT_MEASURED = 0
 const EXIT_FAILED = 1
 const EXIT_INTERRUPTED = 130
 
-/** Runs benchmarks by words such as `decide --json out.json`. Answers the exit code. */
+/** Runs benchmarks with arguments such as `decide --json out.json`. Returns the exit code. */
 export async function runBench(
   words: readonly string[],
   benchmarks: readonly Benchmark[],
@@ -47,17 +47,17 @@ export async function runBench(
   }
 }
 
-/** What was kept: a part where anything came to no end or was not honest. */
+/** How much was saved: `part` if a benchmark did not finish or was dishonest. */
 type SavedExtent = "whole" | "part" | "nothing"
 
-/** Measures, shows and writes what was measured. */
+/** Measures, shows and writes the results. */
 async function perform(
   order: BenchArguments,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<SavedExtent> {
   const { json, folder, subject, leftOut } = order
-  // A file that cannot be written is told now and not after the work.
+  // A file that cannot be written is reported before the work, not after it.
   const files = await openResultFiles(json ?? (await resultPath(folder, subject)))
   const progress = benchProgress(terminal)
   try {
@@ -68,7 +68,7 @@ async function perform(
       report: progress.report,
     })
     progress.clear()
-    for (const { told } of faults) if (told !== null) terminal.err(`${told}\n`)
+    for (const { text } of faults) if (text !== null) terminal.err(`${text}\n`)
     const isWhole = faults.length === 0
     if (measured.length === 0 && !isWhole) return "nothing"
     const run = toRunDocument(where, measured, [...leftOut, ...faults.map(({ fault }) => fault)])
@@ -84,8 +84,8 @@ async function perform(
 
 interface MeasureOutcome {
   readonly measured: readonly BenchmarkResult[]
-  /** What is left out for it: the minutes that the others took are not lost with it. */
-  readonly faults: readonly { readonly fault: SkippedMeasurement; readonly told: string | null }[]
+  /** The failed benchmarks; the results of the others are kept. */
+  readonly faults: readonly { readonly fault: SkippedMeasurement; readonly text: string | null }[]
 }
 
 async function measureAll(
@@ -111,18 +111,18 @@ async function measureAll(
       }
       if (!(error instanceof Error)) throw error
       const fault: SkippedMeasurement = { benchmark: name, reason: "fault", message: error.message }
-      faults.push({ fault, told: faultText(skippedLine(fault), error) })
+      faults.push({ fault, text: faultText(skippedLine(fault), error) })
     }
   }
   return { measured, faults }
 }
 
-/** What is left out because the run was interrupted: that is said once, at the end. */
+/** A benchmark skipped by the interruption, which is reported once, at the end. */
 function interruptedResult(benchmark: string, message: string): MeasureOutcome["faults"][number] {
-  return { fault: { benchmark, reason: "interrupted", message }, told: null }
+  return { fault: { benchmark, reason: "interrupted", message }, text: null }
 }
 
-/** A fault as it is told: where the code is to blame, with the place in it. */
+/** Describes a fault; for a fault of the code with its location. */
 function faultText(fault: string, error: Error): string {
   if (error instanceof InvalidMeasurement) return `Not honest: ${fault}.`
   return error instanceof CannotWrite ? fault : `${fault}\n${error.stack}`

@@ -1,4 +1,4 @@
-/** Runs a benchmark: sets up, warms up, measures round after round, checks, takes down. */
+/** Runs a benchmark: sets up, warms up, measures round by round, checks and cleans up. */
 import { performance } from "node:perf_hooks"
 import type { Benchmark, OpenBenchmark, Ratio, BenchmarkContext, StoreName } from "./benchmark.ts"
 import { MIN_ROUNDS, assertMeasurement } from "./benchmark.ts"
@@ -7,30 +7,29 @@ import { withoutFigures } from "./filter-benchmark.ts"
 import type { TimeLeft } from "./time-left.ts"
 import { timeLeft } from "./time-left.ts"
 
-/** The figure that says what the disk takes for one commit. Whatever stores has it. */
+/** The figure of the disk's time for one commit, which every benchmark with a store has. */
 export const FLUSH_FIGURE_NAME = "flush"
 
-/** Every figure of one round by its name. */
+/** All figures of a round, by name. */
 export type Round = ReadonlyMap<string, number>
 
-/** What a benchmark came to. */
+/** The result of a benchmark. */
 export interface BenchmarkResult {
   readonly benchmark: Benchmark
   readonly store: StoreName
   readonly rounds: readonly Round[]
   readonly tookMs: number
-  /** What was not measured after all, each with the reason. */
+  /** Figures that were not measured after all, with the reasons. */
   readonly leftOut: readonly SkippedMeasurement[]
 }
 
 /**
- * Measures a benchmark. Each round measures every figure once, one after the other, so that a slow
- * moment of the machine falls on all of them; the first round only warms up.
+ * Measures a benchmark. Each round measures every figure once, in sequence, so that a slow moment of the machine
+ * affects all of them; the first round only warms up.
  *
- * @throws InvalidMeasurement when what was measured did not really happen, or where it stores and does not
- * measure the store's flush
- * @throws the signal's reason where it is aborted before the first round is over; later, the whole rounds
- * are what was measured
+ * @throws InvalidMeasurement if the measured work did not really happen, or if a benchmark that stores does not measure
+ *   the store's flush
+ * @throws the signal's reason if it is aborted before the first round is over; later, the complete rounds are the result
  */
 export async function runBenchmark(
   asked: Benchmark,
@@ -104,7 +103,7 @@ async function runRound(
   return round
 }
 
-/** A figure in each round, by its name. */
+/** Returns a figure's values, by round. */
 export function figureValues({ rounds }: BenchmarkResult, figure: string): readonly number[] {
   return rounds.map((round) => {
     const value = round.get(figure)
@@ -113,7 +112,7 @@ export function figureValues({ rounds }: BenchmarkResult, figure: string): reado
   })
 }
 
-/** A ratio in each round: what was measured side by side is divided, then the middle is taken. */
+/** Returns a ratio's values, by round: values of the same round are divided. */
 export function ratioValues(measured: BenchmarkResult, { of, per }: Ratio): readonly number[] {
   const above = namedValues(measured, of)
   if (per === null) return above

@@ -1,4 +1,4 @@
-/** What was measured, as a document for programs: the table and the page are made of it. */
+/** The results as a document for programs, from which the table and the page are made. */
 import type { Benchmark, Curve, Ratio, StoreName, Unit } from "./benchmark.ts"
 import { goalOf } from "./benchmark.ts"
 import type { SkippedMeasurement } from "./skipped.ts"
@@ -8,15 +8,15 @@ import { FLUSH_FIGURE_NAME, ratioValues, figureValues } from "./run-benchmark.ts
 import type { ChartLine } from "./page/chart.ts"
 import { judgeRatio, summarise } from "./statistics.ts"
 
-/** A whole run. */
+/** The document of a run. */
 export type RunDocument = ReturnType<typeof toRunDocument>
-/** What a benchmark of a run came to. */
+/** The result of one benchmark of a run. */
 export type BenchmarkDocument = RunDocument["benchmarks"][number]
 
 /**
- * Every value of every round, and what they came to.
+ * Creates the document: every value of every round, with the summaries.
  *
- * @param leftOut what was not even begun, or came to no end
+ * @param leftOut measurements that did not start or finish
  */
 export function toRunDocument(
   circumstances: RunEnvironment,
@@ -37,7 +37,7 @@ function benchmarkDocument(measured: BenchmarkResult) {
     store: benchmark.stores.length === 0 ? null : store,
     rounds: rounds.length,
     tookMs: Math.round(tookMs),
-    /** A one-row commit; null for what needs no store. */
+    /** Time of a one-row commit; null if no store is needed. */
     flushMicros: flush ? summarise(figureValues(measured, FLUSH_FIGURE_NAME)).median : null,
     ratios: benchmark.ratios.map((ratio) => {
       const values = ratioValues(measured, ratio)
@@ -53,7 +53,7 @@ function benchmarkDocument(measured: BenchmarkResult) {
   }
 }
 
-/** What is expected of a ratio on a store, and how its median did; nulls where nothing is expected. */
+/** Returns a ratio's target on a store with the verdict on its median; nulls if there is no target. */
 function ratioResult({ better, ...goals }: Ratio, store: StoreName, median: number) {
   const [target, floor] = [goalOf(goals.target, store), goalOf(goals.floor, store)]
   if (target === null) return { target, floor, result: null }
@@ -64,7 +64,7 @@ function unitOf({ figures }: Benchmark, { of, per }: Ratio): Unit | null {
   return per === null ? (figures.find(({ name }) => name === of)?.unit ?? null) : null
 }
 
-/** A curve with what its points came to, and what they show. */
+/** Returns a curve with its points and findings. */
 function curveDocument(measured: BenchmarkResult, { title, across, up, lines, find }: Curve) {
   const found = lines.map(({ title: name, points }): ChartLine => {
     const placed = points.map(({ x, figure }) => ({

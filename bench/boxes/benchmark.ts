@@ -1,6 +1,6 @@
 /**
- * What boxes of this machine cost beside what the machine itself costs: a box beside a program of Node and
- * a bare sandbox, a command beside a command, code beside a clone, a page of a box beside one of the API.
+ * The cost of boxes on this machine, compared with the machine itself: a box with a Node program and a bare sandbox, a
+ * command with a command, code with a clone, a page of a box with a page of the API.
  */
 import { execFile } from "node:child_process"
 import { join } from "node:path"
@@ -26,17 +26,17 @@ import { boxMemoryBytes } from "./box-memory.ts"
 const exec = promisify(execFile)
 
 const MIB = 1024 * 1024
-/** Twenty megabytes that nothing packs smaller. */
+/** Twenty megabytes of incompressible data. */
 const CODE = { files: 40, bytes: MIB / 2 }
-/** What takes milliseconds is done so often, and its median told. */
+/** Work that takes milliseconds is repeated so often; the median is the figure. */
 const REPETITIONS = 31
 const SMALL_FILE_BYTES = 3_000
-/** Nothing is asked of a box for so long before it is weighed. */
+/** A box is idle for this long before its memory is measured. */
 const SETTLE_MS = 1_000
-/** So many are weighed together. */
+/** Number of boxes whose memory is measured together. */
 const IDLE_BOXES = 8
 
-/** Boxes. */
+/** The benchmark of boxes. */
 export const boxesBenchmark: Benchmark = {
   name: "boxes",
   title: "a box: made, brought code, worked in, looked at, idle, ended",
@@ -105,7 +105,7 @@ async function openBoxes({ report }: BenchmarkContext): Promise<OpenBenchmark> {
 
 const nothing = async (): Promise<void> => undefined
 
-/** Why there are no boxes here; null where there are. */
+/** Why there are no boxes here; null if there are. */
 async function unavailableReason({ ports }: BenchInstallation): Promise<string | null> {
   if (process.platform !== "linux") return "boxes are made on Linux only"
   return (await ports.boxHost.hasRoom("small")) ? null : "no box can be made on this machine"
@@ -115,7 +115,7 @@ function skipAll(why: string): Readonly<Record<string, string>> {
   return Object.fromEntries(boxesBenchmark.figures.map(({ name }) => [name, why]))
 }
 
-/** How each figure is measured. The box that is worked in is one that somebody started by the API. */
+/** How each figure is measured. The box for work was started by the API. */
 async function measurements(
   house: BenchInstallation,
   desk: GitWorkspace,
@@ -173,7 +173,7 @@ async function measurements(
   }
 }
 
-/** What each of some boxes weighs that nothing is asked of: they share the program of their keepers. */
+/** Memory of each of some idle boxes; they share the program of their box agents. */
 async function idleBoxBytes({ ports }: BenchInstallation): Promise<number> {
   const idle = await Promise.all(Array.from({ length: IDLE_BOXES }, () => startUnbilledBox(ports)))
   try {
@@ -185,7 +185,7 @@ async function idleBoxBytes({ ports }: BenchInstallation): Promise<number> {
   }
 }
 
-/** Runs the smallest command. @throws InvalidMeasurement where it did not run */
+/** Runs the smallest command. @throws InvalidMeasurement if it did not run */
 async function runTrivialCommand(box: BoxHandle): Promise<void> {
   const options = { timeoutMs: 10_000, maxOutputBytes: 1_000, isActivity: true }
   const { exitCode } = await box.run(["sh", "-c", "true"], options)

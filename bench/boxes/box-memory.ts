@@ -1,4 +1,4 @@
-/** What a box weighs on its machine. */
+/** The memory of a box on its machine. */
 import { readFile, readdir } from "node:fs/promises"
 import { assertMeasurement } from "../benchmark.ts"
 
@@ -9,17 +9,19 @@ interface Process {
 }
 
 /**
- * The memory of all processes that are a box's: its keeper, its walls, its way out, and whoever is in it;
- * what they share with others in proportion.
+ * Measures the memory of all processes of a box: the box agent, the sandbox, the network and the processes inside.
+ * Shared memory counts in proportion.
  */
 export async function boxMemoryBytes(boxId: string): Promise<number> {
   const all = await processes()
   const own = new Set(all.filter(({ words }) => words.includes(boxId)).map(({ pid }) => pid))
-  // Whoever was begun by one of them is one of them, and whoever was told of its network.
+  // Children of the box's processes belong to it, and processes that were given its network.
   for (let before = -1; before !== own.size;) {
     before = own.size
-    const isTold = (words: string) => [...own].some((pid) => words.includes(`/proc/${pid}/ns/net`))
-    for (const { pid, parent, words } of all) if (own.has(parent) || isTold(words)) own.add(pid)
+    const isInNetwork = (words: string) =>
+      [...own].some((pid) => words.includes(`/proc/${pid}/ns/net`))
+    for (const { pid, parent, words } of all)
+      if (own.has(parent) || isInNetwork(words)) own.add(pid)
   }
   assertMeasurement(own.size > 0, `no process of ${boxId} was found`)
   const weighed = await Promise.all([...own].map(pssOf))
@@ -43,6 +45,6 @@ async function pssOf(pid: number): Promise<number> {
   return Number(kilobytes ?? 0) * 1024
 }
 
-/** What the system tells of a process; nothing of one that has ended. */
+/** Reads a file of a process in /proc; empty if the process has ended. */
 const readProc = (pid: number, what: string): Promise<string> =>
   readFile(`/proc/${pid}/${what}`, "utf8").catch(() => "")

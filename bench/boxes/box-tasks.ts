@@ -1,4 +1,4 @@
-/** What is done with boxes, for benchmarks. */
+/** Work with boxes for benchmarks. */
 import { randomUUID } from "node:crypto"
 import { Agent, request } from "node:http"
 import { setTimeout as pause } from "node:timers/promises"
@@ -7,12 +7,12 @@ import type { Ports } from "../../src/frame/ports.ts"
 import { assertMeasurement } from "../benchmark.ts"
 import type { Tenant } from "./tenant.ts"
 
-/** Where a page is served in the box. */
+/** Port of the page in the box. */
 const PORT = 8000
 const SERVER = `require("http").createServer((_, answer) => answer.end("seen")).listen(${PORT})`
 const POLL_INTERVAL_MS = 20
 
-/** Starts a box that nobody is charged for: the host of boxes alone. */
+/** Starts a box without a charge, at the box host directly. */
 export function startUnbilledBox({ boxHost }: Ports): Promise<BoxHandle> {
   return boxHost.start({
     boxId: `box_${randomUUID().replaceAll("-", "").slice(0, 26)}`,
@@ -23,7 +23,7 @@ export function startUnbilledBox({ boxHost }: Ports): Promise<BoxHandle> {
   })
 }
 
-/** Has a box serve a page; answers the host name of its link. */
+/** Serves a page in a box; returns the host name of its link. */
 export async function servePage(box: BoxHandle, { call }: Tenant): Promise<string> {
   await box.spawn(`exec node -e '${SERVER}'`)
   for (;;) {
@@ -36,7 +36,7 @@ export async function servePage(box: BoxHandle, { call }: Tenant): Promise<strin
   return new URL(url).host
 }
 
-/** Asks for a page over a connection that is kept. @throws InvalidMeasurement where it is not answered well */
+/** Requests a page over a kept-alive connection. @throws InvalidMeasurement if the answer is not as expected */
 export function pageGetter(
   port: number,
   host: string,

@@ -1,25 +1,25 @@
-/** A company whose people have boxes, for benchmarks. */
+/** A company with boxes, for benchmarks. */
 import type { BoxHandle } from "../../adapters/sandbox/boxhost/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { assertMeasurement } from "../benchmark.ts"
 import { openCodeCompany } from "../code/code-company.ts"
 import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
-/** One. */
+/** The company. */
 export interface Tenant {
   readonly companyId: CompanyId
   readonly personId: PersonId
-  /** Of its repository, as git is told of it. */
+  /** The URL of its repository, for git. */
   readonly repositoryUrl: string
-  /** Calls the API with its key; answers the body. @throws InvalidMeasurement where it is refused */
-  // Each benchmark knows what it asked for.
+  /** Calls the API with its key and returns the body. @throws InvalidMeasurement if it is refused */
+  // Each benchmark knows the type of the answer.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly call: (method: string, path: string, body?: object) => Promise<any>
   /** Starts a box by the API. */
   readonly startBox: () => Promise<{ readonly box: BoxHandle }>
 }
 
-/** Opens one at a server of this port. */
+/** Opens a company at a server with this port. */
 export async function openTenant(house: BenchInstallation, port: number): Promise<Tenant> {
   const place = { name: "boxes", plan: "329" }
   const { companyId, ownerId, key, repositoryUrl } = await openCodeCompany(house, port, place)
@@ -29,9 +29,9 @@ export async function openTenant(house: BenchInstallation, port: number): Promis
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    const told = await answer.text()
-    assertMeasurement(answer.ok, `${method} ${path} answered ${answer.status}: ${told}`)
-    return JSON.parse(told)
+    const text = await answer.text()
+    assertMeasurement(answer.ok, `${method} ${path} answered ${answer.status}: ${text}`)
+    return JSON.parse(text)
   }
   return {
     companyId,

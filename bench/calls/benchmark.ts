@@ -1,4 +1,4 @@
-/** Calls by webhooks: how soon a phone rings, and five hundred calls at once. */
+/** Calls by webhooks: the time until a phone rings, and five hundred concurrent calls. */
 import type { Benchmark, OpenBenchmark } from "../benchmark.ts"
 import { assertMeasurement, lowerIsBetter } from "../benchmark.ts"
 import { measureMs } from "../fixtures/elapsed.ts"
@@ -9,10 +9,10 @@ import { CALLS_PER_COMPANY, openPhoneExchange } from "./phone-exchange.ts"
 const CONCURRENT_CALLS = 500
 const SEQUENTIAL_CALLS = 100
 
-/** Calls. */
+/** The benchmark of calls. */
 export const callsBenchmark: Benchmark = {
   name: "calls",
-  title: `calls by signed webhooks: ${SEQUENTIAL_CALLS} one by one, and ${CONCURRENT_CALLS} at once`,
+  title: `calls by signed webhooks: ${SEQUENTIAL_CALLS} in sequence, and ${CONCURRENT_CALLS} concurrently`,
   stores: ["postgres"],
   rounds: 3,
   figures: [
@@ -25,15 +25,19 @@ export const callsBenchmark: Benchmark = {
     { name: "answer", title: "a webhook until its answer, p99 of the same calls", unit: "ms" },
     {
       name: "ring",
-      title: `${CONCURRENT_CALLS} calls come at once, until the last phone rings`,
+      title: `${CONCURRENT_CALLS} concurrent calls, until the last phone rings`,
       unit: "ms",
     },
     {
       name: "talk",
-      title: `${CONCURRENT_CALLS} phones are answered at once, until all talk`,
+      title: `${CONCURRENT_CALLS} phones answered concurrently, until all talk`,
       unit: "ms",
     },
-    { name: "end", title: `${CONCURRENT_CALLS} hang up at once, until all is settled`, unit: "ms" },
+    {
+      name: "end",
+      title: `${CONCURRENT_CALLS} concurrent hang-ups, until all is settled`,
+      unit: "ms",
+    },
   ],
   ratios: [
     lowerIsBetter("call dial", "a call until its first dial, p95", "dial", null, 300, 1_000),
@@ -101,7 +105,7 @@ function openMeasurements(exchange: PhoneExchange): Omit<OpenBenchmark, "close">
     check: async () => {
       const outcomes = await exchange.outcomes()
       const minutes = answered.map((rung) => outcomes.get(exchange.callIdOf(rung)))
-      assertMeasurement(minutes.length % CONCURRENT_CALLS === 0, "not all talked at once")
+      assertMeasurement(minutes.length % CONCURRENT_CALLS === 0, "not all calls overlapped")
       assertMeasurement(
         minutes.every((one) => one?.outcome === "answered" && one.chargedMicros > 0),
         "a call that was answered is not listed so, or cost nothing",
@@ -118,7 +122,7 @@ function openMeasurements(exchange: PhoneExchange): Omit<OpenBenchmark, "close">
   }
 }
 
-/** The value that this share of them does not pass. */
+/** Returns a percentile of some values. */
 function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.ceil(sorted.length * share) - 1] ?? 0

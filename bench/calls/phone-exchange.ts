@@ -1,4 +1,4 @@
-/** An installation that is called by way of a stand-in of Telnyx, which calls back over HTTP at once. */
+/** An installation that receives calls from a simulated Telnyx, which sends webhooks over HTTP immediately. */
 import { performance } from "node:perf_hooks"
 import { callIdOf } from "../../src/voice/receive-call-event.ts"
 import { telnyxCallWebhook } from "../../src/voice/webhooks/telnyx-calls.ts"
@@ -11,35 +11,35 @@ import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 import { openBenchInstallation } from "../fixtures/bench-installation.ts"
 import { openTextingCompany } from "../texts/texting-company.ts"
 
-/** A company may have so many calls at once. */
+/** Limit of a company's concurrent calls. */
 export const CALLS_PER_COMPANY = 20
 const TIMEOUT_MS = 120_000
 
-/** A call that rang. */
+/** A ringing call. */
 export interface RingingCall {
   readonly caller: TelnyxLeg
   readonly phone: TelnyxLeg
-  /** From when the caller's network was told until a phone is called, milliseconds. */
+  /** Time from the caller's network to the call of a phone, milliseconds. */
   readonly ringDelayMs: number
 }
 
-/** Who calls, and answers. */
+/** Makes and answers calls. */
 export interface PhoneExchange {
   readonly house: BenchInstallation
-  /** How long each webhook took until its answer, milliseconds; emptied by whoever reads it. */
+  /** Duration of each webhook, milliseconds; readers empty the list. */
   readonly webhookMs: number[]
-  /** Has somebody call the company at this place; resolves once the first phone is called. */
-  readonly ring: (place: number) => Promise<RingingCall>
-  /** Has the phone answered; resolves once both hear each other. */
+  /** Calls the company with this index; resolves once the first phone is called. */
+  readonly ring: (index: number) => Promise<RingingCall>
+  /** Answers the phone; resolves once both sides hear each other. */
   readonly talk: (rung: RingingCall) => Promise<void>
   readonly hangUp: (rung: RingingCall) => void
-  /** What every call came to, by its id; @throws InvalidMeasurement where a webhook was not answered 200. */
+  /** The outcome of every call, by its id; @throws InvalidMeasurement if a webhook was not answered 200. */
   readonly outcomes: () => Promise<ReadonlyMap<string, { outcome: string; chargedMicros: number }>>
   readonly callIdOf: (rung: RingingCall) => string
   readonly close: () => Promise<void>
 }
 
-/** Opens it with so many companies. */
+/** Opens an exchange with so many companies. */
 export async function openPhoneExchange(companies: number): Promise<PhoneExchange> {
   const account = signingAccount()
   const webhookMs: number[] = []
@@ -54,21 +54,21 @@ export async function openPhoneExchange(companies: number): Promise<PhoneExchang
     webhookMs.push(performance.now() - begun)
     if (status !== 200) faults.push(`${type} was answered ${status}`)
   }
-  const standIn = await openTelnyxCallServer((event) => {
+  const telnyx = await openTelnyxCallServer((event) => {
     const { type, leg } = event
-    // A phone is called for its caller; and both sides of a bridge are told.
+    // A leg is called for its caller; both sides of a bridge get an event.
     if (leg.linkedTo !== null) hearing.get(`${type} ${leg.linkedTo.ref}`)?.(leg)
     void callBack(event).catch((error: unknown) => faults.push(String(error)))
   }, Date.now)
   const house = await openBenchInstallation(null, {
     TELNYX_KEY: "KEY0123456789",
     TELNYX_PUBLIC_KEY: account.publicKey,
-    TELNYX_URL: standIn.url,
+    TELNYX_URL: telnyx.url,
     TELNYX_CONNECTION: "1684641123236054244",
   })
   const close = async () => {
     await house.close()
-    await standIn.close()
+    await telnyx.close()
   }
   const heard = (type: string, caller: TelnyxLeg) =>
     new Promise<TelnyxLeg>((resolve, reject) => {
@@ -89,17 +89,17 @@ export async function openPhoneExchange(companies: number): Promise<PhoneExchang
     ring: async (place) => {
       const { to } = held[place % held.length] ?? { to: "" }
       const begun = performance.now()
-      const caller = standIn.callIn(newCaller(), to)
+      const caller = telnyx.callIn(newCaller(), to)
       const phone = await heard("call.initiated", caller)
       return { caller, phone, ringDelayMs: performance.now() - begun }
     },
     talk: async ({ caller, phone }) => {
       const talking = heard("call.bridged", caller)
-      assertMeasurement(standIn.performAction(phone, "answer"), "a phone could not be answered")
+      assertMeasurement(telnyx.performAction(phone, "answer"), "a phone could not be answered")
       await talking
     },
     hangUp: ({ caller }) =>
-      assertMeasurement(standIn.performAction(caller, "hang_up"), "a call had ended by itself"),
+      assertMeasurement(telnyx.performAction(caller, "hang_up"), "a call had ended by itself"),
     outcomes: async () => {
       assertMeasurement(faults.length === 0, faults[0] ?? "")
       const shown = await Promise.all(

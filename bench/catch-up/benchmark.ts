@@ -1,4 +1,4 @@
-/** Ratio 7: read models that catch up with all that is stored, beside reading it and nothing else. */
+/** Ratio 7: read models that catch up with all stored events, compared with only reading them. */
 import { PROGRAM } from "../../src/slices.ts"
 import { performance } from "node:perf_hooks"
 import type { Transaction } from "kysely"
@@ -18,11 +18,11 @@ import { chargesProjection, projectorPorts } from "./charges-projection.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
-/** One transaction an event is so slow that a part of the events has to do. */
+/** One transaction per event is so slow that a part of the events must do. */
 const SINGLE_EVENTS = 1_000
 const CAUGHT_UP_WITHIN_MS = 120_000
 
-/** Catching up. */
+/** The benchmark of catching up. */
 export const catchUpBenchmark: Benchmark = {
   name: "catch-up",
   title: `read models that catch up with ${CHARGES.toLocaleString("en-US")} charges`,
@@ -123,7 +123,7 @@ async function countAll({ store }: StoreEnvironment): Promise<number> {
   return count
 }
 
-/** Writes the first facts each in a transaction of its own, with the position in it. */
+/** Writes the first facts, each in its own transaction with its position. */
 async function applyOneByOne(ground: StoreEnvironment): Promise<number> {
   await dropReadModels(ground.pool)
   const { asyncCommitPool, store } = ground

@@ -1,4 +1,4 @@
-/** Read models that are built anew from what is stored. */
+/** Rebuilds the read model of charges. */
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import type { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
@@ -7,12 +7,12 @@ import { ALL_LEASES } from "../../test/support/read-models.ts"
 import { assertMeasurement } from "../benchmark.ts"
 import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 
-/** The read model of charges, as the program keeps it up. */
+/** The program's read model of charges. */
 export const chargesProjection = PROGRAM.readModels.find(
   ({ name }) => name === "charges",
 ) as Projection
 
-/** What read models are rebuilt with. */
+/** The ports to rebuild a read model with. */
 export function projectorPorts({
   store,
   asyncCommitPool,
@@ -23,7 +23,7 @@ export function projectorPorts({
     comparisonStore: store,
     pacer: machinePacer,
     decode: PROGRAM.streams.toRecorded,
-    // What a bill shows of a charge is not sealed for anybody here.
+    // The texts of a bill are not sealed here.
     opener: { unseal: async (_company, sealed) => sealed },
     warn: (message) => assertMeasurement(false, message),
     onApplied: () => undefined,

@@ -1,4 +1,4 @@
-/** Ratios 1 to 3: charges on one company, beside what its store and its design come to without it. */
+/** Ratios 1 to 3: charges on one company, compared with its store and with a design without a queue. */
 import { randomUUID } from "node:crypto"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
@@ -13,13 +13,13 @@ import { EMMETT_NOT_INSTALLED, openEmmett } from "../peers/emmett.ts"
 import { openOptimisticWriter } from "./optimistic-writer.ts"
 
 const SIZE = { people: 20, keys: 40 }
-/** Those who write without a queue are many times slower, and measured as long. */
+/** Writers without a queue are many times slower; they are measured for the same time. */
 const OPTIMISTIC_WRITERS = 32
 
-/** What others come to is told, and nothing is expected of it. */
+/** Other programs are only reported; they have no target. */
 const PEER = { better: "more", target: null, floor: null } as const
 
-/** Charges on one company. */
+/** The benchmark of charges on one company. */
 export const chargesBenchmark: Benchmark = {
   name: "charges",
   title: "charges on one company, each caller answered by itself once it is stored",
@@ -101,7 +101,7 @@ async function openOn(
   )
   const rivals = await Promise.all(opening)
   const append = await openAppends(ground)
-  // What waits for no disk is not measured beside a peer that does.
+  // A store that does not wait for the disk is not compared with a program that does.
   const isOnDisk = store === "postgres"
   const emmett = isOnDisk ? await openEmmett(ground, SIZE, OPTIMISTIC_WRITERS) : null
   const perSecond = async (callers: number, call: (own: number) => Promise<boolean>) =>
@@ -145,7 +145,7 @@ function emmettMeasures({ append, charge }: EmmettPeer, perSecond: PerSecond) {
 }
 
 function emmettSkipReasons(isOnDisk: boolean): Readonly<Record<string, string>> {
-  const reason = isOnDisk ? EMMETT_NOT_INSTALLED : "it is measured beside ours on PostgreSQL"
+  const reason = isOnDisk ? EMMETT_NOT_INSTALLED : "it is only measured on PostgreSQL"
   const why = `emmett's PostgreSQL store: ${reason}`
   return { emmettAppends: why, emmettOne: why, emmettSome: why }
 }

@@ -1,7 +1,6 @@
 /**
- * What charging is measured against: each caller loads, decides, appends and begins anew where
- * somebody else was quicker, with the same rules and forms, and without a queue. It has it easy: a
- * caller keeps the state it had and reads only what is new since.
+ * The design to compare with: each caller loads, decides and appends without a queue, and starts again after a conflict.
+ * It has the same rules and formats and an advantage: a caller keeps its state and reads only newer events.
  */
 import { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import { WrongRevision } from "../../adapters/eventstore/port.ts"
@@ -12,7 +11,7 @@ import { foldNewEvents, loadStream } from "../../src/frame/writer/runner/load.ts
 import type { SpendingCompany } from "../fixtures/spending-company.ts"
 import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 
-/** Opens a caller of its own: it has the company's next call decided, and says whether it was accepted. */
+/** Opens a caller: it decides the company's next call and returns whether it was accepted. */
 export async function openOptimisticWriter(
   { store, checkpoints, clock }: StoreEnvironment,
   company: SpendingCompany,

@@ -1,6 +1,6 @@
 /**
- * What clones and pushes through the server cost beside the same over `file://`, and what the checks of a
- * push take. The checks are part of the server's pushes and not of git's own.
+ * Clones and pushes through the server, compared with the same over `file://`, and the time of a push's checks. The
+ * checks are part of the server's pushes and not of git's own.
  */
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -24,7 +24,7 @@ const LARGE = { files: 50, bytes: 4 * MIB }
 const MANY = { files: 3_000, bytes: 500 }
 const SAMPLE_INTERVAL_MS = 20
 
-/** Clones and pushes. */
+/** The benchmark of clones and pushes. */
 export const codeBenchmark: Benchmark = {
   name: "code",
   title: "clones and pushes of 200 MB, of one small commit, of 3,000 small files",
@@ -86,7 +86,7 @@ async function openCode({ report }: BenchmarkContext): Promise<OpenBenchmark> {
   }
 }
 
-/** The same ports, that write down how long each push was judged, in milliseconds. */
+/** Wraps ports to record how long each push was checked, milliseconds. */
 function withTimedChecks(ports: AdminPorts, checks: number[]): AdminPorts {
   const { repositories } = ports
   const judgeTimed =
@@ -162,7 +162,7 @@ function measurements(
   }
 }
 
-/** What clones and pushes are made of; places are addresses. */
+/** Clones and pushes, by address. */
 interface TransferActions {
   readonly createBare: () => Promise<string>
   readonly createServed: () => Promise<string>
@@ -170,7 +170,7 @@ interface TransferActions {
   readonly clone: (from: string) => Promise<number>
 }
 
-/** Clones and pushes of one thing to a folder, and through the server. */
+/** Clones and pushes of one repository to a folder, and through the server. */
 function transfers({
   createBare,
   createServed,
@@ -212,7 +212,7 @@ function transfers({
   }
 }
 
-/** By how much the memory of this process grows until it ends, in bytes. */
+/** Samples by how much the memory of this process grows until `end`, bytes. */
 function sampleMemory(): { readonly end: () => number } {
   global.gc?.()
   const before = process.memoryUsage.rss()

@@ -2,16 +2,16 @@
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
-/** One, as git is told of it. */
+/** The company; `repositoryUrl` is for git. */
 export interface CodeCompany {
   readonly companyId: CompanyId
   readonly ownerId: PersonId
-  /** Its owner's, which may do everything. */
+  /** The owner's key, with all operations. */
   readonly key: string
   readonly repositoryUrl: string
 }
 
-/** Opens one with a verified card, funds and an empty repository, at a server of this port. */
+/** Opens a company with a verified card, funds and an empty repository, at a server with this port. */
 export async function openCodeCompany(
   { operate }: BenchInstallation,
   port: number,

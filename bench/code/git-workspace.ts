@@ -1,4 +1,4 @@
-/** Git as a person has it, for benchmarks: without the machine's settings, in folders of its own. */
+/** Git for benchmarks: without the machine's settings, in its own folders. */
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises"
@@ -11,14 +11,14 @@ const exec = promisify(execFile)
 /** A folder with working copies, and git in it. */
 export interface GitWorkspace {
   readonly folder: string
-  /** Runs git in a folder of the desk. @throws Error where it fails */
+  /** Runs git in a folder of the workspace. @throws Error if it fails */
   readonly git: (within: string, ...args: readonly string[]) => Promise<void>
-  /** The same; answers what it wrote. */
+  /** Runs git and returns its output. */
   readonly read: (within: string, ...args: readonly string[]) => Promise<string>
   readonly remove: () => Promise<void>
 }
 
-/** Opens one. */
+/** Opens a workspace. */
 export async function openGitWorkspace(): Promise<GitWorkspace> {
   const folder = await mkdtemp(join(tmpdir(), "company-ledger-bench-code-"))
   const env = {
@@ -41,7 +41,7 @@ export async function openGitWorkspace(): Promise<GitWorkspace> {
   }
 }
 
-/** Makes a working copy with one commit of random files, of so many bytes each. */
+/** Creates a working copy with one commit of random files, each of so many bytes. */
 export async function createWorkingCopy(
   { folder, git }: GitWorkspace,
   name: string,
@@ -60,7 +60,7 @@ export async function createWorkingCopy(
   await git(name, "commit", "-q", "-m", `${files} files`)
 }
 
-/** Makes a bare repository that checks what it takes as the server's do. */
+/** Creates a bare repository with the same checks as the server's. */
 export async function createBareRepository({ git }: GitWorkspace, name: string): Promise<void> {
   await git(".", "init", "-q", "--bare", "--initial-branch=main", name)
   await git(name, "config", "transfer.fsckObjects", "true")

@@ -1,4 +1,4 @@
-/** Ratio 11: a thousand companies that each wait for their answer, beside rows that are inserted. */
+/** Ratio 11: a thousand companies that each wait for their answer, compared with inserted rows. */
 import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
 import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
 import type { SpendingCompany } from "../fixtures/spending-company.ts"
@@ -10,13 +10,13 @@ import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
 const SIZE = { people: 1, keys: 1 }
 const COMPANIES = 1_000
 const OPEN_BATCH = 100
-/** Calls that each company has ready: more would only fill the memory. */
+/** Prepared calls of each company; more would only fill the memory. */
 const PREPARED_CALLS = 50
 const INSERTERS = 32
-/** What a slower disk would take longer for each flush. */
+/** The additional time of each flush on a slower disk. */
 const ADDED_FLUSH_MICROSECONDS = 1_000
 
-/** Many companies at once. */
+/** The benchmark of many companies. */
 export const companiesBenchmark: Benchmark = {
   name: "companies",
   title: `${COMPANIES.toLocaleString("en-US")} companies with one caller each`,
@@ -104,7 +104,7 @@ async function openOn(
   }
 }
 
-/** Each flush waits for so long before it begins, also where nobody else commits. */
+/** Delays each flush, also when no other process commits. */
 async function setFlushDelay({ pool }: StoreEnvironment, microseconds: number): Promise<void> {
   await pool.query(`alter system set commit_delay = ${microseconds}`)
   await pool.query("alter system set commit_siblings = 0")

@@ -1,4 +1,4 @@
-/** What deciding is measured against: a look-up and an addition for each of the same calls. */
+/** The work to compare deciding with: a lookup and an addition for each of the same calls. */
 import { assertMeasurement } from "../benchmark.ts"
 import type { Lap } from "../stopwatch.ts"
 import { lap } from "../stopwatch.ts"
@@ -6,13 +6,13 @@ import type { CompanySize } from "./generated-company.ts"
 import { generateKeys, generatePeople } from "./generated-company.ts"
 import { openTraffic } from "./traffic.ts"
 
-/** Sums by key, and nothing else. */
+/** Sums by key. */
 export interface BareSums {
   /** Draws the next calls. */
   readonly draw: (calls: number) => void
-  /** Adds up what was drawn last. Again: once more. */
+  /** Adds up the calls drawn last; each step adds them again. */
   readonly step: () => Lap
-  /** Looks whether everything was added. @throws InvalidMeasurement where a sum is missing */
+  /** Checks that everything was added. @throws InvalidMeasurement if a sum is missing */
   readonly check: () => void
 }
 
@@ -29,8 +29,8 @@ export function openBareSums(size: CompanySize, seed: number): BareSums {
   return {
     draw: (calls) => {
       const charges = traffic.charges(calls)
-      // Nothing slows this down: only what is looked up and added is at hand, in texts that differ
-      // from the map's own but are few and soon known. So what is measured against it has it hard.
+      // Only the looked-up and added values are in memory, in texts that differ from the map's own but are few and soon
+      // known. This is the hardest competitor for the measured code.
       keyIds = charges.map(({ command: { keyId } }) => asked[places.get(keyId) as number] as string)
       amounts = Float64Array.from(charges, ({ command }) => command.amountMicros)
     },
@@ -52,7 +52,7 @@ function total(amounts: Float64Array): number {
   return amounts.reduce((sum, micros) => sum + micros, 0)
 }
 
-/** `Map.get` and an addition for each call. Answers how many. */
+/** Runs `Map.get` and an addition for each call. Returns their number. */
 function addUp(
   places: ReadonlyMap<string | null, number>,
   sums: Float64Array,

@@ -1,4 +1,4 @@
-/** Ratios 4 and 4b: deciding and folding, writing down, and the memory of holders who rest. */
+/** Ratios 4 and 4b: deciding and folding, encoding, and the memory of idle holders. */
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -16,17 +16,17 @@ const SMALL: CompanySize = { people: 100, keys: 200 }
 const LARGE: CompanySize = { people: 1_000, keys: 5_000 }
 /** Both sides of a ratio draw the same calls. */
 const SEED = 20_261_121
-/** Calls that are prepared and then decided: as many as a writer might find waiting. */
+/** Prepared calls of a step: as many as a writer might find waiting. */
 const STEP_CALLS = 200
 const DECIDE_STEPS = 200
 const WRITE_STEPS = 40
-/** Steps that only bring back into the caches what the figure before pushed out of them. */
+/** Steps that bring the data back into the caches, which the figure before has filled. */
 const WARMING_STEPS = 50
-/** Looking up and adding is so quick that the same calls are gone through again and again. */
+/** Looking up and adding is so fast that the same calls are repeated. */
 const BARE_CALLS = 10_000
 const BARE_STEPS = 40
 
-/** Pure deciding, without a store. */
+/** The benchmark of deciding without a store. */
 export const decideBenchmark: Benchmark = {
   name: "decide",
   title: "the ledger's rules alone, all limits set, 3 % refused; commands are made beforehand",
@@ -130,7 +130,7 @@ function open({ signal }: BenchmarkContext): OpenBenchmark {
   }
 }
 
-/** What a process of its own measures. */
+/** Measures the memory in a process of its own. */
 async function holderBytes(signal: AbortSignal): Promise<number> {
   const script = fileURLToPath(new URL("holder-bytes.ts", import.meta.url))
   const args = ["--expose-gc", script]

@@ -11,7 +11,7 @@ import { BENCH_STREAM, checkWrittenEvents, openEventWriter } from "./event-write
 const SIZE = { people: 10, keys: 50 }
 const DAY_MS = 86_400_000
 const STEP_CALLS = 1_000
-/** So many steps last for more than a day, half of them do not. */
+/** So many steps take more than a day, half of them do not. */
 const STEPS = Math.ceil((DAY_MS / MEAN_CALL_INTERVAL_MS / STEP_CALLS) * 1.2)
 
 function chargedIn(charges: number): readonly Charged[] {
@@ -62,7 +62,7 @@ describe("spending", () => {
 
   it("is not what was promised where too much is refused", () => {
     const spending = openLedgerSimulation(SIZE, 1)
-    // In one step nothing is ever closed, and soon no more charges may be open.
+    // In a single step no charge is settled, and soon no more charges may be pending.
     spending.step(STEPS * STEP_CALLS)
     expect(() => spending.check()).toThrow(/^\d\d\.\d % of the charges were refused$/)
   })
@@ -80,7 +80,7 @@ describe("the bare sums", () => {
 describe("writing down", () => {
   const facts = chargedIn(20)
 
-  /** The facts written down, with something done to each. */
+  /** The encoded facts, each changed. */
   function written(change: (text: string) => string = (text) => text) {
     let hash = NO_HASH
     const wrapped = facts.map((fact, revision) => {

@@ -1,4 +1,4 @@
-/** Facts made ready for the store: encoded as canonical text, with metadata, chained by hashes. */
+/** Encodes facts for the store: canonical text and metadata, chained by hashes. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { createHash } from "node:crypto"
 import canonicalize from "canonicalize"
@@ -11,18 +11,18 @@ import type { Lap } from "../stopwatch.ts"
 import { lap } from "../stopwatch.ts"
 import { flatString } from "./generated-company.ts"
 
-/** A stream that facts are written down for. */
+/** Encodes the facts of a stream. */
 export interface EventWriter {
-  /** Writes facts down. */
+  /** Encodes facts. */
   readonly step: (facts: readonly Charged[]) => Lap
-  /** Looks whether the last step's texts are what they must be. @throws InvalidMeasurement where not */
+  /** Checks the texts of the last step. @throws InvalidMeasurement if one is wrong */
   readonly check: () => void
 }
 
-/** The stream that is written. */
+/** The stream to encode for. */
 export const BENCH_STREAM = ledgerStreamOf("co_aaaaaa").stream
 
-/** Begins a stream. */
+/** Starts a stream. */
 export function openEventWriter(): EventWriter {
   let revision = 0
   let hash = NO_HASH
@@ -53,16 +53,16 @@ export function openEventWriter(): EventWriter {
   }
 }
 
-/** Facts that were written down one after the other, and where in the stream they begin. */
+/** Encoded facts in sequence, and their first revision. */
 export interface WrittenEvents {
   readonly facts: readonly Charged[]
   readonly wrapped: readonly WrappedFact[]
   readonly revision: number
-  /** The hash of the fact before them. */
+  /** Hash of the fact before them. */
   readonly hash: string
 }
 
-/** Looks whether the texts of facts are what they must be. @throws InvalidMeasurement where not */
+/** Checks the texts of facts. @throws InvalidMeasurement if one is wrong */
 export function checkWrittenEvents({ facts, wrapped, revision, hash }: WrittenEvents): void {
   assertMeasurement(facts.length > 0, "nothing was written down")
   assertMeasurement(wrapped.length === facts.length, "not every fact was written down")
@@ -74,7 +74,7 @@ export function checkWrittenEvents({ facts, wrapped, revision, hash }: WrittenEv
   }
 }
 
-/** The text is canonical and says what the fact says. @throws InvalidMeasurement where not */
+/** Checks that a text is canonical and equals the fact. @throws InvalidMeasurement if not */
 function checkText({ proposed: { type, data } }: WrappedFact, fact: Charged): void {
   const isCanonical = canonicalize(JSON.parse(data)) === data
   assertMeasurement(isCanonical, `no canonical text: ${data}`)
@@ -85,7 +85,7 @@ function checkText({ proposed: { type, data } }: WrappedFact, fact: Charged): vo
   )
 }
 
-/** The hash is that of the seven texts that `envelope.ts` names. @throws InvalidMeasurement where not */
+/** Checks that the hash covers the seven texts that `envelope.ts` names. @throws InvalidMeasurement if not */
 function checkHash({ proposed, hash }: WrappedFact, revision: number, before: string): string {
   const { id, type, data, metadata } = proposed
   const { hash: stored, ...bare } = JSON.parse(metadata) as Record<string, unknown>

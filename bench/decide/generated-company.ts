@@ -1,56 +1,56 @@
-/** A company to measure: its people, their keys, and a limit on each of them. */
+/** A company for benchmarks: its people, their keys, and a limit on each. */
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { LedgerCommand, SetLimit } from "../../domain/charging/ledger-commands.ts"
 
-/** How many people and keys a company has. */
+/** Number of people and keys of a company. */
 export interface CompanySize {
   readonly people: number
   readonly keys: number
 }
 
-/** A key and whose it is; null for the app's shared keys. */
+/** A key and its owner; null for app keys. */
 export interface GeneratedKey {
   readonly keyId: KeyId
   readonly owner: PersonId | null
 }
 
-/** A company, and what opens its ledger. */
+/** A company, with the facts that open its ledger. */
 export interface GeneratedCompany {
   readonly people: readonly PersonId[]
   readonly keys: readonly GeneratedKey[]
   readonly openingCommands: readonly LedgerCommand[]
 }
 
-/** How long the part of an id after its prefix is, and that of a key's id. */
+/** Length of an id without its prefix, and of a key's id. */
 export const ID_DIGITS = 22
 export const KEY_DIGITS = 8
-/** Every so many keys one is the app's, shared by everybody. */
+/** Interval of app keys among all keys. */
 const APP_KEY_INTERVAL = 10
-/** Every so many keys one has a limit so small that it is used up every day. */
+/** Interval of keys with a limit so small that it is used up every day. */
 const TIGHT_KEY_INTERVAL = 25
-/** Every so many people one has limits that leave out what their own keys spend. */
+/** Interval of people with limits that do not count their own keys. */
 const LEAVE_KEYS_OUT_INTERVAL = 4
-/** Everybody wants to hear of this part of a limit. */
+/** Every limit sends a reminder at this share. */
 const REMINDER_PART = 0.8
 const AMPLE_MICROS = 1_000_000_000_000
 const FUNDS_MICROS = 1_000_000_000_000_000
 
 /**
- * Text of its own, in one piece. Ids reach the ledger like this; joined text is a tree of its parts
- * until somebody looks, and two ids from one constant are one and the same object.
+ * Returns a flat copy of a text. Ids reach the ledger like this; a concatenated text is a tree until it is read, and two
+ * ids from one constant would be the same object.
  */
 export function flatString<T extends string>(text: T): T {
   return Buffer.from(text, "latin1").toString("latin1") as T
 }
 
-/** The names of a company's people. Called twice it gives the same names as other objects. */
+/** Generates the ids of a company's people. A second call gives equal ids as other objects. */
 export function generatePeople({ people }: CompanySize): readonly PersonId[] {
   return Array.from({ length: people }, (_, i) =>
     flatString(`per_${String(i).padStart(ID_DIGITS, "0")}` as const),
   )
 }
 
-/** The keys of a company. Called twice it gives the same names as other objects. */
+/** Generates the keys of a company. A second call gives equal ids as other objects. */
 export function generateKeys(
   size: CompanySize,
   people: readonly PersonId[],
@@ -62,8 +62,8 @@ export function generateKeys(
 }
 
 /**
- * A company with a limit on everything: ai and general for the company and each person, everything
- * for each key. A key in 25 may spend `tightMicros` a day, the others more than they ever will.
+ * Generates a company with a limit on everything: ai and general for the company and each person, and for each key. A
+ * key in 25 may spend `tightMicros` a day, the others more than they ever will.
  */
 export function generateCompany(size: CompanySize, tightMicros: number): GeneratedCompany {
   const people = generatePeople(size)

@@ -1,7 +1,6 @@
 /**
- * Run by node with --expose-gc, in a process of its own: prints as JSON how many bytes a ledger keeps
- * for each idle holder, a person or key without a limit that has spent once. Heap and array buffers
- * are counted, ids included.
+ * Run by node with --expose-gc in a process of its own: prints as JSON how many bytes a ledger needs for each idle
+ * holder (a person or key without a limit that has spent once). Heap and array buffers count, ids included.
  */
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
@@ -22,7 +21,7 @@ function decideAndFold(state: ReturnType<typeof ledgerDecider.initial>, command:
   return answer.reduce(ledgerDecider.evolve, state)
 }
 
-/** A ledger with funds in which nobody has spent. */
+/** A ledger with funds and without charges. */
 function openedLedger() {
   const opening: readonly LedgerCommand[] = [
     { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 },
@@ -31,7 +30,7 @@ function openedLedger() {
   return opening.reduce(decideAndFold, ledgerDecider.initial())
 }
 
-/** Every key spends once, and by it every person. The ids are the command's own. */
+/** Spends once with every key, and so for every person. The ids come from the command. */
 function spendOnce(before: ReturnType<typeof ledgerDecider.initial>) {
   const keys = generateKeys(SIZE, generatePeople(SIZE))
   return keys.reduce((state, { keyId, owner }, i) => {
@@ -59,7 +58,7 @@ function spendOnce(before: ReturnType<typeof ledgerDecider.initial>) {
   }, before)
 }
 
-/** Bytes in use once nothing is left to collect. */
+/** Bytes in use after the collector has run. */
 function bytesInUse(): number {
   const { gc } = globalThis
   if (gc === undefined) throw new Error("run this with --expose-gc")
@@ -68,7 +67,7 @@ function bytesInUse(): number {
   return heapUsed + arrayBuffers
 }
 
-/** Makes sure that the sums were kept: a limit set now knows what was spent before. */
+/** Checks that the sums exist: a limit set now includes earlier spending. */
 function checkSums(before: ReturnType<typeof ledgerDecider.initial>): void {
   const state = generateKeys(SIZE, []).reduce((folded, { keyId }) => {
     return decideAndFold(folded, {
@@ -96,6 +95,6 @@ function measureOnce(): number {
   return bytes
 }
 
-// The first one pays for what is made once: compiled code and shapes of objects.
+// The first measurement also pays for compiled code and object shapes.
 measureOnce()
 console.log(JSON.stringify(Array.from({ length: MEASUREMENTS }, measureOnce)))

@@ -58,7 +58,7 @@ function charged(chargeId: string, amountMicros: number, change: Partial<Charged
   }
 }
 
-function givenBack(chargeId: string, at: number): ChargeReduced {
+function refundFact(chargeId: string, at: number): ChargeReduced {
   const { via, keyId, personId, class: spent, item, resource } = charged(chargeId, 30)
   const whose = { via, keyId, personId, class: spent, item, resource }
   const { reason, chargedAt } = { reason: "test", chargedAt: SUNDAY }
@@ -89,7 +89,7 @@ function reading({ holder, holderId, class: limited }: LimitSet, usedMicros: num
   }
 }
 
-/** An audit that took these facts. */
+/** An audit that read these facts. */
 function auditOf(events: readonly LedgerEvent[]) {
   const audit = openLedgerAudit()
   for (const event of events) audit.record(event)
@@ -143,7 +143,7 @@ describe("what the facts show", () => {
     const closed: LedgerEvent = { type: "ChargesSettled", at: SUNDAY, chargeIds: ["a"] }
     expect(() => auditOf([added, closed])).toThrow("was not open")
     expect(() => auditOf([added, open, closed, closed])).toThrow("was not open")
-    expect(() => auditOf([added, open, closed, givenBack("a", SUNDAY)])).toThrow("was not open")
+    expect(() => auditOf([added, open, closed, refundFact("a", SUNDAY)])).toThrow("was not open")
   })
 })
 
@@ -169,16 +169,16 @@ describe("what a ledger says of itself", () => {
     ["another charge that is open", { openCharges: ["a"] }],
     ["a sum that is too small", { limits: [reading(ofKey, 49)] }],
     ["a limit that is gone", { limits: [] }],
-    ["a limit that nobody set", { limits: [reading(limit({ holderId: "key_b" }), 50)] }],
+    ["a limit that was never set", { limits: [reading(limit({ holderId: "key_b" }), 50)] }],
   ] as const)("is not believed: %s", ([, change]) => {
     expect(() => auditOf(facts).compare({ ...honest, ...change })).toThrow(InvalidMeasurement)
   })
 
   it("counts what came back out of the windows that it was charged in", () => {
-    const today = auditOf([...facts, givenBack("b", SUNDAY)])
+    const today = auditOf([...facts, refundFact("b", SUNDAY)])
     const whole = { ...honest, fundsMicros: 80, openCharges: [] }
     expect(() => today.compare({ ...whole, limits: [reading(ofKey, 20)] })).not.toThrow()
-    const tomorrow = auditOf([...facts, givenBack("b", SUNDAY + DAY_MS)])
+    const tomorrow = auditOf([...facts, refundFact("b", SUNDAY + DAY_MS)])
     expect(() => tomorrow.compare({ ...whole, limits: [reading(ofKey, 0)] })).not.toThrow()
   })
 })
@@ -202,7 +202,7 @@ describe("the charges among facts", () => {
     ["another end", [{ ...first, isPending: !first.isPending }]],
     ["the same twice", [first, first]],
     ["another order", [second, first]],
-    ["a call that nobody made", [{ ...first, chargeId: "chg_b" }]],
+    ["a call that was never made", [{ ...first, chargeId: "chg_b" }]],
   ] as const)("are not %s", ([, events]) => {
     expect(() => checkCalls(calls, events)).toThrow(InvalidMeasurement)
   })

@@ -1,6 +1,5 @@
 /**
- * A second opinion on what a ledger did, from its facts alone: plain sums, a calendar of its own and
- * none of the ledger's code.
+ * An independent check of a ledger from its facts: plain sums and a calendar of its own, without the ledger's code.
  */
 import type {
   ChargeReduced,
@@ -15,24 +14,24 @@ import { PERIODS } from "../../domain/kernel/window.ts"
 import { naiveCalendar } from "../../test/kernel/naive-calendar.ts"
 import { InvalidMeasurement, assertMeasurement } from "../benchmark.ts"
 
-/** Sums made from facts. Limits are set before anything is spent. */
+/** Sums made from facts. Limits are set before any spending. */
 export interface LedgerAudit {
-  /** Takes the next fact. @throws InvalidMeasurement where it puts a limit or the funds over the edge */
+  /** Adds the next fact. @throws InvalidMeasurement if it exceeds a limit or the funds */
   readonly record: (event: LedgerEvent) => void
-  /** Compares a ledger with the facts that it gave. @throws InvalidMeasurement where they differ */
+  /** Compares a ledger with its facts. @throws InvalidMeasurement if they differ */
   readonly compare: (ledger: LedgerReport) => void
 }
 
-/** What a ledger says of itself, and what those who asked it were told. */
+/** A ledger's own report, with the answers to its callers. */
 export interface LedgerReport {
-  /** The charges that callers were told are accepted. */
+  /** Number of charges that were acknowledged to callers. */
   readonly acknowledged: number
   readonly fundsMicros: number
   readonly openCharges: readonly string[]
   readonly limits: readonly LimitReading[]
 }
 
-/** What was spent under a limit in its current window. */
+/** The spending under a limit in its current window. */
 interface LimitSum {
   readonly name: LimitScope
   readonly leaveKeysOut: boolean
@@ -46,9 +45,9 @@ type Spent = Pick<Charged, "chargeId" | "via" | "keyId" | "personId" | "class">
 /** The sums under all limits of a company. */
 interface LimitSums {
   readonly set: (limit: LimitSet) => void
-  /** Forgets the sums of windows that have ended by then. */
+  /** Drops the sums of windows that have ended by a time. */
   readonly advanceTo: (at: number) => void
-  /** Adds what was spent at `spentAt`. @throws InvalidMeasurement where that passes a limit */
+  /** Adds spending at `spentAt`. @throws InvalidMeasurement if it exceeds a limit */
   readonly addSpending: (spent: Spent, micros: number, spentAt: number) => void
   readonly usedOf: (name: LimitScope) => number | undefined
   readonly count: () => number
@@ -102,7 +101,7 @@ function openSums(): LimitSums {
   }
 }
 
-/** Begins an audit of a ledger without facts. */
+/** Starts an audit of a ledger without facts. */
 export function openLedgerAudit(): LedgerAudit {
   const sums = openSums()
   const open = new Set<string>()
@@ -123,7 +122,7 @@ export function openLedgerAudit(): LedgerAudit {
     sums.addSpending(event, event.amountMicros, event.at)
   }
 
-  const giveBack = (event: ChargeReduced) => {
+  const applyRefund = (event: ChargeReduced) => {
     end(event.chargeId)
     fundsMicros += event.amountMicros
     sums.addSpending(event, -event.amountMicros, event.countedAt)
@@ -133,7 +132,7 @@ export function openLedgerAudit(): LedgerAudit {
     record: (event) => {
       sums.advanceTo(event.at)
       if (event.type === "Charged") charge(event)
-      else if (event.type === "ChargeReduced") giveBack(event)
+      else if (event.type === "ChargeReduced") applyRefund(event)
       else if (event.type === "ChargesSettled") event.chargeIds.forEach(end)
       else if (event.type === "FundsAdded") fundsMicros += event.amountMicros
       else if (event.type === "LimitSet") sums.set(event)
@@ -141,7 +140,7 @@ export function openLedgerAudit(): LedgerAudit {
     compare: ({ acknowledged, fundsMicros: claimed, openCharges, limits }) => {
       assertMeasurement(
         charged === acknowledged,
-        `${acknowledged} told yes, ${charged} Charged events`,
+        `${acknowledged} accepted answers, ${charged} Charged events`,
       )
       assertMeasurement(claimed === fundsMicros, `funds of ${claimed}, by the facts ${fundsMicros}`)
       const isSameOpen = openCharges.length === open.size && openCharges.every((id) => open.has(id))
@@ -162,9 +161,9 @@ export function openLedgerAudit(): LedgerAudit {
 }
 
 /**
- * Looks whether the charges among these facts are those of calls that were made, in their order.
+ * Checks that the charges among these facts are those of the calls, in order.
  *
- * @throws InvalidMeasurement where a fact is of no call, or says something else than it
+ * @throws InvalidMeasurement if a fact belongs to no call, or differs from it
  */
 export function checkCalls(calls: readonly ChargeCommand[], events: readonly LedgerEvent[]): void {
   let next = 0
@@ -187,7 +186,7 @@ export function checkCalls(calls: readonly ChargeCommand[], events: readonly Led
   }
 }
 
-/** A limit's name for people. */
+/** Names a limit for people. */
 function nameOf({ holder, holderId, class: limited }: LimitScope): string {
   return `the limit ${[holder, holderId, limited].filter((part) => part !== null).join(" ")}`
 }

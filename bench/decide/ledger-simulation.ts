@@ -1,4 +1,4 @@
-/** A company that spends: its ledger, its traffic, and the time that deciding takes. */
+/** A company that spends: its ledger, its traffic, and the time of its decisions. */
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LedgerState } from "../../domain/charging/ledger-state.ts"
@@ -13,35 +13,35 @@ import { generateCompany } from "./generated-company.ts"
 import type { StampedCommand } from "./traffic.ts"
 import { AVERAGE_MICROS, MEAN_CALL_INTERVAL_MS, stampOf, openTraffic } from "./traffic.ts"
 
-/** A company's ledger while it is used. */
+/** A company's ledger in use. */
 export interface LedgerSimulation {
   /**
-   * Decides and folds the next calls; open charges of the step before are ended among them. What is
-   * timed are all of them, what is counted are the charges whose callers were told yes.
+   * Decides and folds the next calls; pending charges of the step before are settled among them. The time includes all,
+   * the count only accepted charges.
    *
-   * @throws InvalidMeasurement where a fact is not that of its call, or takes a sum over the edge
+   * @throws InvalidMeasurement if a fact does not match its call, or exceeds a limit
    */
   readonly step: (charges: number) => SimulationStep
-  /** Compares the ledger with its facts. @throws InvalidMeasurement where something is not as it must be */
+  /** Compares the ledger with its facts. @throws InvalidMeasurement if they differ */
   readonly check: () => void
 }
 
-/** What some calls came to. */
+/** The result of some calls. */
 export interface SimulationStep extends Lap {
   /** The facts, in order. */
   readonly events: readonly LedgerEvent[]
 }
 
 const DAY_MS = 86_400_000
-/** A tight key may spend this part of what a key spends on a usual day. */
+/** A tight key may spend this share of a key's usual daily spending. */
 const TIGHT_PART = 0.25
-/** Fewer or more refusals than this would be another benchmark than the one it is named for. */
+/** With fewer or more refusals it would be another benchmark than its title says. */
 const REFUSED_RANGE = { leastPart: 0.01, mostPart: 0.08 }
 
 /**
  * Opens a company of this size, whose traffic is drawn by `seed`.
  *
- * @param usual which part of its charges may be refused
+ * @param usual the accepted range of rejected charges
  */
 export function openLedgerSimulation(
   size: CompanySize,
@@ -99,7 +99,7 @@ export function openLedgerSimulation(
   }
 }
 
-/** Decides and folds. Answers how many charges were accepted, and adds their facts to `events`. */
+/** Decides and folds. Returns the number of accepted charges, and adds their facts to `events`. */
 function decideAll(
   books: { state: LedgerState },
   commands: readonly StampedCommand[],
@@ -120,7 +120,7 @@ function decideAll(
   return accepted
 }
 
-/** The endings spread evenly among the charges, each at the time of the charge before it. */
+/** Spreads the settlements evenly among the charges, each at the time of the charge before it. */
 function interleaved(
   charges: readonly StampedCommand[],
   endings: readonly StampedCommand[],

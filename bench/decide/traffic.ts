@@ -1,7 +1,6 @@
 /**
- * What the keys of a company buy, drawn by a seed: the same seed gives the same calls in the same
- * order. Commands are made before the time is taken, and with everything a caller brings: ids that
- * were never seen before, in text of their own.
+ * The calls of a company's keys, drawn by a seed: the same seed gives the same calls in the same order. Commands are
+ * created before the time is taken, with new ids in texts of their own, as a caller's are.
  */
 import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { Charged } from "../../domain/charging/ledger-events.ts"
@@ -10,31 +9,31 @@ import { NO_HASH } from "../../src/frame/kernel/envelope.ts"
 import type { CompanySize } from "./generated-company.ts"
 import { ID_DIGITS, KEY_DIGITS, generateKeys, generatePeople } from "./generated-company.ts"
 
-/** A command, and the stamp that the writer gives it. */
+/** A command with the writer's stamp. */
 export interface StampedCommand<C extends LedgerCommand = LedgerCommand> {
   readonly command: C
   readonly stamp: DecisionStamp
 }
 
-/** Calls, and what ends their charges. */
+/** Calls, and the commands that end their charges. */
 export interface Traffic {
-  /** The next calls, in the order of their time. */
+  /** The next calls, in order of time. */
   readonly charges: (count: number) => readonly StampedCommand<ChargeCommand>[]
-  /** The commands that end these charges: closed in batches, one in a hundred given back. */
+  /** The commands that end these charges: settled in batches, one in a hundred refunded. */
   readonly settlements: (open: readonly Charged[]) => readonly StampedCommand[]
-  /** When the last call was made; before the first, when traffic begins. */
+  /** Time of the last call; before the first, the start of the traffic. */
   readonly now: () => number
 }
 
-/** Time passes by this much from call to call, on average: a day has 57,600 of them. */
+/** Average time between calls: a day has 57,600 of them. */
 export const MEAN_CALL_INTERVAL_MS = 1_500
-/** What a call costs on average, about. */
+/** Approximate average price of a call. */
 export const AVERAGE_MICROS = 14_000
 
 const STARTS_AT = Date.UTC(2026, 10, 21, 12)
 const REFUND_INTERVAL = 100
 const SETTLE_BATCH = 100
-/** Texts of some segments, and answers of a model of some thousand tokens. */
+/** The share of texts with some segments; the others are answers of a model with some thousand tokens. */
 const TEXT_PART = 0.75
 const MAX_SEGMENTS = 3
 const SEGMENT_MICROS = 9_000
@@ -43,7 +42,7 @@ const TOKEN_MICROS = 2
 const APP_PART = 0.2
 const RECIPIENT_DIGITS = 32
 
-/** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
+/** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
@@ -54,9 +53,9 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** Traffic of a company of this size. @param begunWith calls that were made before: their ids are taken */
+/** Opens the traffic of a company of this size. @param begunWith number of earlier calls, whose ids are taken */
 export function openTraffic(size: CompanySize, seed: number, begunWith = 0): Traffic {
-  // Callers bring ids of their own making: never the very objects that the limits were set with.
+  // Callers create their own ids: never the same objects as the limits have.
   const people = generatePeople(size)
   const owners = generateKeys(size, people).map(({ owner }) => owner)
   const random = seededRandom(seed)
@@ -80,7 +79,7 @@ export function openTraffic(size: CompanySize, seed: number, begunWith = 0): Tra
       chargeId: newChargeId(calls),
       via: owner === null ? "app_key" : "own_key",
       keyId: keyIdOf(key),
-      // Behind the app's key stands whoever is signed in, and sometimes nobody.
+      // An app key is used by the signed-in person, and sometimes without a sign-in.
       personId: owner ?? (random() < APP_PART ? null : drawn(people)),
       class: isText ? "general" : "ai",
       item: isText ? "text_segment" : "model_tokens",
@@ -92,7 +91,7 @@ export function openTraffic(size: CompanySize, seed: number, begunWith = 0): Tra
       requestedAt: at,
       dueAt: null,
       servedFrom: null,
-      // A text can still fail at the carrier; a model has answered, so its charge is final.
+      // A text can still fail at the carrier; a model has answered, so its charge is settled.
       isPending: isText,
       exemption: null,
       searchedUpTo: null,
@@ -111,10 +110,10 @@ export function openTraffic(size: CompanySize, seed: number, begunWith = 0): Tra
         const some = kept.slice(i * SETTLE_BATCH, (i + 1) * SETTLE_BATCH)
         return { type: "SettleCharges", chargeIds: some.map(({ chargeId }) => chargeId) }
       })
-      const givenBack = lost.map(({ chargeId }): LedgerCommand => {
+      const refunds = lost.map(({ chargeId }): LedgerCommand => {
         return { type: "RefundPendingCharge", chargeId, amountMicros: null, reason: "not_sent" }
       })
-      return [...closings, ...givenBack].map((command) => ({ command, stamp: stampOf(at) }))
+      return [...closings, ...refunds].map((command) => ({ command, stamp: stampOf(at) }))
     },
   }
 }
@@ -122,8 +121,8 @@ export function openTraffic(size: CompanySize, seed: number, begunWith = 0): Tra
 const isRefunded = (index: number) => index % REFUND_INTERVAL === 0
 
 /**
- * Ids that end in a number of so many digits, each in text of its own. They are written into one
- * place and cut out of it: waste made beside the commands would push the ledger out of the caches.
+ * Returns ids that end in a number of so many digits, each in a text of its own. They are written into one buffer and cut
+ * out of it: garbage created with the commands would push the ledger out of the caches.
  */
 function idsOf<P extends string>(prefix: P, digits: number): (number: number) => `${P}${string}` {
   const bytes = Buffer.from(prefix + "0".repeat(digits), "latin1")
@@ -137,7 +136,7 @@ function idsOf<P extends string>(prefix: P, digits: number): (number: number) =>
   }
 }
 
-/** What the writer hands to the decider beside a command. */
+/** The stamp that the writer gives the decider with a command. */
 export function stampOf(at: number): DecisionStamp {
   return { at, headHash: NO_HASH }
 }

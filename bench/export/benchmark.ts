@@ -1,4 +1,4 @@
-/** Ratio 8: a billing export beside `COPY` of the same lines, and the memory of a long one. */
+/** Ratio 8: a billing export, compared with `COPY` of the same lines, and the memory of a long one. */
 import { execFile } from "node:child_process"
 import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
@@ -20,10 +20,10 @@ import {
 import { copyQuery } from "./copy-query.ts"
 
 const LINES = 1_000_000
-/** So many of them are exported where it is timed. */
+/** Number of lines that the timed export has. */
 const TIMED_LINES = 300_000
 
-/** Exports. */
+/** The benchmark of exports. */
 export const exportBenchmark: Benchmark = {
   name: "export",
   title: `a bill of ${LINES.toLocaleString("en-US")} lines`,
@@ -113,7 +113,7 @@ async function openOn(
   }
 }
 
-/** What a process of its own needs for the whole bill. */
+/** Memory of a process of its own for the whole bill. */
 async function peakBytes(
   { databaseUrl }: StoreEnvironment,
   hash: string,

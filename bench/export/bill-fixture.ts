@@ -1,4 +1,4 @@
-/** A bill of any length: in a ledger's stream, and as lines of a table beside it. */
+/** A bill of any length: in a ledger's stream, and as lines in a table. */
 import { LEDGER_AGGREGATE, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { createHash } from "node:crypto"
 import type { Pool } from "pg"
@@ -16,7 +16,7 @@ const PRICE = 9_000
 const FROM = Date.UTC(2026, 10, 1)
 const WRITE_BATCH = 10_000
 
-/** Makes the read model with so many charges of one month, half of them for one text each. */
+/** Writes the read model with so many charges of one month, half of them for one text each. */
 export async function writeBillLines(pool: Pool, lines: number): Promise<void> {
   await pool.query(
     `create schema if not exists read; ${chargesReadModel.create}; ${chargesReadModel.createIndexes}`,
@@ -62,7 +62,7 @@ function chargeAt(i: number): Charged {
   }
 }
 
-/** Writes the ledger of these lines. Answers the hash at each revision that is asked for. */
+/** Writes the ledger of these lines. Returns the hash at each requested revision. */
 export async function writeLedger(
   pool: Pool,
   lines: number,
@@ -103,7 +103,7 @@ export async function writeLedger(
   return hashes
 }
 
-/** The bill of these lines, as the ledger would say it, ending at a hash. */
+/** The bill of these lines, ending at a hash. */
 export function billFixture(lines: number, hash: string): OpenedBill {
   const chargedMicros = PRICE * (lines + Math.floor(lines / 2))
   const sums = {
@@ -129,7 +129,7 @@ export function billFixture(lines: number, hash: string): OpenedBill {
   return { head, after: -1, upTo: lines - 1, hashBefore: NO_HASH, closedAt: null }
 }
 
-/** What reads the bill: it is opened already, and nothing but its events and the time is asked for. */
+/** The ports to read the bill with: it is open already, so only events and the time are needed. */
 export function billPorts(store: EventStore): BillPorts {
   return new Proxy({ pacer: machinePacer, store } as BillPorts, {
     get: (ports, name) => {
@@ -139,7 +139,7 @@ export function billPorts(store: EventStore): BillPorts {
   })
 }
 
-/** The lines as they stand, for `COPY`: the cells that an export shows. */
+/** The lines for `COPY`: the cells of an export. */
 export const BILL_LINES_QUERY = `
   select revision, kind, charge_id, corrects, at, served_from, item, quantity, unit_price_micros,
          amount_micros, person_id, key_id, class, resource, price_version

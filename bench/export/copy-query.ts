@@ -1,7 +1,7 @@
-/** `COPY … TO STDOUT` through pg, which knows the messages and does nothing with them by itself. */
+/** `COPY … TO STDOUT` through pg, which knows the messages but does not support them itself. */
 import type { Pool } from "pg"
 
-/** What pg calls while a statement runs; the rest of its calls mean nothing here. */
+/** The methods that pg calls while a statement runs; its other calls have no effect. */
 interface CopyStatement {
   readonly submit: (connection: { readonly query: (text: string) => void }) => void
   readonly handleCopyData: (message: { readonly chunk: Buffer }) => void
@@ -9,7 +9,7 @@ interface CopyStatement {
   readonly handleError: (error: Error) => void
 }
 
-/** Copies what a query gives; answers its lines and bytes. */
+/** Copies the rows of a query; returns its lines and bytes. */
 export async function copyQuery(
   pool: Pool,
   select: string,

@@ -1,6 +1,6 @@
 /**
- * Run in a process of its own: exports a bill as CSV, its pieces thrown away, and prints how many
- * lines there were and how much memory the process took for it at most.
+ * Run in a process of its own: exports a bill as CSV, discards the output, and prints the number of lines and the
+ * process's peak memory for it.
  */
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
 import { writeOpenedBill } from "../../src/billing/write-bill.ts"
@@ -8,7 +8,7 @@ import { billPorts, billFixture } from "./bill-fixture.ts"
 
 const { EXPORTED_URL: url = "", EXPORTED_LINES: count = "", EXPORTED_HASH: hash = "" } = process.env
 const store = openPostgresEventStore({ url })
-// What is loaded and connected once is no part of it.
+// Loading and connecting are not measured.
 await store.head()
 const before = process.memoryUsage.rss()
 let peak = 0

@@ -1,4 +1,4 @@
-/** Throughput against callers: charges on one company by 1 to 1,024 of them. */
+/** Throughput by number of callers: charges on one company by 1 to 1,024 callers. */
 import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
 import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
 import { openSpendingCompany } from "../fixtures/spending-company.ts"
@@ -18,7 +18,7 @@ const LINE: SizedLine = {
   unit: "per second",
 }
 
-/** The curve. */
+/** The benchmark of the curve. */
 export const callersGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-callers",

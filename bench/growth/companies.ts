@@ -1,4 +1,4 @@
-/** Memory against companies: what a process keeps of 10 to 10,000 of them, and that a bound holds. */
+/** Memory by number of companies: a process with 10 to 10,000 of them, and a limit that holds. */
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -17,9 +17,9 @@ import { CURVE_DEFAULTS, FLUSH_FIGURE, curveFigures, curveLines, measureAtSizes 
 const SIZE = { people: 3, keys: 5 }
 const SIZES = [10, 100, 1_000, 10_000]
 const OPENED_TOGETHER = 100
-/** Bytes that a process may keep of them where it is told so: fewer than the largest number takes. */
+/** Memory limit in bytes of the limited process: less than the largest number of companies takes. */
 const MEMORY_BOUND = 16_000_000
-/** What is counted of a state is about what it takes, and the runner's own things come to it. */
+/** The counted memory of a state is approximate, and the runner needs memory of its own. */
 const BOUND_TOLERANCE = 2
 const FREE: SizedLine = {
   name: "free",
@@ -30,7 +30,7 @@ const FREE: SizedLine = {
 }
 const BOUNDED: SizedLine = { ...FREE, name: "bounded", title: "with a bound of 16 MB" }
 
-/** The curve. */
+/** The benchmark of the curve. */
 export const companiesGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-companies",
@@ -78,7 +78,7 @@ async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
   }
 }
 
-/** Opens the companies that are missing; a table says which are there to the end. */
+/** Opens the missing companies; a table lists those that are complete. */
 async function openCompanies(
   ground: StoreEnvironment,
   { signal, report, maxSize }: BenchmarkContext,
@@ -109,7 +109,7 @@ async function openCompanies(
   await pool.query("analyze")
 }
 
-/** What a process of its own keeps of so many companies. */
+/** Memory of a process of its own with so many companies. */
 async function bytesOf(
   { databaseUrl }: StoreEnvironment,
   count: number,
@@ -117,8 +117,8 @@ async function bytesOf(
   signal: AbortSignal,
 ): Promise<number> {
   const script = fileURLToPath(new URL("measure-company-memory.ts", import.meta.url))
-  const told = { LOOKED_URL: databaseUrl, LOOKED_COUNT: String(count) }
-  const env = { ...process.env, ...told, LOOKED_BOUND: bound === null ? "" : String(bound) }
+  const scriptEnv = { LOOKED_URL: databaseUrl, LOOKED_COUNT: String(count) }
+  const env = { ...process.env, ...scriptEnv, LOOKED_BOUND: bound === null ? "" : String(bound) }
   const args = ["--expose-gc", script]
   const { stdout } = await promisify(execFile)(process.execPath, args, { signal, env })
   const { looked, bytes } = JSON.parse(stdout) as { looked: number; bytes: number }

@@ -44,16 +44,16 @@ describe("a data set", () => {
     await again.release()
   })
 
-  it("is made anew where it was kept for other code", async () => {
+  it("is created again if it is of another version of the code", async () => {
     await leave(7)
     const other = await openDataSet({ ...WHICH, formatVersion: 2 }, { dataDir, report })
     expect(other.contents()).toEqual({ rows: 0 })
-    expect(said).toEqual(["some: kept for other code, made anew"])
+    expect(said).toEqual(["some: written by another version, created again"])
     expect(await readdir(join(dataDir, "some"))).not.toContain("database")
     await other.release()
   })
 
-  it("is made anew where a database was left without a note", async () => {
+  it("is created again if a database has no note", async () => {
     await leave(7)
     await rm(join(dataDir, "some", "data-set.json"))
     const again = await openDataSet(WHICH, { dataDir, report })

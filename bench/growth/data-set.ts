@@ -1,6 +1,6 @@
 /**
- * Data that takes long to write and is kept from run to run: a folder with a database, and a note of
- * what of it is there. The note says for which code the data were written; other code makes them anew.
+ * Data sets that take long to write and stay from run to run: a folder with a database, and a note of its contents. The
+ * note names the version of the code; data of another version are written again.
  */
 import { PROGRAM } from "../../src/slices.ts"
 import { hash } from "node:crypto"
@@ -11,24 +11,24 @@ import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import { CannotWrite, openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import type { BenchmarkContext } from "../benchmark.ts"
 
-/** A data set that is open. */
+/** An open data set. */
 export interface DataSet<T> {
-  /** Where its database lives. */
+  /** The folder of its database. */
   readonly databaseDir: string
-  /** What of it is there. */
+  /** The noted contents. */
   readonly contents: () => T
-  /** Notes that this is there: whole or not at all, also where the machine stops meanwhile. */
+  /** Notes contents atomically, also if the machine stops meanwhile. */
   readonly save: (there: T) => Promise<void>
-  /** Lets others use it. What is there stays. */
+  /** Releases the data set for other runs; its data stay. */
   readonly release: () => Promise<void>
 }
 
-/** Which data. */
+/** A specification of a data set. */
 export interface DataSetSpec<T> {
   readonly name: string
-  /** Raised whenever what is written changes. */
+  /** Raised whenever the written data change. */
   readonly formatVersion: number
-  /** What is there of a data set that is not there yet. */
+  /** The contents of a new data set. */
   readonly empty: T
 }
 
@@ -37,7 +37,7 @@ interface SavedContents<T> {
   readonly there: T
 }
 
-/** Data of another one of these are data of another program. */
+/** Data with another version belong to another program. */
 function versionOf(form: number): string {
   const models = PROGRAM.readModels.map(({ name, version, create }) => [name, version, create])
   const made = JSON.stringify([form, Object.keys(MIGRATIONS), models, process.versions.modules])
@@ -45,9 +45,9 @@ function versionOf(form: number): string {
 }
 
 /**
- * Opens a data set: with all that a run before left in it where that was for the same code, else empty.
+ * Opens a data set with the data of an earlier run of the same code, otherwise empty.
  *
- * @throws CannotWrite where another run uses it
+ * @throws CannotWrite if another run uses it
  */
 export async function openDataSet<T>(
   { name, formatVersion, empty }: DataSetSpec<T>,
@@ -73,7 +73,9 @@ export async function openDataSet<T>(
     const kept = await readNote<T>(path)
     let found = kept?.version === version ? kept.there : empty
     if (kept?.version !== version) {
-      report(`${name}: ${kept === null ? "nothing is kept yet" : "kept for other code, made anew"}`)
+      report(
+        `${name}: ${kept === null ? "no data yet" : "written by another version, created again"}`,
+      )
       await rm(path, { force: true })
       await rm(databaseDir, { recursive: true, force: true, maxRetries: 10 })
       await save(empty)

@@ -1,14 +1,14 @@
-/** What lines show: whether they stay level, fall from their peak, grow in step, or stay below a bound. */
+/** Findings about lines: whether they stay level, fall from their peak, grow linearly, or stay below a bound. */
 import type { CurveFinding } from "../benchmark.ts"
 import type { ChartLine } from "../page/chart.ts"
 import { formatPercent, formatNumber } from "../page/format.ts"
 
 /** Throughput may fall this far below its peak. */
 const MAX_DROP = 0.2
-/** Each thing may cost so many times what it cost at first: what is noisy is no growth yet. */
+/** Accepted growth of a unit's cost: less is noise. */
 const MAX_GROWTH = 1.5
 
-/** Where a line, once it was at its peak, is 20 % or more below it. */
+/** Finds where a line is 20 % or more below its peak, after the peak. */
 export function fallsBelowPeak({ title, points }: ChartLine, of: string): CurveFinding {
   if (points.length < 2) return tooFew(title)
   const peak = points.reduce((best, one) => (one.median > best.median ? one : best))
@@ -38,7 +38,7 @@ export function staysLevel(
   return { text, holds: grown <= times }
 }
 
-/** Whether each thing costs as much where there are many: from `from` on, below which fixed costs tell. */
+/** Whether a unit's cost stays the same with many units, from `from` on; below it fixed costs dominate. */
 export function growsLinearly(
   { title, points }: ChartLine,
   of: string,
@@ -63,12 +63,12 @@ export function staysBelow(
   return { text, holds: highest <= bound }
 }
 
-/** Of one point nothing can be said about growth, neither good nor bad. */
+/** A single point says nothing about growth. */
 function tooFew(title: string): CurveFinding {
   return { text: `${title}: too few points to tell`, holds: null }
 }
 
-/** The nearest and the furthest point. */
+/** The smallest and the largest point. */
 function endsOf(
   points: ChartLine["points"],
 ): readonly [ChartLine["points"][number], ChartLine["points"][number]] {

@@ -1,4 +1,4 @@
-/** A charge against what its company did before. */
+/** A charge by the length of its company's history. */
 import { performance } from "node:perf_hooks"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import type { Runner } from "../../src/frame/writer/runner.ts"
@@ -21,12 +21,12 @@ const WARM: SizedLine = {
   unit: "µs",
 }
 const COLD: SizedLine = { ...WARM, name: "cold", title: "the first charge after a start" }
-/** Charges whose median is a figure. */
+/** Number of charges whose median is a figure. */
 const WARM_CHARGES = 50
 const COLD_CHARGES = 15
 const WARMING_CHARGES = 5
 
-/** The curve. */
+/** The benchmark of the curve. */
 export const historyGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-history",
@@ -52,9 +52,9 @@ async function openOn(
 ): Promise<Omit<OpenBenchmark, "close">> {
   const runner = ground.newRunner()
   const measured = new Set(kept.values())
-  /** Checkpoints stay as they are, so that every start has as much to fold. */
+  /** Checkpoints are not updated, so that every start folds the same facts. */
   const frozen: Checkpoints = { load: ground.checkpoints.load, save: async () => undefined }
-  /** A short history would be a longer one after it was measured: each time it is another company. */
+  /** Measuring makes a short history longer, so each time it is another company. */
   const companyOf = async (size: number): Promise<SpendingCompany> => {
     const found = kept.get(size)
     if (found !== undefined) return found

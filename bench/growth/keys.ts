@@ -1,4 +1,4 @@
-/** Deciding against keys: the ledger's rules alone, for companies of 5 to 5,000 keys. */
+/** Deciding by number of keys: the ledger's rules without a store, for companies of 5 to 5,000 keys. */
 import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
 import type { LedgerSimulation } from "../decide/ledger-simulation.ts"
 import { openLedgerSimulation } from "../decide/ledger-simulation.ts"
@@ -11,12 +11,12 @@ const SEED = 20_261_121
 const STEP_CALLS = 200
 const STEPS = 200
 const WARMING_STEPS = 50
-/** Every fifth key belongs to somebody else. */
+/** Number of keys of each person. */
 const KEYS_PER_PERSON = 5
-/** Of few keys the one with a small limit is a large part, so that more is refused. */
+/** With few keys, the key with a small limit has a large share, so that more is rejected. */
 const FEW_KEYS = 25
 const FEW_REFUSED = { leastPart: 0.01, mostPart: 0.25 }
-/** The sums of many keys do not stay in the caches. */
+/** The sums of many keys do not fit the caches. */
 const MAX_GROWTH = 2
 const LINE: SizedLine = {
   name: "keys",
@@ -26,7 +26,7 @@ const LINE: SizedLine = {
   unit: "µs",
 }
 
-/** The curve. */
+/** The benchmark of the curve. */
 export const keysGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   rounds: 5,

@@ -1,4 +1,4 @@
-/** Ledgers with long histories, kept from run to run. */
+/** Ledgers with long histories, which stay from run to run. */
 import type { OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
 import type { SpendingCompany } from "../fixtures/spending-company.ts"
 import { openSpendingCompany, reopenSpendingCompany } from "../fixtures/spending-company.ts"
@@ -8,28 +8,28 @@ import { timeLeft } from "../time-left.ts"
 import type { DataSet } from "./data-set.ts"
 import { openDataSet } from "./data-set.ts"
 
-/** How many people and keys these companies have. */
+/** Number of people and keys of these companies. */
 export const LEDGER_COMPANY_SIZE = { people: 3, keys: 5 }
-/** How many charges the companies have behind them. */
+/** Number of charges in the companies' histories. */
 export const HISTORY_SIZES: readonly number[] = [100, 1_000, 10_000, 100_000, 1_000_000]
-/** Shorter ones are quickly written. */
+/** Shorter histories are written quickly, so they do not stay. */
 const MIN_KEPT_SIZE = 100_000
-/** So many charges are written before it is looked whether to go on. */
+/** Number of charges written between two checks for an abort. */
 const CHUNK = 10_000
-/** Each run adds charges: with so many more it is another history. */
+/** Each run adds charges; with more than this factor it is another history. */
 const MAX_EXCESS = 1.1
 
-/** The stream of each company by its size. */
+/** The stream of each company, by its size. */
 type Streams = Readonly<Record<string, string>>
 
-/** What is measured on them. */
+/** Opens a benchmark on these ledgers. */
 export type OpenOnLedgers = (
   ground: StoreEnvironment,
   kept: ReadonlyMap<number, SpendingCompany>,
   setting: BenchmarkContext,
 ) => Promise<Omit<OpenBenchmark, "close">>
 
-/** Opens a benchmark on the kept ledgers; what of them is missing is written first. */
+/** Opens a benchmark on the stored ledgers; missing ones are written first. */
 export function onLedgers(
   open: OpenOnLedgers,
 ): (setting: BenchmarkContext) => Promise<OpenBenchmark> {
@@ -70,7 +70,7 @@ async function keptCompanies(
 
 type SizedContext = BenchmarkContext & { readonly size: number }
 
-/** The company of a run before where it has not grown too long, else a new one. */
+/** Returns an earlier run's company if its history is not too long, otherwise a new one. */
 async function keptCompany(
   ground: StoreEnvironment,
   set: DataSet<Streams>,

@@ -1,4 +1,4 @@
-/** A list route against the size of the table it reads. */
+/** A list route by the size of its table. */
 import { PROGRAM } from "../../src/slices.ts"
 import { listTexts } from "../../src/phone/list-messages.ts"
 import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
@@ -28,7 +28,7 @@ const LINE: SizedLine = {
   unit: "per second",
 }
 
-/** The curve. */
+/** The benchmark of the curve. */
 export const listsGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-lists",
@@ -47,7 +47,7 @@ export const listsGrowthBenchmark: Benchmark = {
   open,
 }
 
-/** The companies that ask. */
+/** The companies that call. */
 type CompanyIds = readonly string[]
 
 async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
@@ -98,7 +98,7 @@ async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
   }
 }
 
-/** The companies of a run before, else new ones. */
+/** Returns the companies of an earlier run, or creates new ones. */
 async function companiesOf(
   house: BenchInstallation,
   set: DataSet<CompanyIds>,
@@ -114,7 +114,7 @@ async function companiesOf(
   return companies
 }
 
-/** Keys are not kept: each run makes its own. */
+/** Keys are not stored, so each run creates its own. */
 async function keyOf({ operate }: BenchInstallation, company: string): Promise<string> {
   const { people } = (await operate("person list", { company })) as {
     readonly people: readonly { readonly personId: PersonId }[]

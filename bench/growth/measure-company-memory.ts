@@ -1,6 +1,6 @@
 /**
- * Run in a process of its own: takes up the ledgers of so many companies, one by one, and prints how
- * much memory they take once the collector has been, and how many of them were there.
+ * Run in a process of its own: reads the ledgers of so many companies, one by one, and prints their memory after the
+ * collector has run, and their number.
  */
 import { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import { performance } from "node:perf_hooks"
@@ -35,7 +35,7 @@ const runner = openRunner({
   ...(bound === "" ? {} : { maxBytes: Number(bound) }),
 })
 const streams = rows.map(({ stream }) => stream)
-// What is loaded and compiled once is no part of it.
+// Loaded and compiled code is not measured.
 await readCompanies(streams.slice(0, 1))
 const before = bytesInUse()
 const looked = await readCompanies(streams)

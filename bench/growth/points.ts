@@ -1,18 +1,18 @@
-/** Figures that are the points of a curve. */
+/** Figures that are points of a curve. */
 import type { Benchmark, Curve, Figure, Unit } from "../benchmark.ts"
 
-/** Points of one line, which are measured at each of these sizes. */
+/** Points of one line, measured at each of these sizes. */
 export interface SizedLine {
-  /** Begins the names of the figures. */
+  /** Prefix of the names of its figures. */
   readonly name: string
   readonly title: string
   readonly sizes: readonly number[]
-  /** What a size counts: `10 callers`. */
+  /** The unit of a size: `10 callers`. */
   readonly of: string
   readonly unit: Unit
 }
 
-/** How long a commit takes: beside whatever stores. */
+/** The time of a commit, measured with every store. */
 export const FLUSH_FIGURE: Figure = { name: "flush", title: "one-row commit", unit: "µs" }
 
 /** The name of the figure at a size. */
@@ -20,7 +20,7 @@ function figureAt({ name }: Pick<SizedLine, "name">, size: number): string {
   return `${name} ${size}`
 }
 
-/** The figures of all points, size by size. */
+/** The figures of all points, by size. */
 export function curveFigures(lines: readonly SizedLine[]): readonly Figure[] {
   const sizes = [...new Set(lines.flatMap((line) => line.sizes))].toSorted((a, b) => a - b)
   return sizes.flatMap((size) =>
@@ -42,7 +42,7 @@ export function curveLines(lines: readonly SizedLine[]): Curve["lines"] {
   }))
 }
 
-/** What measures each figure, by its name. */
+/** Measures each figure, by its name. */
 export function measureAtSizes(
   { sizes, ...line }: SizedLine,
   measure: (size: number) => Promise<number>,
@@ -50,5 +50,5 @@ export function measureAtSizes(
   return Object.fromEntries(sizes.map((size) => [figureAt(line, size), () => measure(size)]))
 }
 
-/** What all curves have in common. */
+/** Values that all curves share. */
 export const CURVE_DEFAULTS: Pick<Benchmark, "rounds" | "ratios"> = { rounds: 3, ratios: [] }

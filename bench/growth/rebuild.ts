@@ -1,4 +1,4 @@
-/** A read model that is built anew, against how many events there are. */
+/** Rebuilding a read model, by the number of events. */
 import { performance } from "node:perf_hooks"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
@@ -16,27 +16,27 @@ import { CURVE_DEFAULTS, FLUSH_FIGURE, curveFigures, curveLines, measureAtSizes 
 
 const LINE: SizedLine = {
   name: "rebuild",
-  title: "the read model charges built anew",
+  title: "the read model charges rebuilt",
   sizes: [1_000, 10_000, 100_000, 1_000_000],
   of: "events",
   unit: "ms",
 }
-/** Below it, starting takes longer than the events. */
+/** With fewer events the start takes longer than the events. */
 const COUNTED_FROM = 10_000
 const BUILT_WITHIN_MS = 600_000
-/** Some events are no charges. */
+/** Some events are not charges. */
 const SHOWN_PART = 0.9
 
-/** The curve. */
+/** The benchmark of the curve. */
 export const rebuildGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-rebuild",
-  title: "time to build the read model charges anew, by how many events there are",
+  title: "time to rebuild the read model charges, by the number of events",
   stores: ["postgres"],
   figures: [FLUSH_FIGURE, ...curveFigures([LINE])],
   curves: [
     {
-      title: "Building a read model anew against events",
+      title: "Rebuilding a read model by events",
       across: { title: "events", scale: "log" },
       up: { title: "milliseconds", scale: "log" },
       lines: curveLines([LINE]),
@@ -89,7 +89,7 @@ async function openOn(
   }
 }
 
-/** The place of the last of so many events, where there are so many. */
+/** The position of the last of so many events, for each size that exists. */
 async function positionsAtSizes(
   { store }: StoreEnvironment,
   sizes: readonly number[],

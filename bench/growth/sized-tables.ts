@@ -1,4 +1,4 @@
-/** The table of texts in several sizes, kept beside the live one and lent to its place. */
+/** The table of texts in several sizes, stored in another schema and swapped with the live table. */
 import type { Pool, PoolClient } from "pg"
 import {
   LIVE_SCHEMA,
@@ -10,26 +10,26 @@ import type { BenchmarkContext } from "../benchmark.ts"
 import { assertMeasurement } from "../benchmark.ts"
 import { timeLeft } from "../time-left.ts"
 
-/** Rows that are written in one go. */
+/** Number of rows written by one statement. */
 const CHUNK = 250_000
-/** Of each table, this part belongs to the companies that ask. */
+/** The share of each table that belongs to the calling companies. */
 const OWN_PART = 0.5
 const MAX_OWN_ROWS = 1_000
 const ROWS_OF_OTHERS = 1_000
-/** Where the live table is while another stands in its place. */
+/** The schema of the live table while another one replaces it. */
 const SWAPPED_OUT_SCHEMA = "grown_aside"
 
 /** Tables of several sizes. */
 export interface SizedTables {
-  /** Puts the table of this size in the live one's place. */
+  /** Replaces the live table by the one of this size. */
   readonly swapIn: (size: number) => Promise<void>
-  /** Puts the live table back. */
+  /** Restores the live table. */
   readonly restore: () => Promise<void>
-  /** @throws InvalidMeasurement where a table has another number of rows */
+  /** @throws InvalidMeasurement if a table has another number of rows */
   readonly check: () => Promise<void>
 }
 
-/** Opens the tables; what of them is missing is written first, with rows for these companies. */
+/** Opens the tables; missing ones are written first, with rows for these companies. */
 export async function openSizedTables(
   pool: Pool,
   companies: readonly string[],
@@ -46,8 +46,8 @@ export async function openSizedTables(
     await inTransaction(pool, (client) => createTable(client, size))
     for (let rows = await countOf(pool, size); rows < size;) {
       signal.throwIfAborted()
-      const told = `${(there + rows).toLocaleString("en-US")} of ${wanted.toLocaleString("en-US")}`
-      report(`growth-lists: ${told} rows are written${clock.words()}`)
+      const progress = `${(there + rows).toLocaleString("en-US")} of ${wanted.toLocaleString("en-US")}`
+      report(`growth-lists: ${progress} rows are written${clock.words()}`)
       const upTo = Math.min(size, rows + CHUNK)
       await insertRows(pool, { size, from: rows, upTo, companies })
       rows = upTo
@@ -98,7 +98,7 @@ async function exists(client: PoolClient, schema: string): Promise<boolean> {
   return (rows[0]?.found ?? null) !== null
 }
 
-/** A run that was killed may have left a table in the live one's place. */
+/** Restores the live table after a run that was killed. */
 async function restoreTable(client: PoolClient, sizes: readonly number[]): Promise<void> {
   if (!(await exists(client, SWAPPED_OUT_SCHEMA))) return
   const { rows } = await client.query<{ schema: string }>(
@@ -118,13 +118,13 @@ async function restoreTable(client: PoolClient, sizes: readonly number[]): Promi
 
 interface RowRange {
   readonly size: number
-  /** Rows from this one on, before that one, counted from 0. */
+  /** The range of rows, `upTo` excluded, counted from 0. */
   readonly from: number
   readonly upTo: number
   readonly companies: readonly string[]
 }
 
-/** The first rows belong to the companies that ask, in turn; the rest to others. */
+/** Inserts rows. The first ones belong to the calling companies in turn, the rest to others. */
 async function insertRows(pool: Pool, { size, from, upTo, companies }: RowRange): Promise<void> {
   const own = Math.min(size * OWN_PART, companies.length * MAX_OWN_ROWS)
   await pool.query(

@@ -1,6 +1,6 @@
 /**
- * Stores of companies that text, each text to a recipient of its own, so that nearly every stream is a
- * short one: decided by the domain and written by the runner, without calls, workers or providers.
+ * Writes stores of companies that send texts, each to another recipient, so that nearly every stream is short. The
+ * domain decides and the runner writes them, without API calls, workers or providers.
  */
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
@@ -19,27 +19,27 @@ import { assertMeasurement } from "../benchmark.ts"
 import { openBenchInstallation } from "../fixtures/bench-installation.ts"
 import { timeLeft } from "../time-left.ts"
 
-/** A text is charged, queued and accepted; the charges of so many are closed in one fact. */
+/** A text is charged, queued and accepted; one fact settles so many charges. */
 const SETTLED_TOGETHER = 3
-/** Texts that each fact stands for: a charge, a queued and an accepted text, and a part of a closing. */
+/** Texts per fact: a text has a charge, a queued and an accepted fact, and a share of a settlement. */
 const TEXTS_PER_EVENT = 1 / (3 + 1 / SETTLED_TOGETHER)
 const TEXTS_EACH = 1_500
 const MIN_COMPANIES = 3
-/** Closings that are worked towards together. */
+/** Number of settlements that are prepared concurrently. */
 const CONCURRENCY = 96
 const PRICE_MICROS = 9_000
-/** A recipient is named by the digits of a SHA-256. */
+/** Recipients are named by the digits of a SHA-256. */
 const TAG_DIGITS = 64
 const AMPLE_FUNDS = "1000000"
 
-/** A company of a store, and what its texts say, sealed. */
+/** A company of a store, with its sealed texts. */
 interface TextingCompanyKeys {
   readonly companyId: CompanyId
   readonly to: SealedText
   readonly body: SealedText
 }
 
-/** Writes a store of about so many facts into an empty folder, with an empty company; answers the ids of its companies. */
+/** Writes a store of about so many facts into an empty folder, with an empty company; returns the companies' ids. */
 export async function writeTextedStore(
   folder: string,
   facts: number,
@@ -105,7 +105,7 @@ async function openCompanies(folder: string, count: number) {
   }
 }
 
-/** Charges, queues and accepts texts, each to a recipient of its own, and closes their charges. */
+/** Charges, queues and accepts texts, each to another recipient, and settles their charges. */
 async function writeTexts(
   runner: Runner,
   company: TextingCompanyKeys,

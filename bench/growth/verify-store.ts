@@ -1,6 +1,6 @@
 /**
- * Run in a process of its own: opens the installation in a folder, audits it, and prints how long that
- * took, the processor time and the memory that the process took at most.
+ * Run in a process of its own: opens the installation in a folder, audits it, and prints the duration, the CPU time and
+ * the peak memory.
  */
 import { performance } from "node:perf_hooks"
 import type { AuditReport } from "../../src/audit/operate/audit.ts"

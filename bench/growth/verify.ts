@@ -1,4 +1,4 @@
-/** `audit verify` against facts: its time and the memory that its process takes at most. */
+/** `audit verify` by the number of facts: its time and its process's peak memory. */
 import { execFile } from "node:child_process"
 import { rm } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
@@ -14,7 +14,7 @@ import { CURVE_DEFAULTS, curveFigures, curveLines, measureAtSizes } from "./poin
 import { writeTextedStore } from "./texted-store.ts"
 
 const SIZES = [10_000, 100_000, 1_000_000]
-/** Below it, starting takes longer than the events. */
+/** With fewer events the start takes longer than the events. */
 const COUNTED_FROM = 100_000
 const ALL: SizedLine = {
   name: "all",
@@ -33,7 +33,7 @@ const MEMORY: SizedLine = {
 const EMPTY: SizedLine = { ...ALL, name: "empty", title: "audit verify of an empty company" }
 const LINES = [ALL, CPU, MEMORY, EMPTY]
 
-/** What a process that audited has measured. */
+/** The measurements of a process that audited. */
 interface VerifyResult {
   readonly events: number
   readonly ms: number
@@ -41,17 +41,17 @@ interface VerifyResult {
   readonly bytes: number
 }
 
-/** The companies of a store once it is written; the last is empty. */
+/** The companies of a written store; the last one is empty. */
 interface WrittenStore {
   readonly companies: readonly CompanyId[]
 }
 
-/** The curve. */
+/** The benchmark of the curve. */
 export const verifyGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-verify",
   title: "time and memory of audit verify, by how many facts there are, a third of them streams",
-  // The store is opened by processes of their own, which keep it in PostgreSQL.
+  // The store is opened by other processes, in PostgreSQL.
   stores: [],
   figures: curveFigures(LINES),
   curves: [
@@ -117,7 +117,7 @@ async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
   }
 }
 
-/** A store of so many facts: that of a run before, or one that is written now. */
+/** Opens a store of so many facts: of an earlier run, or written now. */
 async function openWrittenSet(
   size: number,
   setting: BenchmarkContext,
@@ -125,7 +125,7 @@ async function openWrittenSet(
   const which = { name: `texted-${size}`, formatVersion: 1, empty: { companies: [] } }
   const set = await openDataSet<WrittenStore>(which, setting)
   if (set.contents().companies.length > 0) return set
-  // What an interrupted run left is no whole store.
+  // An interrupted run leaves an incomplete store.
   await rm(set.databaseDir, { recursive: true, force: true, maxRetries: 10 })
   await set.save({ companies: await writeTextedStore(set.databaseDir, size, setting) })
   return set

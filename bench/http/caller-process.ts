@@ -1,10 +1,10 @@
-/** Run in a process of its own, on the same cores: calls over HTTP with connections that are kept. */
+/** Run in a process of its own on the same cores: calls over HTTP with kept-alive connections. */
 import type { Socket } from "node:net"
 import { performance } from "node:perf_hooks"
 import type { HttpLoadResult, HttpLoad } from "./http-load.ts"
 import { connectTo, phoneNumberAt, openHttpExchange } from "./http-exchange.ts"
 
-/** How many calls were made by this process: no two text the same number or have the same name. */
+/** Number of calls by this process, so that each texts another number and has another name. */
 let calls = 0
 
 process.on("message", (asking: HttpLoad) => {

@@ -1,19 +1,19 @@
-/** Callers over HTTP, in a process of their own. */
+/** Callers over HTTP in a process of their own. */
 import { assertMeasurement } from "../benchmark.ts"
 import type { PeerProcess } from "../fixtures/peer-process.ts"
 import { openPeerProcess } from "../fixtures/peer-process.ts"
 import type { HttpLoadResult, HttpLoad } from "./http-load.ts"
 
-/** Callers that wait for what they are to ask. */
+/** Callers that wait for a load. */
 export type HttpCallers = PeerProcess<HttpLoad, HttpLoadResult>
 
 /** Starts the callers' process. */
 export const openHttpCallers = (signal: AbortSignal): HttpCallers =>
   openPeerProcess(new URL("caller-process.ts", import.meta.url), signal)
 
-/** Makes sure that nothing was answered but with these statuses. @throws InvalidMeasurement */
+/** Checks that all answers have one of these statuses. @throws InvalidMeasurement */
 export function assertStatuses({ statuses }: HttpLoadResult, allowed: readonly number[]): void {
   const others = Object.entries(statuses).filter(([status]) => !allowed.includes(Number(status)))
-  const told = others.map(([status, count]) => `${count} times ${status}`)
-  assertMeasurement(others.length === 0, `calls were answered ${told.join(", ")}`)
+  const counts = others.map(([status, count]) => `${count} times ${status}`)
+  assertMeasurement(others.length === 0, `calls were answered ${counts.join(", ")}`)
 }

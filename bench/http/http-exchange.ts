@@ -1,12 +1,12 @@
 /**
- * One request after the other over a connection that is kept. It writes and reads the bytes of HTTP
- * itself, because Node's client takes more of a core than what it would measure.
+ * Requests in sequence over a kept-alive connection. It writes and reads the bytes of HTTP itself, because Node's client
+ * takes more of a core than the measured work.
  */
 import { once } from "node:events"
 import type { Socket } from "node:net"
 import { connect } from "node:net"
 
-/** What was answered. */
+/** An answer. */
 export interface HttpResponse {
   readonly status: number
   /** The status line and the headers. */
@@ -14,7 +14,7 @@ export interface HttpResponse {
   readonly body: string
 }
 
-/** Sends a request, once the one before was answered. @throws where the connection ends without an answer */
+/** Sends a request after the answer to the one before. @throws if the connection ends without an answer */
 export type HttpExchange = (request: string) => Promise<HttpResponse>
 
 /** Connects to a port of a host. */
@@ -24,7 +24,7 @@ export async function connectTo(host: string, port: number): Promise<Socket> {
   return socket.setNoDelay(true).setEncoding("latin1")
 }
 
-/** Exchanges requests for answers over a connection. */
+/** Opens an exchange over a connection. */
 export function openHttpExchange(socket: Socket): HttpExchange {
   let waiting: PromiseWithResolvers<HttpResponse> | null = null
   let came = ""
@@ -45,7 +45,7 @@ export function openHttpExchange(socket: Socket): HttpExchange {
   }
 }
 
-/** The answer that these bytes are; null as long as some of them are missing. */
+/** Parses an answer; null while bytes are missing. */
 function parseResponse(came: string): HttpResponse | null {
   const end = came.indexOf("\r\n\r\n")
   if (end === -1) return null
@@ -57,13 +57,13 @@ function parseResponse(came: string): HttpResponse | null {
   return { status: Number(came.slice(9, 12)), head, body }
 }
 
-/** Area codes whose numbers can be texted. */
+/** Area codes of textable numbers. */
 const AREAS = ["212", "213", "303", "312", "404", "415", "512", "617", "702", "808"]
 const LINES = 10_000
-/** Exchange codes from 200 on: 800 of them in an area. */
+/** Exchange codes from 200 on: 800 per area. */
 const EXCHANGES = 800
 
-/** A number that can be texted, another for each of 80 million numbers. */
+/** Returns a textable number, another for each of 80 million indexes. */
 export function phoneNumberAt(own: number): string {
   const area = AREAS[own % AREAS.length]
   const rest = Math.floor(own / AREAS.length)

@@ -1,31 +1,31 @@
-/** What callers over HTTP are told to ask, and what they tell of the answers. */
+/** The load of callers over HTTP, and its result. */
 
-/** What is asked again and again, by each connection as soon as it was answered. */
+/** A request that each connection repeats after every answer. */
 export interface HttpLoad {
-  /** Where it listens on this machine. */
+  /** The server's port on this machine. */
   readonly port: number
   readonly method: "GET" | "POST"
   readonly path: string
-  /** Whom it is for; default the address. */
+  /** The Host header; default the address. */
   readonly host?: string
   readonly cookie?: string
-  /** API keys, taken in turn; none for what needs none. */
+  /** API keys, used in turn; empty if none is needed. */
   readonly keys: readonly string[]
-  /** Each call carries a text to somebody who was never texted before. */
+  /** Each call carries a text to a new recipient. */
   readonly isTexting?: boolean
   /** Each call carries an `Idempotency-Key` of its own. */
   readonly hasIdempotencyKeys?: boolean
   readonly connections: number
-  /** After so long nobody asks anew; those who wait are waited for, and their time counts. */
+  /** No new requests after this time; pending ones are awaited, and their time counts. */
   readonly forMs: number
 }
 
-/** What came of it. */
+/** The result of a load. */
 export interface HttpLoadResult {
-  /** How many answers there were of each status. */
+  /** Number of answers by status. */
   readonly statuses: Readonly<Record<number, number>>
-  /** Answers of status 200 a second. */
+  /** Answers of status 200 per second. */
   readonly perSecond: number
-  /** The `id` of each text that was acknowledged. */
+  /** The `id` of each acknowledged text. */
   readonly ids: readonly string[]
 }

@@ -1,26 +1,26 @@
-/** The calls of each kind, and whether what was answered is right. */
+/** Generates the calls of each kind, and validates their answers. */
 import type { HttpResponse } from "../http/http-exchange.ts"
 import { phoneNumberAt } from "../http/http-exchange.ts"
 import type { CallKind } from "./call-mix.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 const READS = [TEXTS, "/api/v1/limits", "/api/v1/account"]
-/** So many texts are remembered to be said again. */
+/** Number of texts that are remembered to be repeated. */
 const REMEMBERED = 1_000
 
-/** Whose keys are used. */
+/** The keys to call with. */
 export interface CallerKeys {
   /** Keys with room in every limit. */
   readonly fundedKeys: readonly string[]
-  /** The key of somebody whose limit no text fits. */
+  /** The key of a person whose limit no text fits. */
   readonly limitedKey: string
 }
 
-/** A call: its bytes, and what its answer must be. */
+/** A call: its bytes, and the check of its answer. */
 export interface LoadCall {
   readonly kind: CallKind
   readonly request: string
-  /** Takes note of an answer; says what is wrong with it, or null. */
+  /** Records an answer; returns its fault, or null. */
   readonly validate: (answer: HttpResponse) => string | null
 }
 
@@ -31,9 +31,9 @@ interface SentText {
   readonly id: string
 }
 
-/** Makes calls for one run; `run` tells its names from those of other runs. */
+/** Generates the calls of one run; `run` distinguishes its names from those of other runs. */
 export class CallGenerator {
-  /** The id of each text that was acknowledged. */
+  /** The id of each acknowledged text. */
   readonly acknowledged = new Set<string>()
   readonly #keys: CallerKeys
   readonly #run: string
@@ -46,7 +46,7 @@ export class CallGenerator {
     this.#run = run
   }
 
-  /** The next call of a kind; a text where nothing was sent yet that could be said again. */
+  /** The next call of a kind; a new text if there is none to repeat yet. */
   next(kind: CallKind): LoadCall {
     const own = this.#made
     this.#made += 1
@@ -118,7 +118,7 @@ function post(key: string, body: string, name: string): string {
   ].join("\r\n")
 }
 
-/** What a server may answer at any time is not wrong: it is counted, and asked again if need be. */
+/** Returns the fault of an answer; answers that a server may give at any time are counted and retried instead. */
 function faultUnlessRetryable(answer: HttpResponse): string | null {
   const code = responseErrorCode(answer)
   if (answer.status === 503 || code === "rate_limited") return null
@@ -129,7 +129,7 @@ function idOf({ body }: HttpResponse): string | null {
   return /"id":"(\w+)"/.exec(body)?.[1] ?? null
 }
 
-/** The code that a call was refused with; null where it was not. */
+/** The code of a refusal; null if the call was not refused. */
 export function responseErrorCode({ body }: HttpResponse): string | null {
   return /"error":"(\w+)"/.exec(body)?.[1] ?? null
 }

@@ -1,18 +1,18 @@
-/** What callers ask for, and in what shares. */
+/** The kinds of calls and their shares. */
 
-/** The kinds of calls that a load is mixed of. */
+/** The kinds of calls of a load. */
 export const CALL_KINDS = ["texts", "reads", "refused", "retries"] as const
 
 /** A kind of calls. */
 export type CallKind = (typeof CALL_KINDS)[number]
 
-/** How many of each kind, in parts of all. */
+/** The number of each kind, as parts of all. */
 export type CallMix = Readonly<Record<CallKind, number>>
 
-/** Mostly texts, some reading, and now and then what a limit refuses or a caller says twice. */
+/** Mostly texts, some reads, and some calls that a limit rejects or a caller repeats. */
 export const DEFAULT_MIX = "texts=60,reads=30,refused=5,retries=5"
 
-/** Reads a mix such as `texts=60,reads=40`. @throws RangeError, with a sentence that says what it may be */
+/** Parses a mix such as `texts=60,reads=40`. @throws RangeError with a sentence about the format */
 export function parseCallMix(text: string): CallMix {
   const mix: Record<CallKind, number> = { texts: 0, reads: 0, refused: 0, retries: 0 }
   for (const part of text.split(",")) {
@@ -33,8 +33,8 @@ export function parseCallMix(text: string): CallMix {
 }
 
 /**
- * Gives kinds in the shares of a mix, evenly spread: after any number of calls each kind had its
- * share of them to within one call.
+ * Returns kinds in the shares of a mix, evenly spread: after any number of calls each kind had its share to within one
+ * call.
  */
 export function openCallSchedule(mix: CallMix): () => CallKind {
   const total = CALL_KINDS.reduce((sum, kind) => sum + mix[kind], 0)

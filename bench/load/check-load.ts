@@ -1,10 +1,10 @@
-/** What is looked at once a load is over: every acknowledged text has one charge, and the audit. */
+/** Checks after a load: every acknowledged text has one charge, and the audit holds. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { LoadCompany, LoadServer } from "./load-server.ts"
 
-/** A check and what it came to. */
+/** A check and its result. */
 export interface LoadCheck {
   readonly name: string
   readonly ok: boolean
@@ -15,11 +15,10 @@ type Audit = { readonly checks: readonly { name: string; ok: boolean; detail?: s
 type Page = { readonly events: readonly { data: { resource?: string } }[]; next: number | null }
 
 /**
- * Compares what callers were told with what the ledgers say that the companies were charged for, and
- * lets the server audit each.
+ * Compares the answers to callers with the charges in the companies' ledgers, and lets the server audit each company.
  *
- * @param acknowledged the ids of all texts that were acknowledged
- * @throws LoadError where the server refuses to say
+ * @param acknowledged the ids of all acknowledged texts
+ * @throws LoadError if the server refuses
  */
 export async function checkLoad(
   server: Pick<LoadServer, "operate">,
@@ -40,7 +39,7 @@ export async function checkLoad(
   return [
     checkResult("every acknowledged text was charged", lost, acknowledged.size),
     checkResult("no text was charged twice", twice, charged.size),
-    checkResult("no text was charged that nobody was told of", unknown, charged.size),
+    checkResult("every charged text was acknowledged to a caller", unknown, charged.size),
     ...worstOf(audits).map(({ name, ok, detail = "" }) => ({
       name: `audit: ${name}`,
       ok,
@@ -49,14 +48,14 @@ export async function checkLoad(
   ]
 }
 
-/** Of each check the first that failed; else what it said of the last company. */
+/** The first failure of each check, or its result for the last company. */
 function worstOf(checks: Audit["checks"]): Audit["checks"] {
   const worst = new Map<string, Audit["checks"][number]>()
   for (const check of checks) if (worst.get(check.name)?.ok !== false) worst.set(check.name, check)
   return [...worst.values()]
 }
 
-/** Counts how often each text was charged, by the ledger's own facts. */
+/** Counts how often each text was charged, from the ledger's facts. */
 async function countCharged(
   { operate }: Pick<LoadServer, "operate">,
   company: CompanyId,

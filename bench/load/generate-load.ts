@@ -1,4 +1,4 @@
-/** Callers that call for a time, each as soon as it was answered. */
+/** Callers that call for a time, each with its next call after the last answer. */
 import { setTimeout as pause } from "node:timers/promises"
 import type { Socket } from "node:net"
 import type { HttpResponse } from "../http/http-exchange.ts"
@@ -11,45 +11,45 @@ import { CALL_KINDS, openCallSchedule } from "./call-mix.ts"
 
 const REPORT_INTERVAL_MS = 1_000
 const RETRY_MS = 200
-/** What nobody knows the end of is asked for again for so long, also once the time is over. */
+/** A call with an unknown outcome is repeated for this long, also after the end of the load. */
 const ANSWER_TIMEOUT_MS = 60_000
 
-/** What came of one kind of calls. */
+/** The figures of one kind of calls. */
 export interface CallKindFigures {
-  /** Of what was answered in substance: a call that is turned away at the door is quick. */
+  /** Latencies of executed calls; refusals by rate limits are too fast to count. */
   readonly latencies: Latencies
-  /** How many answers there were of each status, with the code where they refused. */
+  /** Number of answers by status, with the code of refusals. */
   readonly statuses: Record<string, number>
 }
 
-/** What came of a load. */
+/** The figures of a load. */
 export interface LoadFigures {
   readonly kinds: Readonly<Record<CallKind, CallKindFigures>>
-  /** How long it took until the last answer, milliseconds. */
+  /** Time until the last answer, milliseconds. */
   readonly tookMs: number
-  /** How often a call was sent again, because its connection ended or the server said 503. */
+  /** Number of repeated calls, because a connection ended or the server answered 503. */
   readonly repeated: number
-  /** How many calls the server's rate limits turned away. */
+  /** Number of calls that rate limits rejected. */
   readonly turnedAway: number
-  /** What was wrong, each once with how often; none where all was right. */
+  /** Faults with their number; empty if there were none. */
   readonly wrong: ReadonlyMap<string, number>
 }
 
-/** How to call. */
+/** A plan for a load. */
 export interface LoadPlan {
   readonly host: string
   readonly port: number
   readonly connections: number
   readonly forMs: number
   readonly mix: CallMix
-  /** Of each company. A connection has those of one, as its caller has. */
+  /** The generators of the companies; each connection has one company's, as a real caller has. */
   readonly calls: readonly CallGenerator[]
-  /** Told once a second what came since the last time. */
+  /** Receives a progress text once a second. */
   readonly report: (message: string) => void
   readonly signal: AbortSignal
 }
 
-/** Calls until the time is over or the signal is aborted; whoever waits then is waited for. */
+/** Calls until the time is over or the signal is aborted, then waits for pending calls. */
 export async function generateLoad(calling: LoadPlan): Promise<LoadFigures> {
   const { connections, forMs, report, signal } = calling
   const load = new LoadRun(calling)
@@ -86,7 +86,7 @@ class LoadRun {
     this.#kinds = Object.fromEntries(figures) as Record<CallKind, CallKindFigures>
   }
 
-  /** One caller, with a connection of its own that is made anew where it ends. */
+  /** One caller with its own connection, which is reopened when it ends. */
   async caller(own: number, isOver: () => boolean): Promise<void> {
     const line = new CallerConnection(this.#calling)
     const { calls } = this.#calling
@@ -95,7 +95,7 @@ class LoadRun {
     line.close()
   }
 
-  /** What came since the last look, in words. */
+  /** Describes the progress since the last call. */
   look(tookMs: number, leftSeconds: number): string {
     const recent = this.#recent
     this.#recent = new Latencies()
@@ -117,7 +117,7 @@ class LoadRun {
       if (answer !== null) this.#count(call, answer, performance.now() - asked)
       if (answer !== null && answer.status !== 503) return
       if (performance.now() - begun > ANSWER_TIMEOUT_MS) {
-        this.#note("nobody knows what became of a call: it was never answered")
+        this.#note("a call was never answered; its outcome is unknown")
         return
       }
       this.#repeated += 1
@@ -145,7 +145,7 @@ class LoadRun {
   }
 }
 
-/** A connection that is made when it is needed. */
+/** A connection that is opened on demand. */
 class CallerConnection {
   readonly #to: Pick<LoadPlan, "host" | "port">
   #socket: Socket | null = null
@@ -155,7 +155,7 @@ class CallerConnection {
     this.#to = to
   }
 
-  /** Asks; null where the connection could not be made, or ended without an answer. */
+  /** Sends a request; null if the connection could not be opened or ended without an answer. */
   async ask(request: string): Promise<HttpResponse | null> {
     try {
       if (this.#exchange === null) {
@@ -166,7 +166,7 @@ class CallerConnection {
       if (/\r\nconnection: close/i.test(answer.head)) this.close()
       return answer
     } catch {
-      // The server is away, or is started anew: the same is asked on another connection.
+      // The server is down or restarts: the same request goes over another connection.
       this.close()
       return null
     }

@@ -1,20 +1,20 @@
-/** How long answers took: counted in classes that are 5 % wide, so that any number of them takes no room. */
+/** Latencies, counted in classes 5 % wide, so that their number takes no memory. */
 
 const MIN_MS = 0.05
 const STEP = Math.log(1.05)
 
-/** Counts times, and says which share of them was how long. */
+/** Counts times and returns their quantiles. */
 export class Latencies {
   readonly #classes = new Map<number, number>()
   #count = 0
   #most = 0
 
-  /** How many there were. */
+  /** Number of times. */
   get count(): number {
     return this.#count
   }
 
-  /** The longest, milliseconds. */
+  /** The longest time, milliseconds. */
   get max(): number {
     return this.#most
   }
@@ -27,7 +27,7 @@ export class Latencies {
     this.#most = Math.max(this.#most, ms)
   }
 
-  /** The time within which this share was answered, milliseconds, at most 5 % too long; 0 of none. */
+  /** The time within which this share was answered, milliseconds, at most 5 % too long; 0 without times. */
   quantile(share: number): number {
     let seen = 0
     for (const own of [...this.#classes.keys()].toSorted((a, b) => a - b)) {

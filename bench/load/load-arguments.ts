@@ -1,4 +1,4 @@
-/** The words of `npm run load`. */
+/** Parses the arguments of `npm run load`. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
 import type { CallMix } from "./call-mix.ts"
@@ -8,19 +8,19 @@ const DONE = 0
 const WRONG_USAGE = 2
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** What is to be asked. */
+/** The parsed arguments. */
 export interface LoadArguments {
   readonly forMs: number
   readonly connections: number
   readonly companies: number
-  /** Of each company. */
+  /** Number of keys of each company. */
   readonly keys: number
   readonly mix: CallMix
-  /** Where the figures go; null for the terminal alone. */
+  /** Path of the figures; null for the terminal only. */
   readonly json: string | null
 }
 
-/** Reads the words; answers an exit code where there is nothing to do. */
+/** Parses the arguments; returns an exit code if there is nothing to do. */
 export function parseLoadArguments(
   words: readonly string[],
   terminal: Terminal,

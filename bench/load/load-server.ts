@@ -1,4 +1,4 @@
-/** The running server of a data folder, and the company that a load spends the money of. */
+/** The running server of a data folder, and the company whose money a load spends. */
 import { readRunningServer } from "../../adapters/machine/data-folder/running-server.ts"
 import {
   ServerGone,
@@ -12,10 +12,10 @@ import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** More than any load spends, in dollars. */
 const AMPLE_FUNDS = "100000"
-/** Less than a text costs. */
+/** Less than the price of a text. */
 const TIGHT_LIMIT = "0.005"
 
-/** The load could not be prepared or looked at: the sentence says why. */
+/** The load could not be prepared or checked; the message says why. */
 export class LoadError extends Error {
   override readonly name = "LoadError"
 }
@@ -24,13 +24,13 @@ export class LoadError extends Error {
 export interface LoadServer {
   readonly host: string
   readonly port: number
-  /** Runs an operator's operation. @throws LoadError where it is refused, or the server is gone */
-  // Whoever asks knows the answer of what they ask for.
+  /** Runs an operation. @throws LoadError if it is refused, or the server is gone */
+  // Each caller knows the type of the answer.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input: object) => Promise<any>
 }
 
-/** Finds the server that works on a data folder. @throws LoadError where there is none */
+/** Finds the server of a data folder. @throws LoadError if there is none */
 export async function findLoadServer(
   dataDir: string,
   signal: AbortSignal,
@@ -68,7 +68,7 @@ export interface LoadCompany extends CallerKeys {
   readonly companyId: CompanyId
 }
 
-/** Opens a company with limits on it, on its owner and on each key, and one person without means. */
+/** Opens a company with limits on it, its owner and each key, and one person without funds to spend. */
 export async function openLoadCompany(
   { operate }: Pick<LoadServer, "operate">,
   run: string,

@@ -1,9 +1,9 @@
-/** `npm run load`: calls a running server, in this process. */
+/** `npm run load`: sends load to a running server from this process. */
 import { processTerminal } from "../../src/frame/operator/cli/terminal.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { runLoad } from "./run-load.ts"
 
-/** A terminal's Ctrl-C comes from the terminal and again from npm: the second one changes nothing. */
+/** Ctrl-C arrives from the terminal and again from npm; the second one has no effect. */
 const stop = new AbortController()
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => stop.abort())
 

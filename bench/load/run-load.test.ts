@@ -14,7 +14,7 @@ import { parseLoadArguments } from "./load-arguments.ts"
 
 const KEYS = { fundedKeys: ["rich"], limitedKey: "poor" }
 
-/** Calls a server that answers so, until it was asked often enough. */
+/** Calls a server with these answers until it was called often enough. */
 async function figuresOf(answer: RequestListener, mix: string, most: number): Promise<LoadFigures> {
   let asked = 0
   const enough = new AbortController()
@@ -165,21 +165,25 @@ describe("what is looked at afterwards", () => {
       return { events: resources.map((resource) => ({ data: { resource } })), next: null }
     },
   })
-  const looked = async (resources: readonly string[], told: readonly string[]) => {
-    const findings = await checkLoad(server(resources), [{ companyId: "co_1" }], new Set(told))
+  const checkTexts = async (resources: readonly string[], acknowledged: readonly string[]) => {
+    const findings = await checkLoad(
+      server(resources),
+      [{ companyId: "co_1" }],
+      new Set(acknowledged),
+    )
     return findings.map(({ ok }) => ok)
   }
 
-  it("finds a text that was lost, charged twice, or that nobody was told of", async () => {
-    expect(await looked(["msg_1@ab", "msg_2@cd"], ["msg_1", "msg_2"])).toEqual([
+  it("finds a text that was lost, charged twice, or charged without an acknowledgement", async () => {
+    expect(await checkTexts(["msg_1@ab", "msg_2@cd"], ["msg_1", "msg_2"])).toEqual([
       true,
       true,
       true,
       true,
     ])
-    expect(await looked(["msg_1@ab"], ["msg_1", "msg_2"])).toEqual([false, true, true, true])
-    expect(await looked(["msg_1@ab", "msg_1@ab"], ["msg_1"])).toEqual([true, false, true, true])
-    expect(await looked(["msg_1@ab", "msg_3@ab"], ["msg_1"])).toEqual([true, true, false, true])
+    expect(await checkTexts(["msg_1@ab"], ["msg_1", "msg_2"])).toEqual([false, true, true, true])
+    expect(await checkTexts(["msg_1@ab", "msg_1@ab"], ["msg_1"])).toEqual([true, false, true, true])
+    expect(await checkTexts(["msg_1@ab", "msg_3@ab"], ["msg_1"])).toEqual([true, true, false, true])
   })
 })
 

@@ -1,6 +1,6 @@
 /**
- * What becomes of the words of `npm run load`. Exit codes: 0 all was right, 1 something was not, or
- * there is no server, 2 wrong usage, 130 interrupted: what came until then is shown all the same.
+ * Runs `npm run load`. Exit codes: 0 all checks held, 1 a check failed or there is no server, 2 wrong usage, 130
+ * interrupted; the figures until then are shown in any case.
  */
 import { randomBytes } from "node:crypto"
 import { CannotWrite, openOutFile } from "../../src/frame/operator/cli/out-file.ts"
@@ -23,7 +23,7 @@ const EXIT_PASSED = 0
 const EXIT_FAILED = 1
 const EXIT_INTERRUPTED = 130
 
-/** Runs a load by words such as `--for 1m --mix texts=1`. Answers the exit code. */
+/** Runs a load with arguments such as `--for 1m --mix texts=1`. Returns the exit code. */
 export async function runLoad(
   words: readonly string[],
   dataDir: string,
@@ -50,12 +50,12 @@ async function perform(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { json, keys, companies: count } = order
-  // A file that cannot be written is told now and not after the work.
+  // A file that cannot be written is reported before the load, not after it.
   const file = json === null ? null : await openOutFile(json)
   const progress = openProgressLine(terminal)
   const run = randomBytes(4).toString("hex")
   try {
-    // Interrupted is the calling alone: what was called is looked at.
+    // An interruption ends only the calls: the check still runs.
     const server = await findLoadServer(dataDir, new AbortController().signal, progress.report)
     const companies: LoadCompany[] = []
     for (let own = 0; own < count && !signal.aborted; own++) {
@@ -83,8 +83,8 @@ async function perform(
       ...documentOf(figures, findings, acknowledged.size),
     }
     terminal.out(renderTable(document.kinds, terminal, "calls"))
-    const told = document.findings.map((one) => ({ ...one, ok: one.ok ? "yes" : "NO" }))
-    terminal.out(`\n${renderTable(told, terminal, "checks")}`)
+    const rows = document.findings.map((one) => ({ ...one, ok: one.ok ? "yes" : "NO" }))
+    terminal.out(`\n${renderTable(rows, terminal, "checks")}`)
     terminal.out(`\n${summaryOf(document)}\n`)
     await file?.write(`${JSON.stringify(document, null, 2)}\n`)
     await file?.commit()
@@ -95,7 +95,7 @@ async function perform(
   }
 }
 
-/** The server went away: what was called until then is shown all the same, and is not right. */
+/** The findings if the server is gone: the figures are shown but cannot be checked. */
 function uncheckedFindings(error: unknown): readonly LoadCheck[] {
   if (!(error instanceof LoadError)) throw error
   return [{ name: "what was charged was looked at", ok: false, detail: error.message }]

@@ -1,4 +1,4 @@
-/** Mails through the whole program to a server of mail on this machine, beside nodemailer alone. */
+/** Mails through the whole program to a mail server on this machine, compared with nodemailer alone. */
 import { performance } from "node:perf_hooks"
 import nodemailer from "nodemailer"
 import { openSmtpServer } from "../../test/email/smtp-server.ts"
@@ -15,10 +15,10 @@ const CALLS = 20
 const RECIPIENTS = 50
 const MAILS = CALLS * RECIPIENTS
 const CONCURRENCY = 4
-/** Ten kilobytes of it. */
+/** A text of ten kilobytes. */
 const TEXT = "It is on its way, and this is what we know of it.\n".repeat(200)
 
-/** Mails. */
+/** The benchmark of mails. */
 export const mailsBenchmark: Benchmark = {
   name: "mails",
   title: `${MAILS} mails of 10 KB by ${CALLS} calls of ${RECIPIENTS} recipients, signed`,
@@ -75,13 +75,13 @@ async function openOn(
   const port = await house.serve(ports, [sendMail])
   const from = `hello@${sender.domain}`
   let sent = 0
-  /** So many addresses that nobody was written to at. */
+  /** So many addresses without earlier mails. */
   const fresh = (count: number) =>
     Array.from({ length: count }, () => {
       sent += 1
       return `a${sent}@example.com`
     })
-  /** Mails per second of what takes in all of them, some at a time. */
+  /** Mails per second of some concurrent jobs that send all of them. */
   const timed = async (jobs: readonly (() => Promise<unknown>)[]): Promise<number> => {
     await house.waitUntilIdle()
     const before = stand.arrived.length
@@ -129,7 +129,7 @@ async function openOn(
   }
 }
 
-/** Sends a mail by the API. @throws InvalidMeasurement where it is not taken for all */
+/** Sends a mail by the API. @throws InvalidMeasurement if it is not accepted for all recipients */
 async function call(port: number, key: string, mail: object): Promise<void> {
   const answer = await fetch(`http://127.0.0.1:${port}${sendMail.url}`, {
     method: "POST",

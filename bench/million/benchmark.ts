@@ -1,4 +1,4 @@
-/** Ratio 9, and the memory of a subscription that is far behind: what a million charges cost later. */
+/** Ratio 9, and the memory of a subscription that is far behind: the later cost of a million charges. */
 import { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import { execFile } from "node:child_process"
 import { performance } from "node:perf_hooks"
@@ -19,12 +19,12 @@ import { summarise } from "../statistics.ts"
 const SIZE = { people: 3, keys: 5 }
 const [MANY, FEW] = [1_000_000, 100]
 const REPORT_INTERVAL = 100_000
-/** First charges that are timed in a round; the middle one counts. */
+/** Timed first charges of a round; the median counts. */
 const COLD_CHARGES = 15
-/** So many facts the ledger keeps a checkpoint after: one fewer is the most that a load has to fold. */
+/** The ledger saves a checkpoint after so many facts, so a load folds at most one less. */
 const CHECKPOINT_FACTS = 200
 
-/** A million charges. */
+/** The benchmark of a million charges. */
 export const millionBenchmark: Benchmark = {
   name: "million",
   title: `a company with ${MANY.toLocaleString("en-US")} charges behind it (takes a minute or more to write)`,
@@ -74,7 +74,7 @@ async function openOn(
   }
   await goToWorstPoint(ground, runner, many)
 
-  /** Checkpoints stay as they are, so that every load has the same to fold. */
+  /** Checkpoints are not updated, so that every load folds the same facts. */
   const frozen: Checkpoints = { load: ground.checkpoints.load, save: async () => undefined }
   const cold = async (company: SpendingCompany): Promise<number> => {
     const times: number[] = []
@@ -101,7 +101,7 @@ async function openOn(
   }
 }
 
-/** Charges on until as many facts follow the last checkpoint as ever do. */
+/** Charges until the maximum number of facts follows the last checkpoint. */
 async function goToWorstPoint(
   { checkpoints }: StoreEnvironment,
   runner: Runner,
@@ -119,7 +119,7 @@ async function goToWorstPoint(
   }
 }
 
-/** What a process of its own needs for following everything from the start. */
+/** Memory of a process of its own that follows everything from the start. */
 async function peakBytes(
   { databaseUrl }: StoreEnvironment,
   store: StoreName,

@@ -1,6 +1,6 @@
 /**
- * Run in a process of its own: follows all that is stored from the start up to the head, with a
- * subscriber that takes its time, and prints how many events came and how much memory the process took for it at most.
+ * Run in a process of its own: follows all stored events from the start to the head with a slow subscriber, and prints
+ * their number and the process's peak memory.
  */
 import { setImmediate as turn } from "node:timers/promises"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
@@ -8,7 +8,7 @@ import { START } from "../../adapters/eventstore/port.ts"
 
 const { FOLLOWED_STORE: name, FOLLOWED_URL: url = "" } = process.env
 const store = await openStore()
-/** The read ahead has time to come in: whatever piles up is seen. */
+// The reader has time to read ahead, so that a backlog becomes visible.
 const TURNS_A_BATCH = 20
 
 const before = process.memoryUsage.rss()
@@ -32,7 +32,7 @@ await subscription.stop()
 await store.close()
 process.stdout.write(JSON.stringify({ events, took: peak - before }))
 
-/** Only what is measured is loaded. */
+/** Loads only the measured modules. */
 async function openStore(): Promise<EventStore> {
   if (name === "postgres") {
     const { openPostgresEventStore } =

@@ -1,4 +1,4 @@
-/** Our name server beside the API in one process: asked by many networks, and by one alone. */
+/** The name server and the API in one process: queries from many networks, and from a single one. */
 import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
 import type { StoredZoneRecord } from "../../domain/domains/domain-events.ts"
 import { parseDomainId, parseRecordId } from "../../domain/domains/domain-events.ts"
@@ -24,15 +24,15 @@ import type { DnsLoadResult, DnsLoad } from "./dns-load.ts"
 const DOMAINS = 50
 const NETWORKS = 100
 const PER_SECOND = 10_000
-/** What one network may be answered in full in a second. */
+/** Limit of full answers per second for one network. */
 const ONE_NETWORK = 200
 const FOR_MS = 3_000
 const CONNECTIONS = 8
 
-/** Names. */
+/** The benchmark of the name server. */
 export const namesBenchmark: Benchmark = {
   name: "names",
-  title: `${PER_SECOND} questions a second from ${NETWORKS} networks, beside the API in one process`,
+  title: `${PER_SECOND} questions a second from ${NETWORKS} networks, with the API in one process`,
   stores: ["postgres"],
   rounds: 5,
   figures: [
@@ -41,9 +41,9 @@ export const namesBenchmark: Benchmark = {
     { name: "whole", title: "answered in full", unit: "per second" },
     { name: "p99", title: "in which 99 of 100 came", unit: "µs" },
     { name: "api", title: "calls of the API alone", unit: "per second" },
-    { name: "beside", title: "calls of the API, with the questions", unit: "per second" },
-    { name: "askedBeside", title: "questions asked meanwhile", unit: "per second" },
-    { name: "wholeBeside", title: "answered in full meanwhile", unit: "per second" },
+    { name: "busyApi", title: "calls of the API, with the questions", unit: "per second" },
+    { name: "busyAsked", title: "questions asked meanwhile", unit: "per second" },
+    { name: "busyWhole", title: "answered in full meanwhile", unit: "per second" },
     {
       name: "one",
       title: "answered in full of 2,000 a second from one network",
@@ -55,12 +55,12 @@ export const namesBenchmark: Benchmark = {
     higherIsBetter(
       "names busy",
       "the same, with the API going on",
-      "wholeBeside",
-      "askedBeside",
+      "busyWhole",
+      "busyAsked",
       0.99,
       0.95,
     ),
-    higherIsBetter("names api", "the API with the questions ÷ alone", "beside", "api", 0.5, 0.3),
+    higherIsBetter("names api", "the API with the questions ÷ alone", "busyApi", "api", 0.5, 0.3),
   ],
   open: (setting) => onInstallation(openOn)(setting),
 }
@@ -116,11 +116,11 @@ async function openOn(
   }
 }
 
-/** What is asked of the two. */
+/** The two kinds of load. */
 interface LoadActions {
-  /** Questions about names, in all so many a second. */
+  /** Queries names, in total so many per second. */
   readonly ask: (networks: number, perSecond: number) => Promise<DnsLoadResult>
-  /** Calls of the API; answers how many a second. */
+  /** Calls the API; returns the calls per second. */
   readonly call: () => Promise<number>
 }
 
@@ -138,16 +138,16 @@ function measurements(
     whole: async () => each(assertAllAnswered(idle).whole),
     p99: async () => assertAllAnswered(idle).p99,
     api: call,
-    beside: async () => {
+    busyApi: async () => {
       const [perSecond, answered] = await Promise.all([call(), ask(NETWORKS, PER_SECOND)])
       busy = answered
       return perSecond
     },
-    askedBeside: async () => each(assertAllAnswered(busy).asked),
-    wholeBeside: async () => each(assertAllAnswered(busy).whole),
+    busyAsked: async () => each(assertAllAnswered(busy).asked),
+    busyWhole: async () => each(assertAllAnswered(busy).whole),
     one: async () => {
       const answered = await ask(1, 10 * ONE_NETWORK)
-      // Windows of the limit and of the asker do not begin together.
+      // The windows of the limit and of the client do not start together.
       const most = ONE_NETWORK * (FOR_MS / 1_000 + 1)
       assertMeasurement(answered.whole <= most, `one network was answered ${answered.whole} times`)
       assertMeasurement(answered.others === 0, "it was answered otherwise than to come by TCP")
@@ -156,7 +156,7 @@ function measurements(
   }
 }
 
-/** What was asked within the limits. @throws InvalidMeasurement where an answer of it was no whole one */
+/** The result of queries within the limits. @throws InvalidMeasurement if one was not answered in full */
 function assertAllAnswered(answered: DnsLoadResult | null): DnsLoadResult {
   assertMeasurement(answered !== null, "nothing was asked before")
   const { truncated, others } = answered

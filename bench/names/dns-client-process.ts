@@ -1,4 +1,4 @@
-/** Run in a process of its own, on the same cores: questions over UDP from many networks, at an even pace. */
+/** Run in a process of its own on the same cores: queries over UDP from many networks at an even pace. */
 import type { Socket } from "node:dgram"
 import { createSocket } from "node:dgram"
 import { once } from "node:events"
@@ -7,11 +7,11 @@ import { setTimeout as pause } from "node:timers/promises"
 import { decode, encode } from "dns-packet"
 import type { DnsLoadResult, DnsLoad } from "./dns-load.ts"
 
-/** So often what is due is sent. */
+/** Interval at which due queries are sent. */
 const SEND_INTERVAL_MS = 5
-/** Answers that come later than this after the last question are lost. */
+/** Answers that arrive later than this after the last query are lost. */
 const LAST_WAIT_MS = 500
-/** As many as there are ids of questions. */
+/** Number of query ids. */
 const IDS = 65_536
 
 process.on("message", (questions: DnsLoad) => {

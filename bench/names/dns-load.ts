@@ -1,26 +1,26 @@
-/** What a name server is asked, and what is told of its answers. */
+/** The load on a name server, and its result. */
 
-/** Questions for A records, spread evenly over networks and over the time. */
+/** Queries for A records, spread evenly over networks and time. */
 export interface DnsLoad {
-  /** Where it listens on this machine. */
+  /** The server's port on this machine. */
   readonly port: number
-  /** Asked in turn. */
+  /** Queried in turn. */
   readonly names: readonly string[]
-  /** Each asks from an address of its own network, 127.0.<n>.1. */
+  /** Each network queries from its own address, 127.0.<n>.1. */
   readonly networks: number
   readonly perSecond: number
   readonly forMs: number
 }
 
-/** What came of them. */
+/** The result of the queries. */
 export interface DnsLoadResult {
   readonly asked: number
-  /** With a record in it. */
+  /** Answers with a record. */
   readonly whole: number
-  /** That say to come by TCP. */
+  /** Answers that request TCP. */
   readonly truncated: number
-  /** Anything else. */
+  /** All other answers. */
   readonly others: number
-  /** Microseconds in which 99 of 100 whole answers came. */
+  /** Microseconds within which 99 of 100 full answers arrived. */
   readonly p99: number
 }

@@ -1,15 +1,15 @@
-/** Curves as one SVG: lines of medians, a bar from the lowest to the highest round at each point. */
+/** Curves as one SVG: lines of medians, with a bar from the lowest to the highest round at each point. */
 import type { Scale, ScaleKind } from "./scale.ts"
 import { scaleOf } from "./scale.ts"
 import { escapeHtml, formatCompact, formatNumber } from "./format.ts"
 
-/** What an axis shows, and how it grows. */
+/** An axis: its title and scale. */
 export interface Axis {
   readonly title: string
   readonly scale: ScaleKind
 }
 
-/** A point: the rounds at one place. */
+/** A point: the rounds at one x. */
 export interface Point {
   readonly x: number
   readonly median: number
@@ -17,13 +17,13 @@ export interface Point {
   readonly max: number
 }
 
-/** Points that belong together. */
+/** Points of one line. */
 export interface ChartLine {
   readonly title: string
   readonly points: readonly Point[]
 }
 
-/** What is drawn. */
+/** A chart. */
 export interface Chart {
   readonly title: string
   readonly across: Axis
@@ -33,14 +33,14 @@ export interface Chart {
 
 const WIDTH = 720
 const HEIGHT = 340
-/** Room for the texts beside the axes. */
+/** Space for the texts of the axes. */
 const EDGE = { left: 76, right: 44, top: 16, bottom: 54 }
 const INNER = {
   width: WIDTH - EDGE.left - EDGE.right,
   height: HEIGHT - EDGE.top - EDGE.bottom,
 }
 
-/** Draws the lines, with both axes named; colours are classes that the page gives a meaning. */
+/** Draws the lines with both axes; colors are classes of the page. */
 export function renderChart({ title, across, up, lines }: Chart): string {
   const points = lines.flatMap((line) => line.points)
   if (points.length === 0) return ""

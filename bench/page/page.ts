@@ -1,4 +1,4 @@
-/** A run as one HTML page that needs nothing else: no network, no script, light and dark. */
+/** A run as a self-contained HTML page: no network, no script, light and dark. */
 import { skippedLine } from "../skipped.ts"
 import type { BenchmarkDocument, RunDocument } from "../run-document.ts"
 import { environmentLines, measuredLine } from "../render-run.ts"
@@ -92,7 +92,7 @@ function ratioCells(ratio: RatioDocument): readonly string[] {
   ]
 }
 
-/** What it is, and below that its rounds: side by side they would be wider than a page. */
+/** The ratio's title with its rounds below: next to each other they would be wider than a page. */
 function whatCell(ratio: RatioDocument): string {
   const { title, unit } = ratio
   const words = unit === null ? title : `${title}, ${unit}`

@@ -1,9 +1,9 @@
-/** Where a value stands along an axis, and which values are written beside it. */
+/** Positions of values along an axis, and the axis labels. */
 
-/** How an axis grows: by sums from 0 on, or by factors. */
+/** A linear axis from 0, or a logarithmic one. */
 export type ScaleKind = "linear" | "log"
 
-/** A value that is written beside an axis, and where: 0 at its begin, 1 at its end. */
+/** A label of an axis and its position: 0 at the start, 1 at the end. */
 export interface Tick {
   readonly value: number
   readonly at: number
@@ -11,16 +11,16 @@ export interface Tick {
 
 /** An axis. */
 export interface Scale {
-  /** 0 at the begin of the axis, 1 at its end. */
+  /** 0 at the start of the axis, 1 at its end. */
   readonly place: (value: number) => number
   readonly ticks: readonly Tick[]
 }
 
-/** About so many ticks an axis has at the most. */
+/** Approximate maximum number of ticks. */
 const MAX_TICKS = 7
 const ROUND_STEPS = [1, 2, 5, 10]
 
-/** An axis that shows all of these values. @throws RangeError for no values, or a logarithm of 0 or less */
+/** Creates an axis for these values. @throws RangeError for no values, or a logarithm of 0 or less */
 export function scaleOf(kind: ScaleKind, values: readonly number[]): Scale {
   if (values.length === 0) throw new RangeError("an axis needs a value")
   return kind === "log" ? logScale(values) : linearScale(values)
@@ -35,7 +35,7 @@ function linearScale(values: readonly number[]): Scale {
   return { place, ticks }
 }
 
-/** The next of 1, 2, 5, 10, … that is no smaller. */
+/** The next of 1, 2, 5, 10, … that is at least this large. */
 function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least))
   return power * (ROUND_STEPS.find((step) => step * power >= least) ?? ROUND_STEPS.length)
@@ -47,7 +47,7 @@ function logScale(values: readonly number[]): Scale {
   const from = Math.floor(Math.log10(lowest) + 1e-9)
   const to = Math.max(from + 1, Math.ceil(Math.log10(Math.max(...values)) - 1e-9))
   const place = (value: number) => (Math.log10(value) - from) / (to - from)
-  // A short axis has lines between the powers of ten as well.
+  // A short axis also has ticks between the powers of ten.
   const factors = to - from <= 2 ? [1, 2, 5] : [1]
   const powers = Array.from({ length: to - from + 1 }, (_, i) => 10 ** (from + i))
   const marked = powers.flatMap((power) => factors.map((factor) => factor * power))

@@ -1,9 +1,9 @@
-/** A ratio's rounds as one narrow SVG: a dot for each, its median, and where target and floor stand. */
+/** A ratio's rounds as a narrow SVG: a dot for each, the median, the target and the floor. */
 import type { ScaleKind } from "./scale.ts"
 import { scaleOf } from "./scale.ts"
 import { escapeHtml, formatCompact, formatNumber } from "./format.ts"
 
-/** What is drawn. */
+/** A strip. */
 export interface Strip {
   readonly title: string
   readonly values: readonly number[]
@@ -15,14 +15,14 @@ export interface Strip {
 const WIDTH = 300
 const HEIGHT = 46
 const SIDE = 30
-/** About how wide a letter is. */
+/** Approximate width of a letter. */
 const LETTER = 5.5
-/** The dots stand on this line; the goals are named above it, the ticks below. */
+/** The dots are on this line; the goals' names are above it, the ticks below. */
 const MIDDLE = 24
-/** Where the largest value is so many times the smallest, an axis of sums would hide the small ones. */
+/** If the largest value is so many times the smallest, a linear axis would hide the small ones. */
 const FACTOR = 8
 
-/** Draws them from 0 on, or by factors where they lie far apart. */
+/** Draws a strip on a linear axis from 0, or on a logarithmic axis for distant values. */
 export function renderStrip({ title, values, median, target, floor }: Strip): string {
   const goals = [target, floor].filter((goal) => goal !== null)
   const shown = [...values, ...goals]
@@ -38,15 +38,15 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
       : `<g class="goal ${name}"><title>${name} ${formatNumber(value)}</title>` +
         `<line x1="${x(value)}" x2="${x(value)}" y1="12" y2="34"/>` +
         `<text class="${sides[name]}" x="${x(value)}" y="9">${name}</text></g>`
-  const told = `${title}: ${values.map(formatNumber).join(", ")}; median ${formatNumber(median)}`
-  // What grows by factors says so, or it would be read as sums.
+  const description = `${title}: ${values.map(formatNumber).join(", ")}; median ${formatNumber(median)}`
+  // A logarithmic axis says so, or it would be read as a linear one.
   const scale =
     kind === "log"
       ? [`<text class="tick middle" x="${WIDTH / 2}" y="${HEIGHT - 2}">logarithmic</text>`]
       : []
   const ends = [ticks[0], ticks.at(-1)].filter((tick) => tick !== undefined)
   return [
-    `<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(told)}">`,
+    `<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(description)}">`,
     `<line class="grid" x1="${SIDE}" x2="${WIDTH - SIDE}" y1="${MIDDLE}" y2="${MIDDLE}"/>`,
     ...ends.map(
       ({ value }) =>
@@ -62,8 +62,8 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
 }
 
 /**
- * On which side of its line each goal's name stands, as a class: to the right, or where it would leave the
- * drawing there or meet the other's, to the left (`end`).
+ * Returns the side of each goal's name as a class: right of its line, or left (`end`) if it would leave the drawing or
+ * overlap the other name.
  */
 function sidesOf(
   goals: Readonly<Record<"target" | "floor", number | null>>,
@@ -74,7 +74,7 @@ function sidesOf(
     value === null || x(value) + name.length * LETTER <= WIDTH
   const sideOf = (name: "target" | "floor", value: number | null, other: number | null) => {
     if (!fits(name, value)) return "end"
-    // Of two that stand side by side the lower one leans away, unless it would leave at the left.
+    // Of two neighbors the lower one goes to the left, unless it would leave the drawing there.
     const isLower = value !== null && other !== null && value < other
     return isLower && x(value) - name.length * LETTER >= 0 ? "end" : ""
   }

@@ -1,4 +1,4 @@
-/** How a page of a run looks, by daylight and in the dark. */
+/** The style of a run's page, light and dark. */
 
 const LIGHT = `--ink: #1d2329; --quiet: #5b6670; --ground: #ffffff; --grid: #dfe4e8;
   --good: #1a7f45; --bad: #b3261e; --a: #1f66d1; --b: #b4530d; --c: #6b3fa0;`

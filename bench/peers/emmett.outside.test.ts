@@ -3,13 +3,13 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import { openStoreEnvironment } from "../fixtures/store-environment.ts"
 import { EMMETT_PACKAGE, EMMETT_NOT_INSTALLED, importIfInstalled, openEmmett } from "./emmett.ts"
 
-/** How Node says that there is no such package. */
+/** Throws Node's error for a missing package. */
 function missing(): Promise<never> {
   const error = new Error("Cannot find package")
   return Promise.reject(Object.assign(error, { code: "ERR_MODULE_NOT_FOUND" }))
 }
 
-/** emmett, or no test: its packages are the benchmarks' own, and tests need them only to try it. */
+/** Opens emmett, or skips the test: its packages belong to the benchmarks. */
 async function emmettOrSkip(context: TestContext) {
   const emmett = await importIfInstalled<{ readonly getPostgreSQLEventStore: unknown }>(
     EMMETT_PACKAGE,
@@ -32,7 +32,7 @@ describe("a peer", () => {
     await emmettOrSkip(context)
     const ground = await openStoreEnvironment({ store: "postgres" })
     onTestFinished(() => ground.close())
-    // Only the first of a process tells the driver how to read.
+    // Only the first one of a process changes the driver's parsers.
     for (const round of [1, 2]) {
       const peer = await openEmmett(ground, { people: 1, keys: 2 }, 2)
       expect(await peer?.append()).toBe(true)

@@ -1,7 +1,7 @@
 /**
- * A peer: emmett's PostgreSQL store, on the same database, with the same rules. Each caller loads,
- * decides, appends and begins anew where somebody else was quicker, as emmett does it. It has it easy:
- * a caller keeps the state it had, and there is neither a hash chain nor metadata.
+ * A program to compare with: emmett's PostgreSQL store on the same database with the same rules. Each caller loads,
+ * decides and appends, and starts again after a conflict, as emmett does. It has an advantage: a caller keeps its state,
+ * and there is neither a hash chain nor metadata.
  */
 import { randomUUID } from "node:crypto"
 import type { Pool } from "pg"
@@ -19,7 +19,7 @@ import { stampOf, openTraffic } from "../decide/traffic.ts"
 import { TIGHT_DAY_MICROS } from "../fixtures/spending-company.ts"
 import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 
-/** What is asked of emmett: its types are here only where its packages are installed. */
+/** The used part of emmett: its types exist only if its packages are installed. */
 interface Emmett {
   readonly getPostgreSQLEventStore: (
     url: string,
@@ -39,25 +39,25 @@ interface PostgresEventStore {
   ) => Promise<{ readonly events: readonly { readonly data: unknown }[] }>
 }
 
-/** What is imported, by name: a package that is not installed is left out. */
+/** Imported by name: a missing package is skipped. */
 export const EMMETT_PACKAGE = "@event-driven-io/emmett-postgresql"
-/** What to do where it is left out. */
+/** The hint if it is skipped. */
 export const EMMETT_NOT_INSTALLED = `${EMMETT_PACKAGE} is not installed: npm ci --prefix bench installs it`
 const SEED = 20_261_121
-/** How emmett says that the stream is not at the expected version. */
+/** emmett's code for a stream that is not at the expected version. */
 const CONFLICT = 412
 
-/** emmett's store, and a company on it. */
+/** emmett's store, with a company. */
 export interface EmmettPeer {
-  /** Appends one event as large as a charge; each after the answer to the one before. */
+  /** Appends one event as large as a charge, each after the answer to the one before. */
   readonly append: () => Promise<boolean>
-  /** Has the next call decided by one of the callers. True where its charge was accepted. */
+  /** Decides the next call by one of the callers. True if its charge was accepted. */
   readonly charge: (caller: number) => Promise<boolean>
-  /** Reads the stream again. @throws InvalidMeasurement where a charge is missing or passed a limit */
+  /** Reads the stream again. @throws InvalidMeasurement if a charge is missing or exceeded a limit */
   readonly check: () => Promise<void>
 }
 
-/** Imports a package; null where it is not installed. */
+/** Imports a package; null if it is not installed. */
 export async function importIfInstalled<T>(
   name: string,
   load: (name: string) => Promise<T> = (which) => import(which) as Promise<T>,
@@ -71,7 +71,7 @@ export async function importIfInstalled<T>(
   }
 }
 
-/** Opens the peer with so many callers; null where emmett is not installed. */
+/** Opens emmett with so many callers; null if it is not installed. */
 export async function openEmmett(
   ground: Pick<StoreEnvironment, "databaseUrl" | "foreignPool" | "clock">,
   size: CompanySize,
@@ -133,15 +133,14 @@ export async function openEmmett(
 
 type TypeParser = (text: string) => unknown
 
-/** Oids of what emmett reads in its own way: bigint, jsonb, json. */
+/** Oids of the types that emmett parses in its own way: bigint, jsonb, json. */
 const EMMETT_TYPE_OIDS = [20, 3802, 114]
-/** How it reads them, by oid. */
+/** emmett's parsers, by oid. */
 const emmettParsers = new Map<number, TypeParser>()
 
 /**
- * Opens something of emmett's. The first time it tells the driver how to read values, for all
- * connections of the process, and whatever is measured later would count in BigInts: that is kept for
- * its own pool, and the driver is given back what it had.
+ * Opens an object of emmett. The first one changes the driver's parsers for all connections of the process, and later
+ * measurements would count in BigInts, so these parsers are kept for emmett's pool and the driver's are restored.
  */
 function preservingTypeParsers<T>(open: () => T): T {
   const ours = EMMETT_TYPE_OIDS.map((oid): TypeParser => pg.types.getTypeParser(oid))
@@ -158,7 +157,7 @@ function emmettParser(oid: number, format?: string): TypeParser {
   return emmettParsers.get(oid) ?? pg.types.getTypeParser(oid, format as "text")
 }
 
-/** What one caller knows of the stream. */
+/** A caller's state of the stream. */
 function openBooks(store: PostgresEventStore, stream: string) {
   let state: LedgerState = ledgerDecider.initial()
   let version = 0n
@@ -173,7 +172,7 @@ function openBooks(store: PostgresEventStore, stream: string) {
     }
   }
   return {
-    /** Answers how many facts were stored. */
+    /** Returns the number of stored facts. */
     decide: async (command: LedgerCommand, now: number): Promise<number> => {
       for (;;) {
         await readNews()
@@ -191,7 +190,7 @@ function openBooks(store: PostgresEventStore, stream: string) {
   }
 }
 
-/** Whether somebody else appended first: told by its code, for the class is in a package beside it. */
+/** Whether another caller appended first, by the error's code: its class is in a package of emmett's own. */
 function isConflict(error: unknown): boolean {
   return error instanceof Error && "errorCode" in error && error.errorCode === CONFLICT
 }

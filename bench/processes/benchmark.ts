@@ -1,4 +1,4 @@
-/** What several processes of a machine carry, beside one: texts of many companies, by real servers. */
+/** The throughput of multiple processes compared with one: texts of many companies, by real servers. */
 import { openPool } from "../../adapters/postgres/database.ts"
 import { startEmbeddedPostgres } from "../../adapters/postgres/embedded/start-embedded.ts"
 import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
@@ -12,7 +12,7 @@ const LOAD_MS = 12_000
 const COUNTS = [1, 2, 4] as const
 const WORDS = { 1: "one process", 2: "two processes", 4: "four processes" } as const
 
-/** Several processes. */
+/** The benchmark of multiple processes. */
 export const processesBenchmark: Benchmark = {
   name: "processes",
   title: `texts of ${COMPANIES} companies by 1, 2 and 4 processes of this machine`,

@@ -1,10 +1,10 @@
-/** What the processes of a server have cost, by the system's own count. */
+/** The CPU time of a server's processes, from the system's counters. */
 import { readFileSync, readdirSync } from "node:fs"
 
-/** Of a second, as Linux counts it for programs. */
+/** Clock ticks per second, as Linux counts CPU time for programs. */
 const TICKS = 100
 
-/** Time on cores so far, milliseconds. */
+/** CPU time so far, milliseconds. */
 export interface ServerCpu {
   readonly program: number
   readonly database: number
@@ -17,11 +17,11 @@ interface Process {
   readonly ms: number
 }
 
-/** What a server and everything below it has cost; what ended is counted by whoever waited for it. */
+/** The CPU time of a server and its descendants; the time of ended ones is in their parent's counter. */
 export function serverCpuOf(server: number): ServerCpu {
   const all = processes()
   const below = new Set([server])
-  // Children are younger: their numbers may have begun anew, so it is gone over until nothing is new.
+  // Children may have smaller pids after a wraparound, so the list is read until nothing is new.
   for (let before = 0; before !== below.size;) {
     before = below.size
     for (const { pid, parent } of all) if (below.has(parent)) below.add(pid)
@@ -50,7 +50,7 @@ function processes(): readonly Process[] {
     })
 }
 
-/** Null for one that ended meanwhile. */
+/** Null if the process has ended. */
 function statOf(pid: string): string | null {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8")

@@ -1,4 +1,4 @@
-/** A real server of so many processes, with companies that callers spend the money of. */
+/** A real server with so many processes, and companies whose money callers spend. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
@@ -20,16 +20,16 @@ const LEAD_IN_MS = 3_000
 
 /** A server under load. */
 export interface ServerUnderLoad {
-  /** Sends texts for so long; answers how many a second, and what each cost. */
+  /** Sends texts for so long; returns the texts per second and the cost of each. */
   readonly sendTexts: (
     forMs: number,
   ) => Promise<{ readonly perSecond: number; readonly each: ServerCpu }>
-  /** @throws InvalidMeasurement where something was charged wrongly */
+  /** @throws InvalidMeasurement if a charge is wrong */
   readonly check: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** Starts one on a new folder, with companies. */
+/** Starts a server on a new folder, with companies. */
 export async function openServerUnderLoad(
   processes: number,
   companies: number,
@@ -76,12 +76,12 @@ export async function openServerUnderLoad(
     return {
       close,
       sendTexts: async (forMs) => {
-        // How a server wakes up after others were measured is not what it carries.
+        // The first moments of a server that was idle are not measured.
         await send(LEAD_IN_MS)
         const [before, costs, began] = [sent(), serverCpuOf(child.pid ?? 0), performance.now()]
         await send(forMs)
         const [texts, tookMs] = [sent() - before, performance.now() - began]
-        // What follows from a text is a part of what it costs.
+        // The jobs of a text are part of its cost.
         await server.operate("wait", {})
         const now = serverCpuOf(child.pid ?? 0)
         const each = (what: keyof ServerCpu) => (now[what] - costs[what]) / texts
@@ -89,8 +89,8 @@ export async function openServerUnderLoad(
         return { perSecond: (texts * 1_000) / tookMs, each: cost }
       },
       check: async () => {
-        const told = new Set(calls.flatMap(({ acknowledged }) => [...acknowledged]))
-        const findings = await checkLoad(server, opened, told)
+        const answeredIds = new Set(calls.flatMap(({ acknowledged }) => [...acknowledged]))
+        const findings = await checkLoad(server, opened, answeredIds)
         for (const { name, ok, detail } of findings) assertMeasurement(ok, `${name}: ${detail}`)
       },
     }

@@ -1,6 +1,6 @@
 /**
- * What previews cost: a file of a site beside a bare web server, a page of an app beside the same program
- * asked directly, the first page of one that sleeps, and what is lost while a version takes another's place.
+ * The cost of previews: a file of a site compared with a plain web server, a page of an app compared with the same
+ * program called directly, the first page of a sleeping app, and the lost requests while a version replaces another.
  */
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
@@ -23,7 +23,7 @@ import { openPublisher } from "./publisher.ts"
 
 const CONNECTIONS = 16
 const MEASURED_MS = 1_500
-/** A version is built and takes the other's place within this, while callers go on. */
+/** A version is built and replaces the other within this time, while callers continue. */
 const SWAP_MS = 12_000
 const PAGE = `<!doctype html>${"<p>A page of four kilobytes.</p>".repeat(130)}`
 const SERVER = `require("node:http").createServer((_, answer) => {
@@ -31,7 +31,7 @@ const SERVER = `require("node:http").createServer((_, answer) => {
   answer.end(${JSON.stringify(PAGE)})
 }).listen(process.env.PORT, "127.0.0.1", function () { console.log(this.address().port) })`
 
-/** Previews. */
+/** The benchmark of previews. */
 export const publishingBenchmark: Benchmark = {
   name: "publishing",
   title: "previews: a site's file, an app's page, waking, and one version after another",

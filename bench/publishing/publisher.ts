@@ -1,4 +1,4 @@
-/** A company that publishes, and its owner at its preview, for benchmarks. */
+/** A company that publishes, with its owner signed in to its preview, for benchmarks. */
 import { mkdir, writeFile } from "node:fs/promises"
 import { request } from "node:http"
 import { join } from "node:path"
@@ -11,20 +11,20 @@ import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
 const POLL_INTERVAL_MS = 50
 
-/** One. */
+/** The company. */
 export interface Publisher {
   readonly companyId: CompanyId
   /** The host name of its preview. */
   readonly host: string
-  /** Publishes its commit, and resolves once that is queued. */
+  /** Publishes its commit; resolves once it is queued. */
   readonly publish: () => Promise<void>
-  /** What its newest publish came to. */
+  /** The status of its newest publish. */
   readonly status: () => Promise<string>
-  /** Signs its owner in; answers the cookie. */
+  /** Signs its owner in; returns the cookie. */
   readonly signIn: () => Promise<string>
 }
 
-/** Opens one, whose code has these files. @param port of the server */
+/** Opens a company whose code has these files. @param port of the server */
 export async function openPublisher(
   house: BenchInstallation,
   desk: GitWorkspace,
@@ -75,7 +75,7 @@ async function signIn(
   }
 }
 
-/** Sends a form; answers the cookie that came back. */
+/** Sends a form; returns the cookie of the answer. */
 function postForm(
   port: number,
   host: string,

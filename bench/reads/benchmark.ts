@@ -1,4 +1,4 @@
-/** Ratios 10 and 12: what row-level security and counting cost a call that reads. */
+/** Ratios 10 and 12: the cost of row-level security and of counting for a call that reads. */
 import { PROGRAM } from "../../src/slices.ts"
 import { readAffiliate } from "../../src/affiliate/read-affiliate.ts"
 import { listTexts } from "../../src/phone/list-messages.ts"
@@ -17,12 +17,12 @@ const COMPANIES = 20
 const KEYS_EACH = 3
 const TEXTS_EACH = 1_000
 const CONNECTIONS = 64
-/** Short and often, for what else goes on in the machine comes and goes. */
+/** Short and repeated, because other work on the machine varies. */
 const MEASURED_MS = 500
-/** A list that is empty: what a read costs at the least. */
+/** An empty list: the minimum cost of a read. */
 const NOTHING = `${listTexts.url}?since=2100-01-01T00:00:00Z`
 
-/** Calls that read. */
+/** The benchmark of reads. */
 export const readsBenchmark: Benchmark = {
   name: "reads",
   title: `GET requests of ${COMPANIES} companies, ${CONNECTIONS} connections`,
@@ -122,14 +122,14 @@ async function openOn(
   }
 }
 
-/** Reads as the owner of the tables, who sees all companies' rows. */
+/** Reads as the owner of the tables, who sees the rows of all companies. */
 function readAsOwner(
   readAll: BenchInstallation["ports"]["readAll"],
 ): BenchInstallation["ports"]["readAs"] {
   return (_companyId, query) => query(readAll)
 }
 
-/** What the ledger counted of a company's calls. */
+/** The calls of a company that its ledger counted. */
 async function countedCalls(
   { operate }: BenchInstallation,
   { companyId }: Pick<TextingCompany, "companyId">,

@@ -1,11 +1,11 @@
-/** Texts to list: only how they are read is measured, so they are put where they are read. */
+/** Texts in lists: only reading is measured, so they are inserted into the read model. */
 import type { Pool } from "pg"
 import { listMessages } from "../../projections/phone/messages.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { assertMeasurement } from "../benchmark.ts"
 import type { TextingCompany } from "../texts/texting-company.ts"
 
-/** Puts so many texts of each company into the read model. */
+/** Inserts so many texts of each company into the read model. */
 export async function insertTexts(
   pool: Pool,
   companies: readonly Pick<TextingCompany, "companyId">[],
@@ -25,9 +25,9 @@ export async function insertTexts(
 }
 
 /**
- * Asks for another company's texts, as the API and as the owner of the tables.
+ * Reads another company's texts, as the API and as the owner of the tables.
  *
- * @throws InvalidMeasurement where what is measured as secured is not, or the other way round
+ * @throws InvalidMeasurement if the secured read is not secured, or the other one is
  */
 export async function checkRowSecurity(
   { readAs, readAll }: Pick<AdminPorts, "readAs" | "readAll">,

@@ -1,4 +1,4 @@
-/** Recordings: an hour of MP3 until its first byte and to its end, and a night of ten thousand. */
+/** Recordings: the time to the first byte and to the end of an hour of MP3, and a night with ten thousand recordings. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { get } from "node:http"
@@ -18,11 +18,11 @@ const RECORDINGS = 10_000
 const REPETITIONS = 20
 const LOOK_EACH_MS = 2
 const MIB = 1024 * 1024
-/** Listens to the end, and says how many bytes it heard. */
+/** Reads to the end, and prints the number of bytes. */
 const LISTENER = `fetch(process.env.URL, { headers: { authorization: process.env.KEY } })
   .then((answer) => answer.bytes()).then((bytes) => process.stdout.write(String(bytes.length)))`
 
-/** Recordings. */
+/** The benchmark of recordings. */
 export const recordingsBenchmark: Benchmark = {
   name: "recordings",
   title: `an hour of MP3, and a night of ${RECORDINGS} recordings`,
@@ -94,7 +94,7 @@ async function openOn(house: BenchInstallation): Promise<Omit<OpenBenchmark, "cl
   }
 }
 
-/** Asks, and goes away once the first bytes are there. */
+/** Requests a recording, and disconnects after the first bytes. */
 async function firstByte(url: string, authorization: string): Promise<void> {
   const request = get(url, { headers: { authorization } })
   const [answer] = (await once(request, "response")) as [NodeJS.ReadableStream]
@@ -102,7 +102,7 @@ async function firstByte(url: string, authorization: string): Promise<void> {
   request.destroy()
 }
 
-/** By how much the memory of this process grows until it is asked, in bytes. */
+/** Samples by how much the memory of this process grows until the call, bytes. */
 function sampleMemory(): () => number {
   global.gc?.()
   const before = process.memoryUsage.rss()

@@ -1,4 +1,4 @@
-/** A company's recordings, so many as a benchmark wants, and its nights. */
+/** A company's recordings, with the nightly deletion. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { recordingsStreamOf } from "../../domain/recordings/aggregates.ts"
@@ -14,30 +14,30 @@ import { assertMeasurement } from "../benchmark.ts"
 import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
 const DAY_MS = 86_400_000
-/** When the work of a night falls due. */
+/** When the job of a night is due. */
 const NIGHT_MS = 10 * 60_000
-/** Those who fill it write at the same time. */
+/** Number of concurrent writers. */
 const AT_ONCE = 32
 const CAUSE = causedBy("bench recordings")
-/** A tone of some seconds would do; the night reads none of it. */
+/** A short sample: the night does not read it. */
 const SAMPLE_AUDIO = [Buffer.alloc(3_000, 1)]
-/** Young enough to be kept now, and old enough to be deleted two nights later. */
+/** Young enough to be stored now, and old enough to be deleted two nights later. */
 const AGE_MS = 29.5 * DAY_MS
 
-/** A shelf of recordings. */
+/** An archive of recordings. */
 export interface RecordingArchive {
-  /** Keeps one for ever. */
+  /** Stores a recording without a retention period. */
   readonly add: (seconds: number, bytes: Iterable<Uint8Array>) => Promise<CallId>
-  /** Keeps so many that are soon old. */
+  /** Stores so many recordings that expire soon. */
   readonly fill: (count: number) => Promise<void>
   readonly setRetention: (days: RetentionDays) => Promise<void>
-  /** Lets the day end, and resolves when the night's work is done, to the last blob. */
+  /** Ends the day; resolves when the night's job is done, to the last blob. */
   readonly runNight: () => Promise<void>
-  /** @throws InvalidMeasurement where more is there than the one that is kept for ever, or it was not counted */
+  /** @throws InvalidMeasurement if more than the one permanent recording is left, or it was not counted */
   readonly checkEmpty: () => Promise<void>
 }
 
-/** Opens one in a house whose clock can be set. */
+/** Opens an archive in an installation whose clock can be set. */
 export function openRecordingArchive(
   { ports, pool, waitUntilIdle }: BenchInstallation,
   companyId: CompanyId,

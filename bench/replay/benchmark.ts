@@ -1,4 +1,4 @@
-/** Ratio 6: reading a stream back and folding it, beside reading it and nothing else. */
+/** Ratio 6: reading a stream and folding it, compared with only reading it. */
 import { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { ledgerDecider } from "../../domain/charging/ledger.ts"
@@ -15,7 +15,7 @@ import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
 
-/** Replay of one ledger. */
+/** The benchmark of replaying one ledger. */
 export const replayBenchmark: Benchmark = {
   name: "replay",
   title: `a ledger of ${CHARGES.toLocaleString("en-US")} charges read back`,
@@ -88,7 +88,7 @@ async function openOn(
   }
 }
 
-/** Folds a ledger and recomputes the hash of every event. Answers how many there are. */
+/** Folds a ledger and computes the hash of every event. Returns the number of events. */
 async function verify({ store }: StoreEnvironment, stream: string): Promise<number> {
   let state = ledgerDecider.initial()
   let previous = NO_HASH

@@ -1,17 +1,17 @@
-/** Run in a process of its own: appends events of the size of a charge, or follows what others append. */
+/** Run in a process of its own: appends events of the size of a charge, or follows other processes' events. */
 import { randomUUID } from "node:crypto"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
 import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
 
-/** What the process is told. */
+/** A command for the process. */
 export type AppenderCommand =
   | { readonly append: { readonly url: string; readonly callers: number; readonly forMs: number } }
   | { readonly follow: { readonly url: string } }
   | { readonly followed: { readonly events: number } }
 
-/** What it answers: events, and the CPU that it took for all of them, microseconds. */
+/** The result: events, and the CPU time of all of them, microseconds. */
 export interface AppenderResult {
   readonly events: number
   readonly cpu: number
@@ -24,14 +24,14 @@ const stores = new Map<string, EventStore>()
 let followed = { events: 0, before: process.cpuUsage() }
 let reached = Promise.withResolvers<void>()
 
-process.on("message", (told: AppenderCommand) => {
-  void runCommand(told).then((work) => process.send?.(work))
+process.on("message", (command: AppenderCommand) => {
+  void runCommand(command).then((work) => process.send?.(work))
 })
 
-async function runCommand(told: AppenderCommand): Promise<AppenderResult> {
-  if ("append" in told) return append(told.append)
-  if ("follow" in told) return follow(told.follow.url)
-  while (followed.events < told.followed.events) {
+async function runCommand(command: AppenderCommand): Promise<AppenderResult> {
+  if ("append" in command) return append(command.append)
+  if ("follow" in command) return follow(command.follow.url)
+  while (followed.events < command.followed.events) {
     reached = Promise.withResolvers()
     await reached.promise
   }
@@ -51,7 +51,7 @@ function cpuSince(before: NodeJS.CpuUsage): number {
 
 type Append = Extract<AppenderCommand, { append: unknown }>["append"]
 
-/** Each caller has a stream of its own and appends to it once it was answered. */
+/** Appends by callers that each have their own stream and wait for each answer. */
 async function append({ url, callers, forMs }: Append): Promise<AppenderResult> {
   const store = storeAt(url)
   await store.ready()

@@ -1,4 +1,4 @@
-/** The one order of all events: what several processes append to it together, and what reading it costs. */
+/** Appends of several processes to the global order of events, and the cost of reading it. */
 import type { PeerProcess } from "../fixtures/peer-process.ts"
 import { openPeerProcess } from "../fixtures/peer-process.ts"
 import { assertMeasurement } from "../benchmark.ts"
@@ -6,7 +6,7 @@ import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 import type { AppenderResult, AppenderCommand } from "./append-process.ts"
 import { measureCpuUsage } from "./resource-usage.ts"
 
-/** What some processes came to. */
+/** The append rate of some processes. */
 export interface AppendRate {
   readonly perSecond: number
   /** CPU of PostgreSQL for each event, microseconds. */
@@ -15,11 +15,11 @@ export interface AppendRate {
 
 /** Processes that append and follow. */
 export interface AppendWorkers {
-  /** So many processes append, each for many streams at once. */
+  /** Appends by so many processes, each to many streams concurrently. */
   readonly append: (processes: number) => Promise<AppendRate>
-  /** The same by one process while two follow; answers what each event costs to follow, for each of them. */
+  /** Appends by one process while two follow; returns the cost of following an event, for each of them. */
   readonly follow: () => Promise<{ readonly cpu: number; readonly databaseCpu: number }>
-  /** One caller appends; microseconds from call to answer. */
+  /** Appends by one caller; microseconds from call to answer. */
   readonly appendLatency: () => Promise<number>
   readonly check: () => Promise<void>
   readonly close: () => Promise<void>
@@ -31,7 +31,7 @@ const CALLERS = 1_000
 const FOR_MS = 1_500
 const FOLLOWERS = 2
 
-/** Starts them. */
+/** Starts the processes. */
 export function openAppendWorkers(
   { databaseUrl: url, pool, store }: StoreEnvironment,
   signal: AbortSignal,
@@ -45,9 +45,9 @@ export function openAppendWorkers(
     some: readonly PeerProcess<AppenderCommand, AppenderResult>[],
     callers: number,
   ) => {
-    const told = { append: { url, callers: Math.ceil(callers / some.length), forMs: FOR_MS } }
+    const command = { append: { url, callers: Math.ceil(callers / some.length), forMs: FOR_MS } }
     const before = (await store.head()).commit
-    const works = await Promise.all(some.map((one) => one.ask(told)))
+    const works = await Promise.all(some.map((one) => one.ask(command)))
     const events = works.reduce((sum, work) => sum + work.events, 0)
     assertMeasurement(
       (await store.head()).commit - before === BigInt(events),
@@ -73,8 +73,8 @@ export function openAppendWorkers(
       let followed: readonly AppenderResult[] = []
       const { databaseCpu } = await measureCpuUsage(pool, async () => {
         const events = await by(writers.slice(0, 1), CALLERS)
-        const told = { followed: { events } }
-        followed = await Promise.all(followers.map((one) => one.ask(told)))
+        const command = { followed: { events } }
+        followed = await Promise.all(followers.map((one) => one.ask(command)))
         return events
       })
       const events = followed.reduce((sum, work) => sum + work.events, 0)

@@ -1,4 +1,4 @@
-/** What a charge costs where nothing follows from it: no list, no work, no process that reads it. */
+/** The cost of a charge without consequences: no list, no jobs, no process that reads it. */
 import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
 import type { SpendingCompany } from "../fixtures/spending-company.ts"
 import { openSpendingCompany } from "../fixtures/spending-company.ts"
@@ -12,13 +12,13 @@ import {
   SPENDING_COMPANIES,
 } from "./spending-load.ts"
 
-/** Companies that spend on a store that nothing follows. */
+/** Companies that spend on a store without followers. */
 export interface BareCharges {
   readonly measure: () => Promise<CpuUsage>
   readonly check: () => Promise<void>
 }
 
-/** Opens them. */
+/** Opens the companies. */
 export async function openBareCharges(
   ground: StoreEnvironment,
   signal: AbortSignal,

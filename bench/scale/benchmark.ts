@@ -1,6 +1,6 @@
 /**
- * What everything costs that `docs/scale.md` reckons with, and what follows from it for a million
- * companies over ten processes: who owns them, and how long they wait when one of these dies.
+ * Measures the costs that `docs/scale.md` calculates with, and simulates a million companies on ten processes: their
+ * owners, and how long they wait when a process dies.
  */
 import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
 import type { PeerProcess } from "../fixtures/peer-process.ts"
@@ -24,7 +24,7 @@ import { shareMeasurement } from "./shared-measurement.ts"
 import type { Loss } from "./proxy.ts"
 import type { RoutingSummary, SimulationRequest, FailoverWaits } from "./simulate.ts"
 
-/** Costs and the simulation. */
+/** The benchmark of costs and of the simulation. */
 export const scaleBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "scale",
@@ -66,7 +66,7 @@ async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
     const callers = kept(openHttpCallers(signal))
     report("scale: opening one whose months end")
     const monthly = kept(await openBenchInstallation(null, {}, "test"))
-    report("scale: opening a store beside them")
+    report("scale: opening a store for the appends")
     const ground = kept(await openStoreEnvironment(setting))
     const costs = kept(await openCosts({ house, callers, monthly, ground }, setting))
     const script = new URL("simulation-process.ts", import.meta.url)
@@ -85,7 +85,7 @@ const PERCENT = 100
 
 type SimulationProcess = PeerProcess<SimulationRequest, RoutingSummary | FailoverWaits>
 
-/** The figures that follow from the costs. */
+/** The figures that are calculated from the costs. */
 function derivedFigures(
   costs: () => Costs,
   simulating: SimulationProcess,
@@ -100,12 +100,12 @@ function derivedFigures(
   )
   const played = new Map<number, FailoverWaits>()
   const play = async (companies: number, loss: Loss = "process", isEveryCompanyCalling = false) => {
-    const told = { companies, costs: costs(), loss, isEveryCompanyCalling }
-    return (await simulating.ask(told)) as FailoverWaits
+    const request = { companies, costs: costs(), loss, isEveryCompanyCalling }
+    return (await simulating.ask(request)) as FailoverWaits
   }
   const waits = async (size: number) => played.get(size) ?? play(size)
   const machine = shareMeasurement(() => play(largest, "machine"))
-  const atOnce = shareMeasurement(() => play(largest, "process", true))
+  const allCalling = shareMeasurement(() => play(largest, "process", true))
   return {
     ...capacity.figures({
       byProcesses: ({ byProcesses }) => byProcesses,
@@ -133,10 +133,10 @@ function derivedFigures(
       machineP99: ({ p99 }) => p99,
       machineMost: (one) => one.most,
     }),
-    ...atOnce.figures({
-      atOnceP50: ({ p50 }) => p50,
-      atOnceP99: ({ p99 }) => p99,
-      atOnceMost: (one) => one.most,
+    ...allCalling.figures({
+      allCallingP50: ({ p50 }) => p50,
+      allCallingP99: ({ p99 }) => p99,
+      allCallingMost: (one) => one.most,
     }),
   }
 }

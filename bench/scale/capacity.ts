@@ -1,49 +1,49 @@
-/** What an installation carries, by what one text costs: plain arithmetic on measured costs. */
+/** The capacity of an installation, calculated from the measured costs of a text. */
 
-/** Measured costs, each in microseconds unless said otherwise. */
+/** Measured costs, in microseconds unless stated otherwise. */
 export interface Costs {
-  /** CPU of the process for one text of a company in memory, with all that follows from it. */
+  /** CPU of the process for one text of a company in memory, jobs included. */
   readonly textCpu: number
   /** CPU of PostgreSQL for the same. */
   readonly textDatabaseCpu: number
-  /** Events that one text leaves, a number. */
+  /** Number of events of one text. */
   readonly textEvents: number
-  /** CPU of the process to load one stream that has few facts behind its checkpoint. */
+  /** CPU of the process to load one stream with few facts after its checkpoint. */
   readonly loadCpu: number
-  /** CPU of the process for each fact behind the checkpoint. */
+  /** CPU of the process for each fact after the checkpoint. */
   readonly factCpu: number
   /** CPU of PostgreSQL for such a load, and for each fact. */
   readonly loadDatabaseCpu: number
   readonly factDatabaseCpu: number
-  /** CPU of each process for an event that another one appended: all of them read all. */
+  /** CPU of each process for an event of another process: each process reads all events. */
   readonly followCpu: number
-  /** CPU of PostgreSQL to hand that event to one of them. */
+  /** CPU of PostgreSQL to deliver that event to one process. */
   readonly followDatabaseCpu: number
-  /** One append alone, from call to answer. */
+  /** Time of a single append, from call to answer. */
   readonly appendAlone: number
-  /** What an event adds where as many as fit are appended together. */
+  /** Additional time of each event in a full append. */
   readonly appendEach: number
 }
 
-/** How much of what there is. */
+/** The processes and cores. */
 export interface ClusterSetup {
   readonly processes: number
   /** Cores of PostgreSQL. */
   readonly databaseCores: number
 }
 
-/** Texts a second at which something is used to the full. */
+/** Texts per second at which each resource is fully used. */
 export interface Capacity {
-  /** Each process has one core, and reads what the others append. */
+  /** Each process has one core, and reads the other processes' events. */
   readonly byProcesses: number
-  /** All appends stand in one line. */
+  /** All appends go through one queue. */
   readonly byAppends: number
   readonly byDatabase: number
 }
 
 const MICROS = 1_000_000
 
-/** What would be full first is the wall. */
+/** Calculates the capacity of each resource. */
 export function capacityOf(costs: Costs, { processes, databaseCores }: ClusterSetup): Capacity {
   const { textCpu, textDatabaseCpu, textEvents, followCpu, followDatabaseCpu, appendEach } = costs
   const others = processes - 1
@@ -55,7 +55,7 @@ export function capacityOf(costs: Costs, { processes, databaseCores }: ClusterSe
   }
 }
 
-/** Texts a second where the first wall stands. */
+/** Texts per second at the first limit. */
 export function maxTextsPerSecond(capacity: Capacity): number {
   return Math.min(capacity.byProcesses, capacity.byAppends, capacity.byDatabase)
 }

@@ -1,4 +1,4 @@
-/** The costs that everything else is reckoned from, measured on whole installations and on a store alone. */
+/** The costs that all other figures are calculated from, measured on installations and on a store alone. */
 import type { OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
 import { flushMicroseconds } from "../fixtures/flush.ts"
 import type { StoreEnvironment } from "../fixtures/store-environment.ts"
@@ -22,25 +22,25 @@ import type { StorageGrowth, CpuUsage } from "./resource-usage.ts"
 import type { InstallationCosts } from "./installation-costs.ts"
 import { openInstallationCosts } from "./installation-costs.ts"
 
-/** What is measured on. */
+/** The installations and stores to measure on. */
 export interface CostFixtures {
   readonly house: BenchInstallation
   readonly callers: HttpCallers
-  /** An installation whose clock is the test's. */
+  /** An installation on the test clock. */
   readonly monthly: BenchInstallation
-  /** A store that nothing follows. */
+  /** A store without followers. */
   readonly ground: StoreEnvironment
 }
 
-/** Costs, measured anew in every round. */
+/** Costs, measured again in every round. */
 export interface MeasuredCosts extends OpenBenchmark {
-  /** Of this round, once all were measured. */
+  /** The costs of this round, once all were measured. */
   readonly costs: () => Costs
 }
 
 const MICROS = 1_000_000
 
-/** Opens what they are measured with. */
+/** Opens the fixtures. */
 export async function openCosts(
   { house, callers, monthly, ground }: CostFixtures,
   { signal, report }: Pick<BenchmarkContext, "signal" | "report">,

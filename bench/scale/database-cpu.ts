@@ -1,18 +1,18 @@
-/** CPU time of PostgreSQL's processes, as Linux counts it in nanoseconds for each. */
+/** CPU time of PostgreSQL's processes, from Linux's nanosecond counters. */
 import { readFile, readdir } from "node:fs/promises"
 import type { Pool } from "pg"
 
-/** Nanoseconds on a core since each process began, by its id. */
+/** CPU nanoseconds of each process so far, by pid. */
 type Times = ReadonlyMap<string, number>
 
-/** Answers what PostgreSQL's processes worked since it was called, microseconds. */
+/** Returns the CPU time of PostgreSQL's processes since the meter started, microseconds. */
 export type DatabaseCpuMeter = () => Promise<number>
 
 /**
- * Begins to count. What ends meanwhile is lost: PostgreSQL's processes are those of connections that
- * stay, and a few of its own.
+ * Starts a meter. The time of processes that end meanwhile is lost: PostgreSQL's processes belong to connections that
+ * stay open, and a few are its own.
  *
- * @throws where the system has no `/proc`
+ * @throws if the system has no `/proc`
  */
 export async function startDatabaseCpuMeter(pool: Pick<Pool, "query">): Promise<DatabaseCpuMeter> {
   const parent = await postmasterOf(pool)
@@ -45,11 +45,11 @@ async function timesBelow(parent: string): Promise<Times> {
 
 async function parentOf(pid: string): Promise<string | null> {
   const text = await readOf(pid, "stat")
-  // The name of a process may hold spaces: what counts stands behind it.
+  // The name of a process may contain spaces, so the fields are read after it.
   return text?.slice(text.lastIndexOf(")") + 2).split(" ")[1] ?? null
 }
 
-/** A file of a process; null for one that has ended. */
+/** Reads a file of a process; null if it has ended. */
 async function readOf(pid: string, file: string): Promise<string | null> {
   try {
     return await readFile(`/proc/${pid}/${file}`, "utf8")

@@ -1,11 +1,11 @@
-/** What happens when, in a simulation: always the earliest next, of the same moment what was put in first. */
+/** The events of a simulation: the earliest comes first; at the same time the first added. */
 
-/** What is still to happen. Times are microseconds. */
+/** The future events. Times are microseconds. */
 export interface EventQueue {
   readonly now: () => number
-  /** @throws RangeError for a moment that is over */
+  /** @throws RangeError for a time in the past */
   readonly schedule: (at: number, act: () => void) => void
-  /** Lets everything happen. */
+  /** Runs all events. */
   readonly run: () => void
 }
 
@@ -15,7 +15,7 @@ interface ScheduledEvent {
   readonly act: () => void
 }
 
-/** An empty one, at a moment. */
+/** Opens an empty queue at a time. */
 export function openEventQueue(from: number): EventQueue {
   const heap: ScheduledEvent[] = []
   let now = from
@@ -59,7 +59,7 @@ function pop(heap: ScheduledEvent[]): ScheduledEvent | null {
   return first
 }
 
-/** Puts an entry in the place of the first. */
+/** Replaces the first entry. */
 function sink(heap: ScheduledEvent[], entry: ScheduledEvent): void {
   let place = 0
   for (;;) {

@@ -45,13 +45,13 @@ describe("a process that dies", () => {
     expect(all.called).toBe(all.moved)
   })
 
-  it("has nobody answered before what a charge takes by itself", () => {
+  it("answers no caller before the time that a charge itself takes", () => {
     const { textCpu, textEvents, appendAlone, appendEach } = COSTS
     const least = textCpu + appendAlone + textEvents * appendEach
     expect(usual.waitsMs[0]).toBeGreaterThan(least / 1_000)
   })
 
-  it("keeps them longer where loading takes longer, and where all come at once", () => {
+  it("lets callers wait longer if loading takes longer, and if all call concurrently", () => {
     const slow = { ...COSTS, loadCpu: 20 * COSTS.loadCpu }
     const slowed = simulateFailover({ ...FAILURE, costs: slow, isEveryCompanyCalling: true })
     const quick = simulateFailover({ ...FAILURE, isEveryCompanyCalling: true })
@@ -59,7 +59,7 @@ describe("a process that dies", () => {
     expect(waitPercentile(quick, 0.99)).toBeGreaterThan(waitPercentile(usual, 0.99))
   })
 
-  it("keeps those who call at once for nginx's time-out where its machine is lost", () => {
+  it("lets immediate callers wait for nginx's timeout if the machine is lost", () => {
     const lost = simulateFailover({ ...FAILURE, loss: "machine" })
     expect(waitPercentile(lost, 1)).toBeGreaterThan(2_000)
     expect(waitPercentile(lost, 0.2)).toBeLessThan(waitPercentile(lost, 1) - 1_500)
@@ -67,7 +67,7 @@ describe("a process that dies", () => {
 })
 
 describe("nginx", () => {
-  it("waits for nobody whose port refuses", () => {
+  it("causes no wait if the port refuses", () => {
     const proxy = openProxy("process")
     expect([0, 1, 6_000_000].map(proxy)).toEqual([0, 0, 0])
   })

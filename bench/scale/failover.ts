@@ -1,6 +1,6 @@
 /**
- * A process dies: how long its companies wait for their next charge. Events of a simulation happen one
- * after the other; what they cost was measured, and when they come is drawn by a seed.
+ * Simulates the death of a process: how long its companies wait for their next charge. Events of the simulation run in
+ * sequence; their costs were measured, and their times are drawn by a seed.
  */
 import { seededRandom } from "../decide/traffic.ts"
 import type { EventQueue } from "./event-queue.ts"
@@ -18,7 +18,7 @@ import { movedCompanies, routeCompanies, processShares } from "./routing.ts"
 import type { AppendQueue, Cores } from "./queueing.ts"
 import { openAppendQueue, openCores } from "./queueing.ts"
 
-/** What is simulated. */
+/** A scenario. */
 export interface FailureScenario extends ClusterSetup {
   readonly population: Population
   readonly costs: Costs
@@ -26,37 +26,37 @@ export interface FailureScenario extends ClusterSetup {
   /** The process that dies. */
   readonly deadProcess: number
   readonly loss: Loss
-  /** Whether every company of the dead one calls within a second, also those that seldom do. */
+  /** Whether every company of the dead process calls within a second, also those that rarely do. */
   readonly isEveryCompanyCalling: boolean
 }
 
-/** What came of it. */
+/** The result of a scenario. */
 export interface FailoverResult {
   /** Companies that have another owner now. */
   readonly moved: number
-  /** Those of them that called meanwhile; each was answered. */
+  /** Number of these that called meanwhile; each was answered. */
   readonly called: number
-  /** Calls that the dead process had in hand: answered by nobody, and repeated at once. */
+  /** Calls that the dead process was executing: they get no answer and are repeated immediately. */
   readonly inFlight: number
-  /** The part of charges for which a company had to be loaded, before the death. */
+  /** The share of charges for which a company had to be loaded, before the death. */
   readonly loadedPart: number
   readonly callsPerSecond: number
-  /** From the first call of each company since the death to its answer, milliseconds, ascending. */
+  /** Time from the first call of each company after the death to its answer, milliseconds, ascending. */
   readonly waitsMs: Float64Array
 }
 
-/** So much of what the first wall lets through is asked of the installation. */
+/** The load, as a share of the capacity at the first limit. */
 const LOAD = 0.5
 const SECOND = 1_000_000
-/** Simulated before the death, so that queues are as they are, and behind it. */
+/** The simulated time before the death, which fills the queues, and after it. */
 const [BEFORE, AFTER] = [-2 * SECOND, 30 * SECOND]
-/** A ledger keeps a checkpoint every 200 facts. */
+/** A ledger saves a checkpoint every 200 facts. */
 const MAX_EVENTS = 200
-/** Of a company that texts: its ledger, its keys, its phone. */
+/** The streams of a company that texts: its ledger, its keys, its phone. */
 const STREAMS_LOADED = 3
 const MICROS_PER_MS = 1_000
 
-/** Plays a death. The same failure comes to the same result. */
+/** Simulates a death. The same scenario gives the same result. */
 export function simulateFailover(failure: FailureScenario): FailoverResult {
   const { population, processes, seed, deadProcess, isEveryCompanyCalling } = failure
   const before = routeCompanies(population, processes)
@@ -95,12 +95,12 @@ interface Simulation {
 
 interface Call {
   readonly company: number
-  /** When its caller began to wait for it, or the process died that had it. */
+  /** When its caller started to wait, or when the process died that executed it. */
   readonly since: number
   readonly isFirst: boolean
 }
 
-/** Takes calls through the proxy, the processes and the database. */
+/** Routes calls through the proxy, the processes and the database. */
 function openCallHandling(play: Simulation, before: CompanyOwners, after: CompanyOwners) {
   const { failure, agenda } = play
   const { deadProcess } = failure
@@ -138,7 +138,7 @@ function openCallHandling(play: Simulation, before: CompanyOwners, after: Compan
   return { ask, die, waits, inHand: () => lost }
 }
 
-/** What a call is done by: its process, the database where its company is loaded, the line of appends. */
+/** The resources of a call: its process, the database that loads its company, and the append queue. */
 function openProcessing(
   { failure, agenda, memories, random, callsPerSecond }: Simulation,
   owners: CompanyOwners,
@@ -146,7 +146,7 @@ function openProcessing(
   const { costs, processes, databaseCores, population } = failure
   const shares = processShares(population, owners, processes)
   const cores: readonly Cores[] = shares.map(() => openCores(agenda, 1))
-  // What a process reads of the others' events leaves less of its core.
+  // Reading other processes' events leaves less of a process's core.
   const slower = shares.map(({ part }) => {
     const read = callsPerSecond * (1 - part) * costs.textEvents * costs.followCpu
     return 1 / (1 - read / SECOND)
@@ -169,7 +169,7 @@ function openProcessing(
 const loadOf = ({ loadCpu, factCpu }: Costs, facts: number): number =>
   STREAMS_LOADED * loadCpu + facts * factCpu
 
-/** Texts a second: a part of what the busiest process, the line of appends or the database can do. */
+/** Texts per second: a share of the capacity of the busiest process, the append queue or the database. */
 function rateOf(failure: FailureScenario, owners: CompanyOwners, loadedPart: number): number {
   const { costs, population, processes } = failure
   const busiest = Math.max(...processShares(population, owners, processes).map(({ part }) => part))

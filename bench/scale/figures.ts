@@ -1,13 +1,13 @@
-/** What `npm run bench -- scale` shows, in the order in which it is measured. */
+/** The figures of `npm run bench -- scale`, in the order of measurement. */
 import type { Figure, Unit } from "../benchmark.ts"
 import type { SizedLine } from "../growth/points.ts"
 import { FLUSH_FIGURE, curveFigures } from "../growth/points.ts"
 
-/** How many processes an installation of the simulation has. */
+/** Number of processes in the simulation. */
 export const PROCESSES = 10
-/** How many cores its PostgreSQL has. */
+/** Number of PostgreSQL's cores. */
 export const DATABASE_CORES = 8
-/** How many companies are simulated, at most. */
+/** Numbers of simulated companies. */
 export const POPULATIONS = [10_000, 100_000, 1_000_000]
 
 const waitLine = (name: string, which: string): SizedLine => ({
@@ -18,7 +18,7 @@ const waitLine = (name: string, which: string): SizedLine => ({
   unit: "ms",
 })
 
-/** Of companies whose process died. */
+/** The waits of companies whose process died. */
 export const WAIT_LINES = {
   p50: waitLine("p50", "median"),
   p99: waitLine("p99", "99 of 100 within this"),
@@ -37,7 +37,7 @@ export const APPEND_LINE: SizedLine = {
 const figuresWithUnit = (unit: Unit, titles: Readonly<Record<string, string>>): readonly Figure[] =>
   Object.entries(titles).map(([name, title]) => ({ name, title, unit }))
 
-/** All of them. */
+/** All figures. */
 export const SCALE_FIGURES: readonly Figure[] = [
   FLUSH_FIGURE,
   ...figuresWithUnit("µs", {
@@ -62,7 +62,7 @@ export const SCALE_FIGURES: readonly Figure[] = [
   ...figuresWithUnit("rows", { companyRows: "a new company leaves" }),
   ...figuresWithUnit("bytes", { companyBytes: "a new company leaves in the database's files" }),
   ...figuresWithUnit("µs", {
-    restCpu: "a second in which nobody calls, CPU of the process",
+    restCpu: "a second without calls, CPU of the process",
     restDatabaseCpu: "the same, CPU of PostgreSQL",
     monthCpu: "the end of an idle company's month, CPU of the process",
     monthDatabaseCpu: "the same, CPU of PostgreSQL",
@@ -114,8 +114,8 @@ export const SCALE_FIGURES: readonly Figure[] = [
     machineP50: "median time until the next charge, where a machine is lost",
     machineP99: "99 of 100 within this",
     machineMost: "longest",
-    atOnceP50: "median, where every moved company calls in the first second",
-    atOnceP99: "99 of 100 within this",
-    atOnceMost: "longest",
+    allCallingP50: "median, where every moved company calls in the first second",
+    allCallingP99: "99 of 100 within this",
+    allCallingMost: "longest",
   }),
 ]

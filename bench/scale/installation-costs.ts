@@ -1,4 +1,4 @@
-/** What a text, a charge and an idle company cost a whole installation, with all that follows from them. */
+/** The cost of a text, a charge and an idle company on an installation, jobs and read models included. */
 import { setTimeout as pause } from "node:timers/promises"
 import { PROGRAM } from "../../src/slices.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -21,15 +21,15 @@ import {
 import type { StorageGrowth, CpuUsage } from "./resource-usage.ts"
 import { measureResources, measureCpuUsage } from "./resource-usage.ts"
 
-/** What is measured of an installation. */
+/** The measurements of an installation. */
 export interface InstallationCosts {
-  /** Of one text by HTTP: sent, settled and in every list. */
+  /** One text by HTTP: sent, settled and in every list. */
   readonly text: () => Promise<CpuUsage & StorageGrowth>
-  /** Of one charge through the writer, in every list. */
+  /** One charge through the runner, in every list. */
   readonly charge: () => Promise<CpuUsage & StorageGrowth>
-  /** Of making one company. */
+  /** Creating one company. */
   readonly company: () => Promise<CpuUsage & StorageGrowth>
-  /** Of a second in which nobody calls. */
+  /** A second without calls. */
   readonly idle: () => Promise<CpuUsage>
 }
 
@@ -51,11 +51,11 @@ export async function openInstallationCosts(
     openTextingCompany(house, `company ${i}`, KEYS_EACH),
   )
   const keys = (await Promise.all(opening)).flatMap((company) => company.keys)
-  const told = { store: ports.store, assertStoredFirst: () => undefined }
+  const companyStore = { store: ports.store, assertStoredFirst: () => undefined }
   const spending: SpendingCompany[] = []
   for (let i = 0; i < SPENDING_COMPANIES; i += 1) {
     spending.push(
-      await openSpendingCompany(told, ports.runner, SPENDING_COMPANY_SIZE, PREPARED_CALLS),
+      await openSpendingCompany(companyStore, ports.runner, SPENDING_COMPANY_SIZE, PREPARED_CALLS),
     )
   }
   const { entries, retiredPaths } = PROGRAM

@@ -1,6 +1,6 @@
 /**
- * Run by node with --expose-gc, in a process of its own: takes up the one stream `companies` of a
- * million of them from its texts, without reading and hashing them, and prints as JSON what it takes.
+ * Run by node with --expose-gc in a process of its own: folds the stream `companies` with a million companies from its
+ * texts, without reading and hashing them, and prints the cost as JSON.
  */
 import { performance } from "node:perf_hooks"
 import { COMPANIES_STREAM } from "../../domain/company/aggregates.ts"

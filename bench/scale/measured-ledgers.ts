@@ -1,4 +1,4 @@
-/** What it costs to load a company's ledger, and to charge one that is in memory, through the real writer. */
+/** The cost of loading a company's ledger, and of a charge in memory, through the real runner. */
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import type { Runner } from "../../src/frame/writer/runner.ts"
 import { assertMeasurement } from "../benchmark.ts"
@@ -10,17 +10,17 @@ import { summarise } from "../statistics.ts"
 import type { CpuUsage } from "./resource-usage.ts"
 import { measureCpuUsage } from "./resource-usage.ts"
 
-/** What was measured, microseconds. */
+/** Measured costs, microseconds. */
 export interface LedgerCosts {
-  /** A charge by one caller: of a company in memory, and the first of one that has to be loaded. */
+  /** A charge by one caller: of a company in memory, and the first one of a company to load. */
   readonly warmAlone: number
   readonly coldAlone: number
-  /** CPU of loading one, and of each fact behind its checkpoint. */
+  /** CPU of loading a ledger, and of each fact after its checkpoint. */
   readonly load: CpuUsage
   readonly fact: CpuUsage
 }
 
-/** Ledgers of short and of longer histories. */
+/** Ledgers with short and longer histories. */
 export interface MeasuredLedgers {
   readonly streams: readonly string[]
   readonly measure: () => Promise<LedgerCosts>
@@ -31,13 +31,13 @@ const SIZE = { people: 1, keys: 1 }
 const COMPANIES = 200
 const CONCURRENCY = 20
 const ALONE = 30
-/** Each round charges this often twice. */
+/** Number of double charges in each round. */
 const PASSES = 3
-/** About as many as are ever behind a checkpoint, which is kept after 200. */
+/** About the maximum number of facts after a checkpoint, which is saved after 200. */
 const FACTS_MORE = 170
 const DRAWN = 200
 
-/** Opens them. Checkpoints stay as they are, so that every round has about as much to fold. */
+/** Opens the ledgers. Checkpoints are not updated, so that every round folds about the same. */
 export async function openMeasuredLedgers(
   ground: StoreEnvironment,
   signal: AbortSignal,
@@ -60,7 +60,7 @@ export async function openMeasuredLedgers(
     await Promise.all(own.map((company) => company.fill(runner, facts, signal)))
   }
   await ground.pool.query("analyze")
-  /** Each charges once; answers how many did. */
+  /** Charges each once; returns the number of accepted charges. */
   const charge = async (own: readonly SpendingCompany[], by: Runner): Promise<number> => {
     for (const company of own) company.prepareCalls()
     for (let i = 0; i < own.length; i += CONCURRENCY) {
@@ -70,7 +70,7 @@ export async function openMeasuredLedgers(
     }
     return own.length
   }
-  /** What the first charges cost more than the second ones. */
+  /** The additional cost of the first charges compared with the second ones. */
   const loading = async (own: readonly SpendingCompany[]): Promise<CpuUsage> => {
     const [cold, warm]: [CpuUsage[], CpuUsage[]] = [[], []]
     for (let i = 0; i < PASSES; i += 1) {
@@ -108,7 +108,7 @@ function medianUsage(all: readonly CpuUsage[]): CpuUsage {
   return { cpu: of("cpu"), databaseCpu: of("databaseCpu") }
 }
 
-/** How much more one cost, for each of so many; what noise makes negative is nothing. */
+/** The additional cost per unit; a negative difference is noise and counts as 0. */
 function difference(more: CpuUsage, less: CpuUsage, count: number): CpuUsage {
   return {
     cpu: Math.max(0, more.cpu - less.cpu) / count,

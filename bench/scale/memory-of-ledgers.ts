@@ -1,11 +1,11 @@
-/** What a process takes that has ledgers in memory, or the list of all companies. */
+/** The memory of a process with ledgers in memory, or with the list of all companies. */
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { assertMeasurement } from "../benchmark.ts"
 import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 
-/** Bytes for each of these ledgers, in a process of its own that has taken up all of them. */
+/** Bytes for each of these ledgers, in a process of its own that loads all of them. */
 export async function bytesOfLedger(
   { databaseUrl, pool }: StoreEnvironment,
   streams: readonly string[],
@@ -25,7 +25,7 @@ export async function bytesOfLedger(
   return bytes / looked
 }
 
-/** The list of a million companies: milliseconds to take it up from its texts, and bytes that it takes. */
+/** The list of a million companies: milliseconds to fold it from its texts, and its bytes. */
 export const measureCompanyList = (signal: AbortSignal) =>
   runScript<{ ms: number; bytes: number }>(new URL("list-of-companies.ts", import.meta.url), {
     env: {},
@@ -37,7 +37,7 @@ interface ScriptOptions {
   readonly signal: AbortSignal
 }
 
-/** What a script prints as JSON, in a process of its own that collects garbage when it is told. */
+/** Runs a script in a process of its own that can run the collector, and parses the JSON it prints. */
 async function runScript<T>(script: URL, { env, signal }: ScriptOptions): Promise<T> {
   const args = ["--expose-gc", fileURLToPath(script)]
   const options = { signal, env: { ...process.env, ...env } }

@@ -1,13 +1,13 @@
-/** What the end of a month costs for a company that nobody uses: its month is closed all the same. */
+/** The cost of a month's end for an unused company: its month is closed too. */
 import { monthEnd } from "../../domain/kernel/window.ts"
 import { assertMeasurement } from "../benchmark.ts"
 import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 import type { StorageGrowth, CpuUsage } from "./resource-usage.ts"
 import { measureResources } from "./resource-usage.ts"
 
-/** Companies in a house whose clock is set. */
+/** Companies in an installation whose clock is set. */
 export interface MonthEnds {
-  /** Ends a month; answers what it cost for each company. */
+  /** Ends a month; returns the cost for each company. */
   readonly end: () => Promise<CpuUsage & StorageGrowth>
 }
 
@@ -15,7 +15,7 @@ const COMPANIES = 100
 const CONCURRENCY = 10
 const HOUR_MS = 3_600_000
 
-/** Opens companies that nobody uses. @param house its clock is the test's */
+/** Opens unused companies. @param house an installation on the test clock */
 export async function openMonthEnds(
   house: BenchInstallation,
   signal: AbortSignal,

@@ -1,9 +1,9 @@
-/** Companies of a simulation, by a seed: their tags' places on a ring, and how much each of them spends. */
+/** Companies of a simulation, by a seed: the positions of their tags on a ring, and their shares of spending. */
 import { seededRandom } from "../decide/traffic.ts"
 import { ringPositionOf } from "./ring.ts"
 
 /**
- * The company at rank r makes charges as 1 ÷ r^0.86: a fifth of a million companies make 77 of 100
+ * The company at rank r makes charges in proportion to 1 ÷ r^0.86: a fifth of a million companies makes 77 of 100
  * charges, and the largest one 2.3. An assumption, not a measurement.
  */
 const SKEW = 0.86
@@ -13,9 +13,9 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 /** Companies; each is a number from 0. */
 export interface Population {
   readonly count: number
-  /** Where each one's tag is on a ring. */
+  /** The position of each company's tag on a ring. */
   readonly ringPositions: Uint32Array
-  /** The part of all charges that is made by a company and those before it. */
+  /** The share of all charges made by a company and those before it. */
   readonly cumulativeShare: Float64Array
 }
 
@@ -36,7 +36,7 @@ export function populationOf(count: number, seed: number): Population {
   return { count, ringPositions, cumulativeShare }
 }
 
-/** The part of all charges that a company makes. */
+/** The share of all charges made by a company. */
 export function chargeShareOf({ cumulativeShare }: Population, company: number): number {
   return (cumulativeShare[company] as number) - (cumulativeShare[company - 1] ?? 0)
 }

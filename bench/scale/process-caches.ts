@@ -1,26 +1,26 @@
-/** Which companies the processes of a simulation have in memory. */
+/** The companies in the memory of a simulation's processes. */
 import { seededRandom } from "../decide/traffic.ts"
 import type { Population } from "./population.ts"
 import { companyForCharge } from "./population.ts"
 import type { CompanyOwners } from "./routing.ts"
 
 /**
- * A process keeps 20,000 streams, those that are used. Of a company that texts these are its ledger, its
- * keys, its phone, and whom it texted last.
+ * A process holds the 20,000 most recently used streams. A company that texts has four: its ledger, its keys, its phone
+ * and its last recipient.
  */
 const COMPANIES_EACH = 20_000 / 4
-/** Charges that fill the memories before anything is looked at; of the second half it is counted who was there. */
+/** Number of charges that fill the caches before measuring; the second half is counted. */
 const FILLED_BY = 600_000
 
-/** The memories of all processes. */
+/** The caches of all processes. */
 export interface ProcessCaches {
-  /** A charge of a company comes to a process. True where the process has to load it. */
+  /** Routes a company's charge to a process. True if the process must load the company. */
   readonly use: (process: number, company: number) => boolean
-  /** The part of all charges for which a company was loaded, before anybody died. */
+  /** The share of all charges for which a company was loaded, before the death. */
   readonly loadedPart: number
 }
 
-/** Fills the memories by usual charges. */
+/** Fills the caches by usual charges. */
 export function openProcessCaches(
   population: Population,
   owners: CompanyOwners,
@@ -29,7 +29,7 @@ export function openProcessCaches(
   const kept = Array.from({ length: processes }, () => new Set<number>())
   const use = (process: number, company: number): boolean => {
     const own = kept[process] as Set<number>
-    // Who is used goes behind all others.
+    // The used company moves to the end.
     const isThere = own.delete(company)
     own.add(company)
     const [oldest] = own.size > COMPANIES_EACH ? own : []

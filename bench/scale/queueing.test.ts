@@ -41,7 +41,7 @@ describe("the line of appends", () => {
       line(process, 2, () => stored.push(`${process} at ${agenda.now()}`))
     }
     agenda.run()
-    // The first went alone; what came meanwhile is one append for each process.
+    // The first went alone; the others meanwhile are one append per process.
     expect(stored).toEqual(["0 at 120", "1 at 260", "1 at 260", "0 at 380"])
   })
 

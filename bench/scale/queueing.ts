@@ -1,10 +1,10 @@
-/** Where a call waits in a simulation: cores that do one thing after the other, and the line of appends. */
+/** The queues of a simulation: cores that work in sequence, and the append queue. */
 import type { EventQueue } from "./event-queue.ts"
 
-/** Cores that take what comes in its order. `done` is called once `micros` of work are done. */
+/** Cores that work in order of arrival. `done` is called once `micros` of work are done. */
 export type Cores = (micros: number, done: () => void) => void
 
-/** So many cores. */
+/** Opens so many cores. */
 export function openCores(agenda: EventQueue, count: number): Cores {
   const freeAt = Array.from({ length: count }, () => Number.NEGATIVE_INFINITY)
   return (micros, done) => {
@@ -16,16 +16,16 @@ export function openCores(agenda: EventQueue, count: number): Cores {
   }
 }
 
-/** What an append takes: by itself, and what each event adds, microseconds. */
+/** The time of an append, and the additional time of each event, microseconds. */
 export interface AppendTimes {
   readonly alone: number
   readonly each: number
 }
 
-/** Appends events for a process. `stored` is called once they are. */
+/** Appends events for a process. `stored` is called once they are stored. */
 export type AppendQueue = (process: number, events: number, stored: () => void) => void
 
-/** What one transaction takes at most: `FLIGHT_EVENTS` of the appender. */
+/** Maximum size of a transaction: `FLIGHT_EVENTS` of the appender. */
 const MAX_TRANSACTION_EVENTS = 500
 
 interface WaitingAppend {
@@ -34,11 +34,11 @@ interface WaitingAppend {
 }
 
 /**
- * The one line of all appends: a process has one transaction under way, with everything that waited,
- * and the lock in the database lets one process in after the other.
+ * Opens the queue of all appends: each process has one transaction in flight with all events that waited, and the lock in
+ * the database admits one process after the other.
  */
 export function openAppendQueue(agenda: EventQueue, { alone, each }: AppendTimes): AppendQueue {
-  /** By process, in the order in which they came to the lock. */
+  /** By process, in order of arrival at the lock. */
   const line = new Map<number, WaitingAppend[]>()
   let isBusy = false
   const next = (): void => {

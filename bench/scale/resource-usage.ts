@@ -1,16 +1,16 @@
-/** What something costs this process and PostgreSQL, each time it is done. */
+/** The resources of this process and PostgreSQL for one unit of work. */
 import type { Pool } from "pg"
 import { assertMeasurement } from "../benchmark.ts"
 import { startDatabaseCpuMeter } from "./database-cpu.ts"
 
-/** What it costs once. */
+/** The CPU time of one unit of work. */
 export interface CpuUsage {
   /** CPU of this process and of PostgreSQL, microseconds. */
   readonly cpu: number
   readonly databaseCpu: number
 }
 
-/** Does some work that answers how often it did it. */
+/** Measures work that returns its number of units. */
 export async function measureCpuUsage(
   pool: Pick<Pool, "query">,
   work: () => Promise<number>,
@@ -24,10 +24,10 @@ export async function measureCpuUsage(
   return { cpu: (user + system) / count, databaseCpu }
 }
 
-/** What it leaves behind once. */
+/** The storage of one unit of work. */
 export interface StorageGrowth {
   readonly events: number
-  /** Rows of all tables together, events among them. */
+  /** Rows of all tables, events included. */
   readonly rows: number
   /** Bytes of the database's files, and of its log. */
   readonly bytes: number
@@ -42,7 +42,7 @@ const SIZES = `
     pg_database_size(current_database()) as bytes,
     pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') as log`
 
-/** Does the same, and answers both. */
+/** Measures both. */
 export async function measureResources(
   pool: Pick<Pool, "query">,
   work: () => Promise<number>,

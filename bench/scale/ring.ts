@@ -1,9 +1,8 @@
 /**
- * Which process a company's calls go to, as nginx has it by `hash $ledger_company consistent` of
- * `deploy/nginx/ledger-upstream.conf`: the ring of its `ngx_http_upstream_hash_module`. A server has
- * 160 points, each the CRC-32 of its host, a zero, its port and the point before it; a company goes to
- * the server of the first point at or behind the CRC-32 of its tag. Envoy's ring hashes otherwise and
- * is even in the same way.
+ * Which process a company's calls go to: the ring of nginx's `hash $ledger_company consistent` in
+ * `deploy/nginx/ledger-upstream.conf` (`ngx_http_upstream_hash_module`). A server has 160 points, each the CRC-32 of its
+ * host, a zero, its port and the point before it; a company goes to the server of the first point at or after the CRC-32
+ * of its tag. Envoy hashes differently with the same evenness.
  */
 import { crc32 } from "node:zlib"
 
@@ -12,9 +11,9 @@ const POINTS_EACH = 160
 /** Processes on a ring. */
 export interface Ring {
   readonly servers: number
-  /** Ascending. */
+  /** The positions of the points, ascending. */
   readonly points: Uint32Array
-  /** Whose point it is, by the place of the point. */
+  /** The server of each point. */
   readonly owners: Uint16Array
 }
 
@@ -22,7 +21,7 @@ export interface Ring {
 export function ringOf(servers: readonly string[]): Ring {
   const all = servers.flatMap((server, owner) => pointsOf(server).map((hash) => ({ hash, owner })))
   all.sort((a, b) => a.hash - b.hash)
-  // Of two points in one place nginx keeps one.
+  // Of two points with the same position nginx keeps one.
   const kept = all.filter(({ hash }, i) => hash !== all[i - 1]?.hash)
   return {
     servers: servers.length,
@@ -42,10 +41,10 @@ function pointsOf(server: string): readonly number[] {
   })
 }
 
-/** Where on the ring a company is looked for. */
+/** The position of a company on the ring. */
 export const ringPositionOf = (tag: string): number => crc32(tag)
 
-/** The server of a place; where that one is down, the server of the next point that is not. */
+/** The server of a position; if it is down, the server of the next point that is not. */
 export function ownerOf({ points, owners }: Ring, place: number, down = -1): number {
   let [low, high] = [0, points.length]
   while (low < high) {

@@ -48,7 +48,7 @@ describe("the ring", () => {
     expect(moved.length / COMPANIES).toBeLessThan(0.13)
   })
 
-  it("says it where nobody is left", () => {
+  it("throws if no process is left", () => {
     expect(() => ownerOf(ringOf(processAddresses(1)), ringPositionOf("abc123"), 0)).toThrow(
       "no server is up",
     )

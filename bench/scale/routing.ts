@@ -1,4 +1,4 @@
-/** Who owns which companies, and who owns them once a process died or one was added. */
+/** The owners of companies, and their owners after a process died or was added. */
 import type { Population } from "./population.ts"
 import { chargeShareOf } from "./population.ts"
 import { ownerOf, ringOf } from "./ring.ts"
@@ -6,12 +6,12 @@ import { ownerOf, ringOf } from "./ring.ts"
 /** The owner of each company, by its number. */
 export type CompanyOwners = Uint16Array
 
-/** The processes of a simulation by their addresses, as an `upstream` has them. */
+/** The addresses of a simulation's processes, as in an `upstream`. */
 export function processAddresses(count: number): readonly string[] {
   return Array.from({ length: count }, (_, i) => `10.0.0.${i + 1}:3000`)
 }
 
-/** Routes all companies over so many processes. @param down the one that is dead, if any is */
+/** Routes all companies over so many processes. @param down the dead process, if any */
 export function routeCompanies(
   { ringPositions }: Population,
   processes: number,
@@ -21,10 +21,10 @@ export function routeCompanies(
   return Uint16Array.from(ringPositions, (place) => ownerOf(ring, place, down))
 }
 
-/** What each process has. */
+/** The companies of a process. */
 export interface ProcessShare {
   readonly companies: number
-  /** The part of all charges that its companies make. */
+  /** The share of all charges that its companies make. */
   readonly part: number
 }
 
@@ -43,7 +43,7 @@ export function processShares(
   return shares
 }
 
-/** The companies whose owner is another one than before. */
+/** The companies whose owner has changed. */
 export function movedCompanies(before: CompanyOwners, after: CompanyOwners): readonly number[] {
   const moved: number[] = []
   for (const [company, owner] of before.entries()) if (after[company] !== owner) moved.push(company)

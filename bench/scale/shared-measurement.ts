@@ -1,16 +1,16 @@
-/** Several figures of one measurement: the first of them takes it, in every round. */
+/** Several figures of one measurement, which the first figure takes in every round. */
 
-/** A measurement that several figures are read from. */
+/** A measurement that several figures share. */
 export interface SharedMeasurement<T> {
-  /** What measures each figure; the first one measures, the others read what it came to. */
+  /** Measures each figure: the first one measures, the others read the result. */
   readonly figures: (
     read: Readonly<Record<string, (measured: T) => number>>,
   ) => Readonly<Record<string, () => Promise<number>>>
-  /** What was measured last. @throws where nothing was */
+  /** The last measurement. @throws if there is none */
   readonly last: () => T
 }
 
-/** Makes one of what measures. */
+/** Creates a shared measurement. */
 export function shareMeasurement<T>(measure: () => Promise<T>): SharedMeasurement<T> {
   let measured: { readonly value: T } | null = null
   const last = (): T => {

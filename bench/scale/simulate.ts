@@ -1,4 +1,4 @@
-/** The figures of a simulation, by what was measured before it in the same round. */
+/** The figures of a simulation, calculated from the measurements of the same round. */
 import type { Costs } from "./capacity.ts"
 import type { FailoverResult } from "./failover.ts"
 import { simulateFailover } from "./failover.ts"
@@ -8,12 +8,12 @@ import { populationOf } from "./population.ts"
 import type { Loss } from "./proxy.ts"
 import { movedCompanies, routeCompanies, processShares } from "./routing.ts"
 
-/** The same companies and the same calls each time. */
+/** Every simulation has the same companies and calls. */
 const SEED = 20_261_126
-/** The one that dies. */
+/** The process that dies. */
 const DEAD_PROCESS = 4
 
-/** What is to be simulated. */
+/** A simulation to run. */
 export type SimulationRequest =
   | { readonly routing: number }
   | {
@@ -23,14 +23,14 @@ export type SimulationRequest =
       readonly isEveryCompanyCalling: boolean
     }
 
-/** What a death came to, in short. Waits are milliseconds. */
+/** A summary of a death. Waits are in milliseconds. */
 export interface FailoverWaits extends Pick<FailoverResult, "loadedPart" | "callsPerSecond"> {
   readonly p50: number
   readonly p99: number
   readonly most: number
 }
 
-/** How the companies lie on the ring. Parts are of one. */
+/** The distribution of companies on the ring. Shares are from 0 to 1. */
 export interface RoutingSummary {
   readonly fewest: number
   readonly most: number
@@ -47,10 +47,10 @@ function populationFor(companies: number): Population {
   return population
 }
 
-/** Simulates; populations are drawn when they are first asked for. */
-export function simulate(told: SimulationRequest): RoutingSummary | FailoverWaits {
-  if ("routing" in told) return simulateRouting(populationFor(told.routing))
-  const { companies, costs, loss, isEveryCompanyCalling } = told
+/** Runs a simulation; a population is drawn at its first use. */
+export function simulate(request: SimulationRequest): RoutingSummary | FailoverWaits {
+  if ("routing" in request) return simulateRouting(populationFor(request.routing))
+  const { companies, costs, loss, isEveryCompanyCalling } = request
   const failover = simulateFailover({
     population: populationFor(companies),
     costs,
@@ -84,7 +84,7 @@ function simulateRouting(population: Population): RoutingSummary {
   }
 }
 
-/** The wait that this part of the companies had at most, milliseconds. */
+/** A percentile of the companies' waits, milliseconds. */
 export function waitPercentile({ waitsMs }: FailoverResult, part: number): number {
   const wait = waitsMs[Math.ceil(part * waitsMs.length) - 1]
   if (wait === undefined) throw new RangeError("no company waited")

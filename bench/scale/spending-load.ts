@@ -1,10 +1,10 @@
-/** Companies that spend, wherever the same is measured with and without what follows. */
+/** Companies that spend, for measurements with and without consequences. */
 
-/** So many, with a caller each. */
+/** Number of companies, each with one caller. */
 export const SPENDING_COMPANIES = 256
-/** What each of them is made of. */
+/** People and keys of each company. */
 export const SPENDING_COMPANY_SIZE = { people: 1, keys: 1 }
-/** Calls that each has ready. */
+/** Prepared calls of each company. */
 export const PREPARED_CALLS = 200
-/** How long they spend, milliseconds. */
+/** How long they spend. */
 export const SPENDING_MS = 3_000

@@ -1,4 +1,4 @@
-/** Ratio 5: texts through the whole program, beside a web server that only checks their form. */
+/** Ratio 5: texts through the whole program, compared with a web server that only validates them. */
 import { PROGRAM } from "../../src/slices.ts"
 import { performance } from "node:perf_hooks"
 import type { FastifyRequest } from "fastify"
@@ -19,7 +19,7 @@ const KEYS_EACH = 20
 const CONNECTIONS = 64
 const MEASURED_MS = 1_500
 
-/** Texts over HTTP. */
+/** The benchmark of texts over HTTP. */
 export const textsBenchmark: Benchmark = {
   name: "texts",
   title: `POST /phone/messages to fresh recipients by ${COMPANIES * KEYS_EACH} keys, ${CONNECTIONS} connections`,
@@ -92,7 +92,7 @@ async function openOn(
     )
     acknowledged.push(...answers.ids)
     refused += answers.statuses[429] ?? 0
-    // What is measured next has the machine to itself.
+    // The next measurement must have the machine to itself.
     await house.waitUntilIdle()
     sentPerSecond = (answers.ids.length * 1_000) / (performance.now() - begun)
     return answers.perSecond
@@ -117,7 +117,7 @@ async function openOn(
   }
 }
 
-/** A web server that checks the form of a text with the same schema, and answers as long a body. */
+/** A web server that validates a text with the same schema, and answers with a body of the same length. */
 function bareApp() {
   const app = fastify({ logger: false })
   const schema = sendText.body as z.ZodType<{ readonly to: string; readonly body: string }>

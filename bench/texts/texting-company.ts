@@ -1,4 +1,4 @@
-/** Companies that text, and the look at their ledgers afterwards. */
+/** Companies that send texts, and the check of their ledgers afterwards. */
 import { LEDGER_AGGREGATE, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf, pendingChargeIds, readLimits } from "../../domain/charging/ledger-views.ts"
@@ -12,16 +12,16 @@ import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
 /** More than all texts of a run cost, in dollars. */
 const AMPLE_FUNDS = "100000"
-/** Soon used up: a few texts. */
+/** Used up after a few texts. */
 const TIGHT_LIMIT = "0.10"
 
-/** A company with keys that may do everything. */
+/** A company with keys for all operations. */
 export interface TextingCompany {
   readonly companyId: CompanyId
   readonly keys: readonly string[]
 }
 
-/** Opens a company with limits on it, on its owner and on each key; the first key's is soon used up. */
+/** Opens a company with limits on it, its owner and each key; the first key's limit is soon used up. */
 export async function openTextingCompany(
   { operate }: Pick<BenchInstallation, "operate">,
   name: string,
@@ -52,18 +52,21 @@ export async function openTextingCompany(
 }
 
 /**
- * Reads the ledgers of all companies again and compares them with what callers were told.
+ * Reads the ledgers of all companies again and compares them with the answers to callers.
  *
- * @throws InvalidMeasurement where an acknowledged text has no charge, or two; where a charge is of no
- * acknowledged text; and where a limit or the funds were passed
+ * @throws InvalidMeasurement if an acknowledged text has no charge or two, a charge belongs to no acknowledged text, or
+ *   a limit or the funds were exceeded
  */
 export async function checkTexts(
   ports: AdminPorts,
   companies: readonly TextingCompany[],
   acknowledged: readonly string[],
 ): Promise<void> {
-  const told = new Set(acknowledged)
-  assertMeasurement(told.size === acknowledged.length, "two texts were acknowledged under one id")
+  const uncharged = new Set(acknowledged)
+  assertMeasurement(
+    uncharged.size === acknowledged.length,
+    "two texts were acknowledged under one id",
+  )
   let charged = 0
   for (const { companyId } of companies) {
     const stream = ledgerStreamOf(companyId)
@@ -74,9 +77,9 @@ export async function checkTexts(
       if (event.type !== "Charged") continue
       own += 1
       const text = parseTextResource(event.resource ?? "")
-      const isTold = text !== null && told.delete(text.messageId)
+      const isAcknowledged = text !== null && uncharged.delete(text.messageId)
       assertMeasurement(
-        isTold,
+        isAcknowledged,
         `charge ${event.chargeId} is of no acknowledged text, or a second one`,
       )
     }
@@ -87,10 +90,10 @@ export async function checkTexts(
     assertMeasurement(open.length === 0, `${open.length} charges are still open`)
     charged += own
   }
-  assertMeasurement(told.size === 0, `${told.size} acknowledged texts have no charge`)
+  assertMeasurement(uncharged.size === 0, `${uncharged.size} acknowledged texts have no charge`)
   assertMeasurement(
     charged === acknowledged.length,
-    `${acknowledged.length} texts told, ${charged} charged`,
+    `${acknowledged.length} texts acknowledged, ${charged} charged`,
   )
 }
 

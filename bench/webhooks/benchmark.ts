@@ -1,4 +1,4 @@
-/** Webhooks: texts that a carrier tells of, a hundred a second, until each is answered as taken. */
+/** Webhooks: incoming texts from a carrier, a hundred per second, until each is answered as taken. */
 import { randomUUID } from "node:crypto"
 import { setTimeout as pause } from "node:timers/promises"
 import { telnyxTextWebhooks } from "../../src/phone/webhooks/telnyx.ts"
@@ -14,7 +14,7 @@ const TEXTS_PER_SECOND = 100
 const WEBHOOKS = 1_000
 const SENDERS = 5_000
 
-/** Webhooks. */
+/** The benchmark of webhooks. */
 export const webhooksBenchmark: Benchmark = {
   name: "webhooks",
   title: `texts that a carrier tells of, ${TEXTS_PER_SECOND} a second`,
@@ -30,7 +30,7 @@ export const webhooksBenchmark: Benchmark = {
     const settings = {
       TELNYX_KEY: "KEY0123456789abcdef",
       TELNYX_PUBLIC_KEY: account.publicKey,
-      // Nothing is sent: nobody is asked there.
+      // No text is sent, so no carrier is called here.
       TELNYX_URL: "http://127.0.0.1:9/v2",
       BASE_URL: "http://127.0.0.1",
     }
@@ -56,10 +56,10 @@ async function openOn(
     .where("company_id", "=", companyId)
     .executeTakeFirstOrThrow()
   const url = `http://127.0.0.1:${await house.serve(house.ports, telnyxTextWebhooks)}/carriers/telnyx/texts`
-  let told = 0
+  let sent = 0
   const tell = async (): Promise<number> => {
-    told += 1
-    const raw = eventTo(String(number), `+1415${5_000_000 + (told % SENDERS)}`)
+    sent += 1
+    const raw = eventTo(String(number), `+1415${5_000_000 + (sent % SENDERS)}`)
     const headers = account.headersOf(raw, Date.now())
     const began = performance.now()
     const answer = await fetch(url, { method: "POST", body: raw, headers })
@@ -75,7 +75,7 @@ async function openOn(
         const waits: Promise<number>[] = []
         const began = performance.now()
         for (let i = 0; i < WEBHOOKS; i += 1) {
-          // Each at its own time, however long those before it take.
+          // Each at its own time, however long the others take.
           const early = began + (i * 1_000) / TEXTS_PER_SECOND - performance.now()
           if (early > 1) await pause(early)
           waits.push(tell())
@@ -93,12 +93,12 @@ async function openOn(
         .where("company_id", "=", companyId)
         .where("direction", "=", "in")
         .executeTakeFirstOrThrow()
-      assertMeasurement(Number(count) === told, `${count} texts are here of ${told} that were told`)
+      assertMeasurement(Number(count) === sent, `${count} texts are here of ${sent} that were sent`)
     },
   }
 }
 
-/** A text as Telnyx tells of it. */
+/** Telnyx's webhook event for a text. */
 function eventTo(to: string, from: string): string {
   const payload = {
     id: randomUUID(),

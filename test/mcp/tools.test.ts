@@ -92,22 +92,22 @@ describe("a route with an invalid tool", () => {
     [
       "has an argument that the route does not take",
       { tool: { ...words, arguments: { body: ["nothing"] } } as NonNullable<typeof words> },
-      "change_thing takes nothing, and its route does not describe nothing",
+      "change_thing takes nothing, but its route does not describe nothing",
     ],
     [
       "has an argument without a description",
       { body: z.object({ text: z.string() }) },
-      "change_thing takes text, and its route does not describe text",
+      "change_thing takes text, but its route does not describe text",
     ],
     ["has a path parameter without a schema", { params: z.object({}) }, "change_thing takes thing"],
     [
       "has an argument that is text or a number",
       { body: z.object({ text: z.union([z.string(), z.number()]).describe("Either") }) },
-      "an argument of a tool has one kind of value",
+      "a tool argument must have a single type",
     ],
-    ["answers with a file", { fileTypes: ["audio/mpeg"] }, "change_thing is no tool"],
-    ["answers with nothing", { bodilessStatuses: [200] }, "change_thing is no tool"],
-    ["takes a chunked body", { body: CHUNKED_BODY }, "change_thing is no tool"],
+    ["answers with a file", { fileTypes: ["audio/mpeg"] }, "change_thing cannot be a tool"],
+    ["answers with nothing", { bodilessStatuses: [200] }, "change_thing cannot be a tool"],
+    ["takes a chunked body", { body: CHUNKED_BODY }, "change_thing cannot be a tool"],
   ]
 
   it.for(broken)("is rejected at startup if it %s", ([, change, why]) => {
