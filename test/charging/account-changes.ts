@@ -12,59 +12,59 @@ const CENT = 10_000
 /** The command of an intention that changes the account. */
 export function accountChangeCommand(
   facts: LedgerFacts,
-  meant: AccountChange,
+  change: AccountChange,
   { at, unitMicros }: DecisionMoment,
 ): LedgerCommand {
-  switch (meant.do) {
+  switch (change.do) {
     case "funds":
       return {
         type: "AddFunds",
-        amountMicros: meant.micros * unitMicros,
-        reference: meant.reference,
+        amountMicros: change.micros * unitMicros,
+        reference: change.reference,
       }
     case "correct": {
       const amountMicros =
-        "by" in meant ? meant.by * unitMicros : meant.to * unitMicros - fundsIn(facts)
+        "by" in change ? change.by * unitMicros : change.to * unitMicros - fundsIn(facts)
       return { type: "CorrectFunds", amountMicros, reason: "a reason" }
     }
     case "top": {
-      const amountMicros = MAX_MICROS - meant.lessMicros - fundsIn(facts)
+      const amountMicros = MAX_MICROS - change.lessMicros - fundsIn(facts)
       return { type: "CorrectFunds", amountMicros, reason: "a reason" }
     }
     case "notice":
       return {
         type: "SetLowFundsAlert",
-        belowMicros: lowFundsLimitOf(facts, meant.below, unitMicros),
+        belowMicros: lowFundsLimitOf(facts, change.below, unitMicros),
       }
     case "open":
     case "terms": {
-      const { prepaidOnly, creditMicros: creditLineMicros } = meant
-      const type = meant.do === "open" ? "OpenLedger" : "ChangeCreditTerms"
+      const { prepaidOnly, creditMicros: creditLineMicros } = change
+      const type = change.do === "open" ? "OpenLedger" : "ChangeCreditTerms"
       return { type, prepaidOnly, creditLineMicros }
     }
     case "purchase terms": {
-      const { do: _do, ...terms } = meant
+      const { do: _do, ...terms } = change
       return { type: "SetPurchaseTerms", ...terms }
     }
     case "buy": {
-      const { purchaseId, keyId } = meant
-      const amountMicros = centsOf(facts, keyId, meant.cents, at) * CENT + meant.odd
+      const { purchaseId, keyId } = change
+      const amountMicros = centsOf(facts, keyId, change.cents, at) * CENT + change.odd
       const personId = keyId === null ? "per_a" : null
       return { type: "StartPurchase", purchaseId, keyId, personId, amountMicros }
     }
     case "pay":
-      return { type: "PayPurchase", purchaseId: meant.purchaseId, paymentId: "pi_1" }
+      return { type: "PayPurchase", purchaseId: change.purchaseId, paymentId: "pi_1" }
     case "order":
-      return { type: "OrderPurchase", purchaseId: meant.purchaseId, paymentId: "pi_1" }
+      return { type: "OrderPurchase", purchaseId: change.purchaseId, paymentId: "pi_1" }
     case "decline":
       return {
         type: "FailPurchase",
-        purchaseId: meant.purchaseId,
+        purchaseId: change.purchaseId,
         code: "declined",
         paymentId: null,
       }
     default:
-      return { type: SWITCHES[meant.do] }
+      return { type: SWITCHES[change.do] }
   }
 }
 
@@ -86,13 +86,13 @@ function lowFundsLimitOf(
   return "micros" in below ? below.micros * unitMicros : fundsIn(facts) + below.off
 }
 
-function centsOf(facts: LedgerFacts, keyId: KeyId | null, meant: CentsChoice, at: number): number {
-  if ("cents" in meant) return meant.cents
+function centsOf(facts: LedgerFacts, keyId: KeyId | null, choice: CentsChoice, at: number): number {
+  if ("cents" in choice) return choice.cents
   const terms = purchaseTermsIn(facts, keyId)
   if (terms === null) return 500
   const left =
-    meant.left === "purchase"
+    choice.left === "purchase"
       ? terms.perPurchaseMicros
       : terms.perMonthMicros - allowanceUsedBy(facts, keyId, at)
-  return Math.floor(left / CENT) + meant.off
+  return Math.floor(left / CENT) + choice.off
 }

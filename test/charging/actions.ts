@@ -58,20 +58,20 @@ const CHARGE_DEFAULTS: Omit<ChargeRequest, "chargeId"> = {
 /** The actions of an intention: usually one; none if there is nothing to act on. */
 export function actionsFor(
   known: ProcessKnowledge,
-  meant: Intention,
+  intention: Intention,
   moment: DecisionMoment,
 ): readonly LedgerAction[] {
-  switch (meant.do) {
+  switch (intention.do) {
     case "serve":
-      return [{ do: "serve", call: callOf(meant) }]
+      return [{ do: "serve", call: callOf(intention) }]
     case "record":
       return [{ do: "record" }]
     case "charge many":
-      return Array.from({ length: meant.count }, (_, i) => {
+      return Array.from({ length: intention.count }, (_, i) => {
         return { do: "decide", command: uniqueCharge(known.facts, `many_${moment.newId}:${i}`, 0) }
       })
     default:
-      return commandsOf(known, meant, moment).map((command) => ({ do: "decide", command }))
+      return commandsOf(known, intention, moment).map((command) => ({ do: "decide", command }))
   }
 }
 
@@ -84,53 +84,54 @@ type CommandIntention = Exclude<Intention, { do: "serve" | "record" | "charge ma
 
 function commandsOf(
   known: ProcessKnowledge,
-  meant: CommandIntention,
+  intention: CommandIntention,
   moment: DecisionMoment,
 ): readonly LedgerCommand[] {
   const { facts } = known
-  switch (meant.do) {
+  switch (intention.do) {
     case "charge":
-      return [chargeOf(known, meant, moment)]
+      return [chargeOf(known, intention, moment)]
     case "charge once":
-      return chargeOnce(facts, meant, moment)
+      return chargeOnce(facts, intention, moment)
     case "close": {
-      const chargeIds = meant.places.map((one) => chargedIdAt(facts, one) ?? "chg_unknown")
+      const chargeIds = intention.places.map((one) => chargedIdAt(facts, one) ?? "chg_unknown")
       return [{ type: "SettleCharges", chargeIds }]
     }
     case "refund": {
       const open = pendingChargesIn(facts)
       // Usually a pending charge; sometimes one that has ended or never existed.
-      const openId = meant.place % 4 === 0 ? undefined : open[meant.place % open.length]
-      const chargeId = openId ?? chargedIdAt(facts, meant.place) ?? "chg_unknown"
+      const openId = intention.place % 4 === 0 ? undefined : open[intention.place % open.length]
+      const chargeId = openId ?? chargedIdAt(facts, intention.place) ?? "chg_unknown"
       const charged = lastChargeOf(facts, chargeId)?.amountMicros ?? 1
-      const amountMicros = partOf(charged, meant.part)
+      const amountMicros = partOf(charged, intention.part)
       return [{ type: "RefundPendingCharge", chargeId, amountMicros, reason: "a reason" }]
     }
     case "operator refund":
-      return operatorRefundCommands(facts, meant)
+      return operatorRefundCommands(facts, intention)
     case "limit":
-      return [limitOf(known, meant, moment)]
+      return [limitOf(known, intention, moment)]
     case "unlimit":
-      return [{ type: "RemoveLimit", ...meant.name }]
+      return [{ type: "RemoveLimit", ...intention.name }]
     case "charge calls":
-      return [{ type: "ChargeApiCalls", maxCharges: meant.most }]
+      return [{ type: "ChargeApiCalls", maxCharges: intention.most }]
     default:
-      return [accountChangeCommand(facts, meant, moment)]
+      return [accountChangeCommand(facts, intention, moment)]
   }
 }
 
 function chargeOf(
   known: ProcessKnowledge,
-  meant: ChargeIntention,
+  intention: ChargeIntention,
   moment: DecisionMoment,
 ): LedgerCommand {
   const { at, newId } = moment
-  const { spender, isPending, exempt, quantity } = meant
+  const { spender, isPending, exempt, quantity } = intention
   // Ids chosen by callers and ids of charged calls are never reused here.
   const ids = chargedIds(known.facts).filter((id) => id.startsWith("chg_"))
-  const used = meant.repeatsCharge === null ? undefined : ids[meant.repeatsCharge % ids.length]
-  const spending = { ...spender, class: meant.class }
-  const amountMicros = Math.max(0, amountOf(known, spending, meant.amount, moment))
+  const used =
+    intention.repeatsCharge === null ? undefined : ids[intention.repeatsCharge % ids.length]
+  const spending = { ...spender, class: intention.class }
+  const amountMicros = Math.max(0, amountOf(known, spending, intention.amount, moment))
   return {
     type: "Charge",
     ...CHARGE_DEFAULTS,
@@ -139,7 +140,7 @@ function chargeOf(
     quantity,
     unitPriceMicros: amountMicros,
     amountMicros,
-    requestedAt: at - meant.requestedEarlierMs,
+    requestedAt: at - intention.requestedEarlierMs,
     isPending,
     exemption: exempt,
     searchedUpTo: null,
@@ -163,8 +164,8 @@ function uniqueCharge(
   micros: number,
 ): Extract<LedgerCommand, { type: "Charge" }> {
   const amount = { unitPriceMicros: micros, amountMicros: micros }
-  const how = { isPending: false, exemption: null, searchedUpTo: searched.length - 1 }
-  return { type: "Charge", ...CHARGE_DEFAULTS, chargeId, ...amount, ...how }
+  const terms = { isPending: false, exemption: null, searchedUpTo: searched.length - 1 }
+  return { type: "Charge", ...CHARGE_DEFAULTS, chargeId, ...amount, ...terms }
 }
 
 /** An operator's refund of a charge as a lagging search shows it, with its refunds so far. */
@@ -199,42 +200,43 @@ function partOf(whole: number, part: RefundPart): number | null {
 function amountOf(
   known: ProcessKnowledge,
   spending: Pick<ChargeRequest, "via" | "keyId" | "personId" | "class">,
-  meant: AmountChoice,
+  choice: AmountChoice,
   { at, unitMicros }: DecisionMoment,
 ): number {
-  if ("micros" in meant) return meant.micros * unitMicros
+  if ("micros" in choice) return choice.micros * unitMicros
   const funds = fundsIn(known.facts) + creditLineIn(known.facts)
-  if (meant.left === "funds") return funds + meant.off
+  if (choice.left === "funds") return funds + choice.off
   const left = limitReadingsFor(known, spending, at, 0)
-    .filter(({ holder }) => meant.left === "least" || holder === meant.left)
+    .filter(({ holder }) => choice.left === "least" || holder === choice.left)
     .map(({ remainingMicros }) => remainingMicros)
-  return Math.min(funds + 1, ...left) + meant.off
+  return Math.min(funds + 1, ...left) + choice.off
 }
 
 function limitOf(
   known: ProcessKnowledge,
-  { name, period: wanted, amount: meant }: Extract<Intention, { do: "limit" }>,
+  { name, period, amount: choice }: Extract<Intention, { do: "limit" }>,
   { at, unitMicros }: DecisionMoment,
 ): LedgerCommand {
-  const { leaveKeysOut, reminderOff } = meant
+  const { leaveKeysOut, reminderOff } = choice
   // Only a key has limits per day; sometimes the history requests an invalid limit.
-  const isLegal = name.holder === "key" || meant.remindersMicros.length === 2
+  const isLegal = name.holder === "key" || choice.remindersMicros.length === 2
   const legal: Limit = {
     ...name,
-    period: wanted === "day" && !isLegal ? "month" : wanted,
+    period: period === "day" && !isLegal ? "month" : period,
     amountMicros: 0,
-    remindersMicros: meant.remindersMicros,
+    remindersMicros: choice.remindersMicros,
     leaveKeysOut: leaveKeysOut && name.holder === "person",
   }
   const former = limitsIn(known.facts).find((limit) => isSameLimit(limit, name))
   const used = limitReadingOf(known, former ?? legal, at, 0).usedMicros
-  const amountMicros = "micros" in meant ? meant.micros * unitMicros : Math.max(0, used + meant.off)
+  const amountMicros =
+    "micros" in choice ? choice.micros * unitMicros : Math.max(0, used + choice.off)
   const near = reminderOff === null ? [] : [Math.max(1, used + reminderOff)]
-  const remindersMicros = [...meant.remindersMicros, ...near]
+  const remindersMicros = [...choice.remindersMicros, ...near]
   return { type: "SetLimit", ...legal, amountMicros, remindersMicros }
 }
 
-function chargedIdAt(facts: LedgerFacts, wanted: number): string | undefined {
+function chargedIdAt(facts: LedgerFacts, index: number): string | undefined {
   const ids = chargedIds(facts)
-  return ids[wanted % Math.max(1, ids.length)]
+  return ids[index % Math.max(1, ids.length)]
 }

@@ -40,14 +40,14 @@ describe("SetDestinationPrices", () => {
     [9_000, 0, 0],
   ] as const)(
     "rounds %d micros at %d thousandths up to a multiple of 100: %d",
-    ([asked, markupPermille, made]) => {
-      const one = { country: "FR", textMicros: asked, callMicros: asked }
+    ([carrierMicros, markupPermille, micros]) => {
+      const one = { country: "FR", textMicros: carrierMicros, callMicros: carrierMicros }
       given(priceBookDecider)
         .when(set({ markupPermille, carrierPrices: [one] }))
         .records({
           ...fact,
           markupPermille,
-          prices: [{ ...one, textMicros: made, callMicros: made }],
+          prices: [{ ...one, textMicros: micros, callMicros: micros }],
         })
     },
   )

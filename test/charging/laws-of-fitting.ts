@@ -27,12 +27,14 @@ function limitFaults(
 ): string {
   const { at, amountMicros, exemption } = charge
   const full = limitReadingsFor(known, charge, at, amountMicros).filter((limit) => !hasRoom(limit))
-  const own = fundsIn(known.facts)
-  const funds = own + creditLineIn(known.facts)
-  const isAsked = exemption === null || (exemption === "funds_while_above_zero" && own <= 0)
-  const isShort = isAsked && amountMicros > 0 && amountMicros > funds
+  const paidIn = fundsIn(known.facts)
+  const funds = paidIn + creditLineIn(known.facts)
+  const needsFunds = exemption === null || (exemption === "funds_while_above_zero" && paidIn <= 0)
+  const isShort = needsFunds && amountMicros > 0 && amountMicros > funds
   return [
-    ...full.map((limit) => `the ${limit.holder}'s ${limit.period} holds ${limit.remainingMicros}`),
+    ...full.map(
+      (limit) => `the ${limit.holder}'s ${limit.period} has ${limit.remainingMicros} left`,
+    ),
     ...(isShort ? [`funds are ${funds}`] : []),
     ...(isSwitchedOn(known.facts, "AccountLocked", "AccountUnlocked")
       ? ["the account is locked"]
@@ -46,11 +48,13 @@ function limitFaults(
 /** Describes a wrong exemption of stored calls; empty if it matches the limits that they exceed. */
 function wrongExceededMark(known: ProcessKnowledge, counted: ApiCallsCounted): string {
   const after = { ...known, facts: [...known.facts, counted] }
-  const passed = limitsAffectedBy(known.facts, counted).filter((limit) => {
+  const exceeded = limitsAffectedBy(known.facts, counted).filter((limit) => {
     return limitReadingOf(after, limit, counted.at, 0).usedMicros > limit.amountMicros
   })
-  if (counted.exemption === null) return passed.map(({ holder }) => `passes the ${holder}'s`).join()
-  return passed.length === 0 ? "is exempt from limits that it does not pass" : ""
+  if (counted.exemption === null) {
+    return exceeded.map(({ holder }) => `exceeds the ${holder}'s limit`).join()
+  }
+  return exceeded.length === 0 ? "is exempt from limits that it does not exceed" : ""
 }
 
 /**
@@ -62,14 +66,14 @@ export const everyChargeFits: LedgerLaw = (trace) => {
     if (step.does === "serve") {
       const fault = exceededLimitIn(knownAt(trace, step), step.call, step.at)
       if (step.answer === null && fault !== null)
-        return `served a call in spite of ${canonicalText(fault)}`
+        return `served a call that exceeds ${canonicalText(fault)}`
       continue
     }
     for (const [i, fact] of acceptedFacts(step.answer).entries()) {
       const known = knownAt(trace, step, i)
       const isNightly = fact.type === "Charged" && fact.isAlreadyCounted
       if (isNightly && fact.exemption !== "funds")
-        return `weighed before, and asks: ${canonicalText(fact)}`
+        return `checked a charge for counted calls again: ${canonicalText(fact)}`
       if (fact.type === "Charged" && !isNightly) {
         const reasons = limitFaults(known, fact)
         if (reasons !== "") return `charged although ${reasons}: ${canonicalText(fact)}`
@@ -78,7 +82,7 @@ export const everyChargeFits: LedgerLaw = (trace) => {
       if (mark !== "") return `${mark}: ${canonicalText(fact)}`
       if (fact.type === "PurchaseStarted" && step.command.type === "StartPurchase") {
         const code = purchaseRefusalIn(known.facts, step.command, step.at)
-        if (code !== null) return `began to buy in spite of ${code}: ${canonicalText(fact)}`
+        if (code !== null) return `started a purchase despite ${code}: ${canonicalText(fact)}`
       }
     }
   }
@@ -88,8 +92,10 @@ export const everyChargeFits: LedgerLaw = (trace) => {
 /** Law 1 for calls: buffered calls exceed a limit only because of another process's facts. */
 export const bufferedCallsFitLimits: LedgerLaw = ({ steps, facts }) => {
   if (steps.some(({ process }) => process === 1)) return null
-  const passing = facts.find((fact) => fact.type === "ApiCallsCounted" && fact.exemption !== null)
-  return passing === undefined ? null : `passes a limit alone: ${canonicalText(passing)}`
+  const exceeding = facts.find((fact) => fact.type === "ApiCallsCounted" && fact.exemption !== null)
+  return exceeding === undefined
+    ? null
+    : `exceeds a limit without another process: ${canonicalText(exceeding)}`
 }
 
 /** Law 2. Nothing that fits is rejected. */
@@ -98,11 +104,11 @@ export const fittingChargesAreAccepted: LedgerLaw = (trace) => {
     if (step.does === "serve") {
       const fault = exceededLimitIn(knownAt(trace, step), step.call, step.at)
       if (step.answer !== null && fault === null)
-        return `refused a call: ${canonicalText(step.answer)}`
+        return `rejected a fitting call: ${canonicalText(step.answer)}`
       continue
     }
     if (isRefusal(step.answer) && isUnjustifiedRefusal(knownAt(trace, step), step)) {
-      return `refused without a reason: ${canonicalText(step.answer)}`
+      return `rejected without a reason: ${canonicalText(step.answer)}`
     }
   }
   return null

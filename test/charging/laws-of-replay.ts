@@ -21,22 +21,22 @@ class FactReplay {
   replay(facts: readonly LedgerEvent[]): string | null {
     let rest = facts
     while (rest.length > 0) {
-      const led = rest.find(({ type }) => type !== "MonthClosed")
+      const first = rest.find(({ type }) => type !== "MonthClosed")
       const command =
-        led === undefined
+        first === undefined
           ? { type: "CloseMonth" as const }
-          : ledgerCommandOf(led, this.state, this.#leftOf)
-      if (command === null) return `nothing asks for ${canonicalText(led)}`
+          : ledgerCommandOf(first, this.state, this.#leftOf)
+      if (command === null) return `no command leads to ${canonicalText(first)}`
       const { at } = rest[0] as LedgerEvent
       const decided = ledgerDecider.decide(command, this.state, {
         at,
         ...headHashAfter(this.#count),
       })
       if (isRefusal(decided) || decided.length === 0)
-        return `${canonicalText(command)} is ${canonicalText(decided)}`
+        return `${canonicalText(command)} is decided as ${canonicalText(decided)}`
       const found = rest.slice(0, decided.length)
       if (canonicalText(decided) !== canonicalText(found))
-        return `decides ${canonicalText(decided)}, not ${canonicalText(found)}`
+        return `decided ${canonicalText(decided)}, recorded ${canonicalText(found)}`
       for (const fact of found) this.#fold(fact)
       rest = rest.slice(decided.length)
     }
@@ -62,7 +62,7 @@ export function replayRefusal(state: LedgerState, refused: ChargeRefused): strin
   const decided = replayRefusedCharge(state, refused)
   return canonicalText(decided, "message") === canonicalText(refused, "message")
     ? null
-    : `refuses ${canonicalText(decided)}, not ${canonicalText(refused)}`
+    : `decided ${canonicalText(decided)}, recorded ${canonicalText(refused)}`
 }
 
 /** Law 13. Every fact and refusal follows from a command that the facts determine, on the facts before. */

@@ -27,13 +27,15 @@ type LeftOut = "message" | "requestedAt"
 function repeatFlush(runs: Runs, step: DecisionStep | ServedStep): string | null {
   const run = runs[step.process]
   if (step.does === "serve" || step.flushedCalls === null) {
-    return run.mustFlush(step.at) ? `does not record first: ${canonicalText(step)}` : null
+    return run.mustFlush(step.at)
+      ? `does not store buffered calls first: ${canonicalText(step)}`
+      : null
   }
-  const taken = run.flush()
+  const flushed = run.flush()
   const { at: _at, headHash: _headHash, ...command } = step.command
-  return canonicalText(taken) === canonicalText(command)
+  return canonicalText(flushed) === canonicalText(command)
     ? null
-    : difference(taken, command, "what is gathered")
+    : difference(flushed, command, "buffered calls")
 }
 
 function repeatAnswer(
@@ -56,8 +58,8 @@ function repeatAnswer(
   return null
 }
 
-function difference(other: unknown, answer: unknown, to: unknown): string {
-  return `answers ${canonicalText(other)} to ${canonicalText(to)}, not ${canonicalText(answer)}`
+function difference(actual: unknown, expected: unknown, input: unknown): string {
+  return `${canonicalText(input)} gives ${canonicalText(actual)}, expected ${canonicalText(expected)}`
 }
 
 /** Law 7. A ledger that resumes from any checkpoint decides as if it had never stopped. */
@@ -68,8 +70,8 @@ export const checkpointsChangeNothing: LedgerLaw = ({ steps, facts }, subject) =
   for (const [i, step] of steps.entries()) {
     const isIdle = step.buffered.length === 0
     const lost = isIdle ? null : lostBufferedCalls(often[step.process], subject, step, facts)
-    const unlike = lost ?? repeatFlush(often, step) ?? repeatFlush(once, step)
-    if (unlike !== null) return unlike
+    const wrongFlush = lost ?? repeatFlush(often, step) ?? repeatFlush(once, step)
+    if (wrongFlush !== null) return wrongFlush
     if (isIdle && i % pace === 0) often[step.process] = subject.resume(often[step.process].save())
     if (isIdle && !isResumed && i >= steps.length / 2) {
       once[step.process] = subject.resume(once[step.process].save())
@@ -113,7 +115,7 @@ export const windowsMoveForward: LedgerLaw = ({ steps }, subject) => {
     const isCharge = step.does === "decide" && step.command.type === "Charge"
     const moved = isCharge ? { ...step, ...requestedAtVariant(step, latest - step.at) } : step
     const wrong = repeatStep(runs, moved, "requestedAt")
-    if (wrong !== null) return `for another requestedAt: ${wrong}`
+    if (wrong !== null) return `with another requestedAt: ${wrong}`
   }
   return null
 }
@@ -138,7 +140,7 @@ export const matchesReferenceLedger: LedgerLaw = ({ steps }) => {
   const plain = startRuns(referenceLedger())
   for (const step of steps) {
     const wrong = repeatStep(plain, step, "message")
-    if (wrong !== null) return `the plain one ${wrong}`
+    if (wrong !== null) return `the reference ledger: ${wrong}`
   }
   return null
 }

@@ -17,8 +17,8 @@ export const fundsAddUp: LedgerLaw = ({ facts, fundsAfter }) => {
   let funds = 0
   for (const [revision, fact] of facts.entries()) {
     funds += fundsIn([fact])
-    const kept = fundsAfter[revision]
-    if (kept !== funds) return `funds are ${kept}, not ${funds}, after ${canonicalText(fact)}`
+    const found = fundsAfter[revision]
+    if (found !== funds) return `funds are ${found}, not ${funds}, after ${canonicalText(fact)}`
   }
   return null
 }
@@ -33,13 +33,13 @@ export const sumsAddUp: LedgerLaw = ({ steps, facts }, subject) => {
     const limits = limitsIn(known.facts)
     for (const reading of step.after.limits) {
       const limit = limits.find((one) => isSameLimit(one, reading))
-      if (limit === undefined) return `reads a limit that is gone: ${canonicalText(reading)}`
+      if (limit === undefined) return `reads a removed limit: ${canonicalText(reading)}`
       const right = limitReadingOf(known, limit, step.at, 0)
       if (!isSameReading(right, reading))
         return `read ${canonicalText(reading)}, not ${canonicalText(right)}`
     }
     if (step.after.limits.length !== limits.length)
-      return `reads not all of ${canonicalText(limits)}`
+      return `does not read all of ${canonicalText(limits)}`
   }
   return probeLimits(refold(subject, facts), facts, steps.at(-1)?.at ?? 0)
 }
@@ -59,7 +59,7 @@ export function probeLimits(run: LedgerRun, facts: LedgerFacts, at: number): str
         const found = run.limits(at).find((reading) => isSameLimit(limit, reading))
         const right = limitReadingOf(known, limit, at, 0)
         if (canonicalText(found) !== canonicalText(right))
-          return `sums ${canonicalText(found)}, not ${canonicalText(right)}`
+          return `read ${canonicalText(found)}, not ${canonicalText(right)}`
       }
     }
   }
@@ -72,11 +72,11 @@ const NO_HASH = "0".repeat(64)
 export const monthsAddUp: LedgerLaw = (trace) => {
   const { facts } = trace
   const months: string[] = []
-  for (const [place, fact] of facts.entries()) {
+  for (const [index, fact] of facts.entries()) {
     if (fact.type !== "MonthClosed") continue
     const { month, openingMicros, fundsMicros } = fact
     months.push(month)
-    if (fundsMicros !== fundsIn(facts.slice(0, place))) return `other funds: ${canonicalText(fact)}`
+    if (fundsMicros !== fundsIn(facts.slice(0, index))) return `wrong funds: ${canonicalText(fact)}`
     if (BigInt(openingMicros) + movementOf(fact) !== BigInt(fundsMicros))
       return `does not add up: ${canonicalText(fact)}`
   }
@@ -90,8 +90,8 @@ export const monthsAddUp: LedgerLaw = (trace) => {
     const found = answer.filter(({ type }) => type === "MonthClosed")
     if (canonicalText(due) !== canonicalText(found))
       return `closed ${canonicalText(found)}, not ${canonicalText(due)}`
-    const isLed = answer.slice(0, due.length).every(({ type }) => type === "MonthClosed")
-    if (!isLed) return `something came before the closing: ${canonicalText(answer)}`
+    const isFirst = answer.slice(0, due.length).every(({ type }) => type === "MonthClosed")
+    if (!isFirst) return `a fact comes before the closing: ${canonicalText(answer)}`
   }
   return null
 }
@@ -119,12 +119,12 @@ export const postingsBalance: LedgerLaw = ({ facts, fundsAfter }) => {
       balances.set(account, (balances.get(account) ?? 0n) + BigInt(amountMicros))
     }
     const funds = balances.get("funds") ?? 0n
-    if (funds !== BigInt(fundsAfter[revision] ?? 0)) return `the account of the funds has ${funds}`
+    if (funds !== BigInt(fundsAfter[revision] ?? 0)) return `the funds account has ${funds}`
   }
   const [account] = [...balances].find(([name, balance]) => {
     return name.startsWith("spending:") && balance < 0n
   }) ?? [null]
-  return account === null ? null : `more came back than was spent: ${account}`
+  return account === null ? null : `more was refunded than spent: ${account}`
 }
 
 /** All amounts stay exact: no balance, counter or amount exceeds the range of exact sums. */
@@ -135,7 +135,7 @@ export const everythingIsExact: LedgerLaw = ({ steps, facts, fundsAfter }) => {
   for (const { after } of steps) {
     // Served calls are always counted, so only values that would be rounded are wrong.
     const wrong = after.limits.find(({ usedMicros }) => !Number.isSafeInteger(usedMicros))
-    if (wrong !== undefined) return `used beyond measure: ${canonicalText(wrong)}`
+    if (wrong !== undefined) return `used more than an exact sum: ${canonicalText(wrong)}`
   }
   for (const fact of facts) {
     const amounts = Object.entries(fact).filter(([name]) => name.endsWith("Micros"))

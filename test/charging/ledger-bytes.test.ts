@@ -35,7 +35,7 @@ it.each<[string, (name: string) => LedgerEvent]>([
     (name) => apiCallsCounted({ counters: [{ ...callCounter(2), keyId: `key_${name}` }] }),
   ],
   ["terms of purchases", (name) => purchaseTermsSetFact({}, `key_${name}`)],
-])("estimates the memory of %s", (_what, fact) => {
+])("estimates the memory of %s", (_case, fact) => {
   const state = many(fact)
   const bytes = ledgerBytes(state)
   const written = serialize({ ...state, counters: { ...state.counters, lastLookup: null } }).length

@@ -101,7 +101,7 @@ describe("a closed ledger", () => {
     ["SetLimit", setLimitCommand({ period: "day" })],
     ["RemoveLimit", { type: "RemoveLimit", at: NOW, ...name }],
     ["SetPurchaseTerms", { type: "SetPurchaseTerms", at: NOW, keyId: "key_1", ...terms }],
-  ] as const)("refuses %s, before it checks the command's fields", (_what, command) => {
+  ] as const)("refuses %s, before it checks the command's fields", (_case, command) => {
     given(ledgerDecider, ...ready, limitSet(), shut)
       .when(command)
       .refuses("ledger_closed")

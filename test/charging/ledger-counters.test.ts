@@ -73,16 +73,16 @@ describe("a charge that is decided and then folded", () => {
     ["the company alone", ALONE, OWN],
   ] as const)(
     "counts for its own holders, not for those of the last decision: %s",
-    (_what, asked, spent) => {
-      const both = [charged({ ...asked, amountMicros: 0 }), charged({ ...spent, amountMicros: 0 })]
+    (_case, first, second) => {
+      const both = [charged({ ...first, amountMicros: 0 }), charged({ ...second, amountMicros: 0 })]
       const right = used((state) => {
         for (const fact of both) ledgerDecider.evolve(state, fact)
-        ledgerDecider.evolve(state, charged(spent))
+        ledgerDecider.evolve(state, charged(second))
       })
       const sums = used((state) => {
         for (const fact of both) ledgerDecider.evolve(state, fact)
-        decideStamped(ledgerDecider, chargeCommand({ ...asked, chargeId: "chg_2" }), state)
-        ledgerDecider.evolve(state, charged(spent))
+        decideStamped(ledgerDecider, chargeCommand({ ...first, chargeId: "chg_2" }), state)
+        ledgerDecider.evolve(state, charged(second))
       })
       expect(sums).toEqual(right)
       expect(right).toContain(9_000)

@@ -90,7 +90,7 @@ describe("SetLimit", () => {
     ["more than can be added exactly", { amountMicros: MAX_MICROS + 1 }],
     ["a reminder at zero", { remindersMicros: [0] }],
     ["a reminder at half a micro", { remindersMicros: [0.5] }],
-  ] as const)("is refused for %s", (_what, changed) => {
+  ] as const)("is refused for %s", (_case, changed) => {
     given(ledgerDecider, ...ready)
       .when(setLimitCommand(changed))
       .refuses("bad_limit")

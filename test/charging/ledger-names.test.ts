@@ -143,7 +143,7 @@ describe("an id that a caller can choose", () => {
     ["of two words", "order 1"],
     ["with a line break", "order\n"],
     ["with letters other than A to Z", "bestellung_ä"],
-  ])("cannot be %s", (_what, id) => {
+  ])("cannot be %s", (_case, id) => {
     expect(isValidExternalId(id)).toBe(false)
   })
 

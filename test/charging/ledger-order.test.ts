@@ -49,8 +49,8 @@ const BEFORE: readonly LedgerEvent[] = [
 ]
 
 describe("the first reason to reject a charge is the answer", () => {
-  it.each(REASONS.map(({ answer }, place) => [answer, place] as const))("%s", (right, place) => {
-    const reasons = REASONS.slice(place)
+  it.each(REASONS.map(({ answer }, index) => [answer, index] as const))("%s", (right, index) => {
+    const reasons = REASONS.slice(index)
     const most = {
       amountMicros: MAX_MICROS,
       unitPriceMicros: MAX_MICROS,

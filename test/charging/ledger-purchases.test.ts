@@ -134,7 +134,7 @@ describe("StartPurchase", () => {
     ["a part of a cent", 5 * DOLLAR + 1],
     ["half a micro", 5 * DOLLAR + 0.5],
     ["no number", Number.NaN],
-  ])("is refused for %s, before its terms are checked", (_what, amountMicros) => {
+  ])("is refused for %s, before its terms are checked", (_case, amountMicros) => {
     given(ledgerDecider)
       .when(startPurchaseCommand({ amountMicros }))
       .refuses("bad_amount", { terms: null, takenMicros: 0 })

@@ -22,7 +22,7 @@ import {
 
 const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 
-const give = {
+const refund = {
   type: "RefundPendingCharge",
   at: NOW,
   chargeId: "chg_1",
@@ -32,7 +32,7 @@ const give = {
 
 describe("RefundPendingCharge", () => {
   it("refunds a pending charge completely", () => {
-    given(ledgerDecider, charged()).when(give).records(chargeReduced())
+    given(ledgerDecider, charged()).when(refund).records(chargeReduced())
     const state = foldFacts(ledgerDecider, ...ready, limitSet(), charged(), chargeReduced())
     expect(accountOf(state).fundsMicros).toBe(1_000_000)
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0 }])
@@ -41,41 +41,43 @@ describe("RefundPendingCharge", () => {
 
   it("records the charge's spender, item, and the instant at which it counted", () => {
     const by = { via: "app_key", keyId: "key_app", personId: null, class: "ai" } as const
-    const what = { item: "call_minute", resource: null, chargeId: "call_1:3" } as const
-    given(ledgerDecider, charged({ ...by, ...what, amountMicros: 12, at: NOW + 1 }))
-      .when({ ...give, chargeId: "call_1:3", at: NOW + 5 })
-      .records(chargeReduced({ ...by, ...what, amountMicros: 12, countedAt: NOW + 1, at: NOW + 5 }))
+    const charge = { item: "call_minute", resource: null, chargeId: "call_1:3" } as const
+    given(ledgerDecider, charged({ ...by, ...charge, amountMicros: 12, at: NOW + 1 }))
+      .when({ ...refund, chargeId: "call_1:3", at: NOW + 5 })
+      .records(
+        chargeReduced({ ...by, ...charge, amountMicros: 12, countedAt: NOW + 1, at: NOW + 5 }),
+      )
   })
 
   it("refunds a part, which ends the charge", () => {
     const part = chargeReduced({ amountMicros: 1 })
     given(ledgerDecider, charged())
-      .when({ ...give, amountMicros: 1 })
+      .when({ ...refund, amountMicros: 1 })
       .records(part)
     given(ledgerDecider, charged())
-      .when({ ...give, amountMicros: 9_000 })
+      .when({ ...refund, amountMicros: 9_000 })
       .records(chargeReduced())
-    given(ledgerDecider, charged(), part).when(give).recordsNothing()
+    given(ledgerDecider, charged(), part).when(refund).recordsNothing()
   })
 
   it("records nothing for a charge that is not pending", () => {
-    given(ledgerDecider).when(give).recordsNothing()
+    given(ledgerDecider).when(refund).recordsNothing()
     given(ledgerDecider, charged({ isPending: false }))
-      .when(give)
+      .when(refund)
       .recordsNothing()
-    given(ledgerDecider, charged(), chargesSettled("chg_1")).when(give).recordsNothing()
-    given(ledgerDecider, charged(), chargeReduced()).when(give).recordsNothing()
+    given(ledgerDecider, charged(), chargesSettled("chg_1")).when(refund).recordsNothing()
+    given(ledgerDecider, charged(), chargeReduced()).when(refund).recordsNothing()
   })
 
   it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
     given(ledgerDecider, charged())
-      .when({ ...give, amountMicros })
+      .when({ ...refund, amountMicros })
       .refuses("bad_amount")
   })
 
   it("refunds a charge of zero", () => {
     given(ledgerDecider, charged({ amountMicros: 0 }))
-      .when(give)
+      .when(refund)
       .records(chargeReduced({ amountMicros: 0 }))
   })
 })
@@ -93,7 +95,7 @@ const ended: ChargeToRefund = {
   resource: "msg_1",
 }
 const final = charged({ isPending: false })
-const giveEnded = (
+const operatorRefund = (
   changed: Partial<RefundSettledCharge> = {},
 ): RefundSettledCharge & DecisionStamp => ({
   type: "RefundSettledCharge",
@@ -105,16 +107,16 @@ const giveEnded = (
   searchedUpTo: 0,
   ...changed,
 })
-const byHand = (changed: Partial<ChargeReduced> = {}) =>
+const operatorRefunded = (changed: Partial<ChargeReduced> = {}) =>
   chargeReduced({ reason: "it was never sent", ...changed })
 
 describe("RefundSettledCharge", () => {
   it("refunds a settled charge completely, and lowers its windows", () => {
     const facts = [...ready, limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT), final]
     given(ledgerDecider, ...facts)
-      .when(giveEnded())
-      .records(byHand())
-    const state = foldFacts(ledgerDecider, ...facts, byHand())
+      .when(operatorRefund())
+      .records(operatorRefunded())
+    const state = foldFacts(ledgerDecider, ...facts, operatorRefunded())
     expect(accountOf(state).fundsMicros).toBe(1_000_000)
     expect(readLimits(state, NOW).map((limit) => limit.usedMicros)).toEqual([0, 0, 0])
   })
@@ -122,89 +124,93 @@ describe("RefundSettledCharge", () => {
   it("refunds a part", () => {
     for (const amountMicros of [1, 8_999, 9_000]) {
       given(ledgerDecider, final)
-        .when(giveEnded({ amountMicros }))
-        .records(byHand({ amountMicros }))
+        .when(operatorRefund({ amountMicros }))
+        .records(operatorRefunded({ amountMicros }))
     }
   })
 
   it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
     given(ledgerDecider, ...ready, final)
-      .when(giveEnded({ amountMicros }))
+      .when(operatorRefund({ amountMicros }))
       .refuses("bad_amount")
   })
 
   it("records nothing for a charge of zero", () => {
     given(ledgerDecider, charged({ isPending: false, amountMicros: 0 }))
-      .when(giveEnded({ charge: { ...ended, amountMicros: 0 } }))
+      .when(operatorRefund({ charge: { ...ended, amountMicros: 0 } }))
       .recordsNothing()
   })
 
   it("refunds a charge that its job has settled", () => {
-    given(ledgerDecider, charged(), chargesSettled("chg_1")).when(giveEnded()).records(byHand())
+    given(ledgerDecider, charged(), chargesSettled("chg_1"))
+      .when(operatorRefund())
+      .records(operatorRefunded())
   })
 
   it("ends a charge that is still pending", () => {
-    given(ledgerDecider, charged()).when(giveEnded()).records(byHand())
+    given(ledgerDecider, charged()).when(operatorRefund()).records(operatorRefunded())
     given(ledgerDecider, charged())
-      .when(giveEnded({ amountMicros: 9_001 }))
+      .when(operatorRefund({ amountMicros: 9_001 }))
       .refuses("bad_amount")
-    expect(pendingChargeIds(foldFacts(ledgerDecider, charged(), byHand()))).toEqual([])
+    expect(pendingChargeIds(foldFacts(ledgerDecider, charged(), operatorRefunded()))).toEqual([])
   })
 
   it("uses a pending charge's fields from the ledger, not from a read model", () => {
     given(ledgerDecider, charged())
-      .when(giveEnded({ charge: { ...ended, amountMicros: 50_000, keyId: "key_2" } }))
-      .records(byHand())
+      .when(operatorRefund({ charge: { ...ended, amountMicros: 50_000, keyId: "key_2" } }))
+      .records(operatorRefunded())
   })
 
   it("requires a new search once a part of the charge was refunded after the search", () => {
-    const again = given(ledgerDecider, final, byHand({ amountMicros: 1 }))
-    again.when(giveEnded()).refuses("search_again")
-    again.when(giveEnded({ amountMicros: 1 })).refuses("search_again")
+    const again = given(ledgerDecider, final, operatorRefunded({ amountMicros: 1 }))
+    again.when(operatorRefund()).refuses("search_again")
+    again.when(operatorRefund({ amountMicros: 1 })).refuses("search_again")
     again
-      .when(giveEnded({ charge: { ...ended, chargeId: "chg_2" } }))
-      .records(byHand({ chargeId: "chg_2" }))
+      .when(operatorRefund({ charge: { ...ended, chargeId: "chg_2" } }))
+      .records(operatorRefunded({ chargeId: "chg_2" }))
     given(ledgerDecider, charged(), chargeReduced())
-      .when(giveEnded({ searchedUpTo: 0 }))
+      .when(operatorRefund({ searchedUpTo: 0 }))
       .refuses("search_again")
   })
 
   it("refunds the rest of the charge, and nothing once all of it is refunded", () => {
-    const partly = given(ledgerDecider, final, byHand({ amountMicros: 5_400 }))
+    const partly = given(ledgerDecider, final, operatorRefunded({ amountMicros: 5_400 }))
     const seen = { refundableMicros: 3_600, searchedUpTo: 1 }
-    partly.when(giveEnded(seen)).records(byHand({ amountMicros: 3_600 }))
+    partly.when(operatorRefund(seen)).records(operatorRefunded({ amountMicros: 3_600 }))
     partly
-      .when(giveEnded({ ...seen, amountMicros: 3_600 }))
-      .records(byHand({ amountMicros: 3_600 }))
-    partly.when(giveEnded({ ...seen, amountMicros: 3_601 })).refuses("bad_amount")
-    given(ledgerDecider, final, byHand())
-      .when(giveEnded({ refundableMicros: 0, searchedUpTo: 1 }))
+      .when(operatorRefund({ ...seen, amountMicros: 3_600 }))
+      .records(operatorRefunded({ amountMicros: 3_600 }))
+    partly.when(operatorRefund({ ...seen, amountMicros: 3_601 })).refuses("bad_amount")
+    given(ledgerDecider, final, operatorRefunded())
+      .when(operatorRefund({ refundableMicros: 0, searchedUpTo: 1 }))
       .recordsNothing()
   })
 
   it("never refunds more than was charged, whatever refundable amount is passed", () => {
     given(ledgerDecider, final)
-      .when(giveEnded({ refundableMicros: 50_000 }))
-      .records(byHand())
+      .when(operatorRefund({ refundableMicros: 50_000 }))
+      .records(operatorRefunded())
   })
 
   it("refunds 60 and then 40 of a charge of 100, with 256 other refunds in between", () => {
     const hundred = charged({ isPending: false, unitPriceMicros: 100, amountMicros: 100 })
-    const others = Array.from({ length: 256 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
-    const facts = [hundred, byHand({ amountMicros: 60 }), ...others]
+    const others = Array.from({ length: 256 }, (_, i) =>
+      operatorRefunded({ chargeId: `chg_${i + 10}` }),
+    )
+    const facts = [hundred, operatorRefunded({ amountMicros: 60 }), ...others]
     const whole = { ...ended, amountMicros: 100 }
     // The refund is already forgotten, so a command that found the charge before it must search again.
     given(ledgerDecider, ...facts)
-      .when(giveEnded({ charge: whole, refundableMicros: 100, searchedUpTo: 0 }))
+      .when(operatorRefund({ charge: whole, refundableMicros: 100, searchedUpTo: 0 }))
       .refuses("search_again")
     given(ledgerDecider, ...facts)
-      .when(giveEnded({ charge: whole, refundableMicros: 40, searchedUpTo: facts.length - 1 }))
-      .records(byHand({ amountMicros: 40 }))
+      .when(operatorRefund({ charge: whole, refundableMicros: 40, searchedUpTo: facts.length - 1 }))
+      .records(operatorRefunded({ amountMicros: 40 }))
   })
 
   it("does not lower windows that have begun since", () => {
     const later = isoInstant("2026-04-01")
-    const facts = [limitSet({ at: later }), byHand({ at: later })]
+    const facts = [limitSet({ at: later }), operatorRefunded({ at: later })]
     const state = foldFacts(
       ledgerDecider,
       ...ready,
@@ -223,14 +229,14 @@ describe("RefundSettledCharge", () => {
       charged({ isPending: false, exemption: "funds", ...most }),
       fundsAdded(MAX_MICROS),
     )
-      .when(giveEnded({ charge: whole }))
-      .records(byHand(most))
+      .when(operatorRefund({ charge: whole }))
+      .records(operatorRefunded(most))
     given(ledgerDecider, fundsAdded(1))
-      .when(giveEnded({ charge: whole }))
+      .when(operatorRefund({ charge: whole }))
       .refuses("bad_amount")
     given(ledgerDecider, fundsAdded(1))
-      .when(giveEnded({ charge: whole, amountMicros: MAX_MICROS - 1 }))
-      .records(byHand({ amountMicros: MAX_MICROS - 1 }))
+      .when(operatorRefund({ charge: whole, amountMicros: MAX_MICROS - 1 }))
+      .records(operatorRefunded({ amountMicros: MAX_MICROS - 1 }))
   })
 
   it("leaves room for refunds of pending charges in the same month", () => {
@@ -239,35 +245,37 @@ describe("RefundSettledCharge", () => {
     const facts = [ledgerOpened(), debt, charged({ chargeId: "chg_2", exemption: "funds" })]
     const whole = { ...ended, amountMicros: MAX_MICROS }
     given(ledgerDecider, ...facts)
-      .when(giveEnded({ charge: whole, amountMicros: MAX_MICROS - 9_000 }))
-      .records(byHand({ amountMicros: MAX_MICROS - 9_000 }))
+      .when(operatorRefund({ charge: whole, amountMicros: MAX_MICROS - 9_000 }))
+      .records(operatorRefunded({ amountMicros: MAX_MICROS - 9_000 }))
     given(ledgerDecider, ...facts)
-      .when(giveEnded({ charge: whole, amountMicros: MAX_MICROS - 8_999 }))
+      .when(operatorRefund({ charge: whole, amountMicros: MAX_MICROS - 8_999 }))
       .refuses("bad_amount")
   })
 
   it("has its own refusal if too many facts followed the search for the charge", () => {
-    const others = Array.from({ length: 257 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
+    const others = Array.from({ length: 257 }, (_, i) =>
+      operatorRefunded({ chargeId: `chg_${i + 10}` }),
+    )
     // The first of them, at revision 1, is forgotten.
     const facts = [final, ...others]
     given(ledgerDecider, ...facts)
-      .when(giveEnded({ searchedUpTo: 0 }))
+      .when(operatorRefund({ searchedUpTo: 0 }))
       .refuses("search_again")
     given(ledgerDecider, ...facts)
-      .when(giveEnded({ searchedUpTo: 1 }))
-      .records(byHand())
+      .when(operatorRefund({ searchedUpTo: 1 }))
+      .records(operatorRefunded())
     given(ledgerDecider, ...facts)
-      .when(giveEnded({ charge: { ...ended, chargeId: "chg_11" }, searchedUpTo: 0 }))
+      .when(operatorRefund({ charge: { ...ended, chargeId: "chg_11" }, searchedUpTo: 0 }))
       .refuses("search_again")
   })
 
   it("is accepted for a locked account and a closed ledger", () => {
     given(ledgerDecider, final, { type: "AccountLocked", at: NOW })
-      .when(giveEnded())
-      .records(byHand())
+      .when(operatorRefund())
+      .records(operatorRefunded())
     given(ledgerDecider, final, { type: "LedgerClosed", at: NOW })
-      .when(giveEnded())
-      .records(byHand())
+      .when(operatorRefund())
+      .records(operatorRefunded())
   })
 
   it("lowers the windows of the calls' day if it refunds a night's calls", () => {
@@ -292,7 +300,7 @@ describe("RefundSettledCharge", () => {
       const facts = [counted, charged({ at: next, ...night }), limit]
       const before = readLimits(foldFacts(ledgerDecider, ...facts), next)
       const after = readLimits(
-        foldFacts(ledgerDecider, ...facts, byHand({ at: next, countedAt: day })),
+        foldFacts(ledgerDecider, ...facts, operatorRefunded({ at: next, countedAt: day })),
         next,
       )
       // The refund lowers only the week; the day and the month of the calls have ended.

@@ -3,7 +3,7 @@ import { LEDGER_TABLES } from "./ledger.table.ts"
 import { playTable } from "./table-player.ts"
 
 describe("the ledger answers as in the table", () => {
-  it.each(Object.entries(LEDGER_TABLES))("%s", (_what, table) => {
+  it.each(Object.entries(LEDGER_TABLES))("%s", (_case, table) => {
     expect(playTable(table)).toBe(table)
   })
 

@@ -64,13 +64,13 @@ export interface LedgerTrace {
 
 /** Plays a history on an empty ledger. */
 export function playHistory(subject: LedgerUnderTest, history: LedgerHistory): LedgerTrace {
-  const stage = new HistoryPlayer(subject)
+  const player = new HistoryPlayer(subject)
   let at = history.from
   for (const [i, turn] of history.turns.entries()) {
     at = nextInstant(at, turn.delay)
-    stage.playTurn(turn, { at, newId: `chg_${i}`, unitMicros: history.unitMicros })
+    player.playTurn(turn, { at, newId: `chg_${i}`, unitMicros: history.unitMicros })
   }
-  return stage
+  return player
 }
 
 /** A ledger with these facts. */
@@ -99,7 +99,7 @@ class HistoryPlayer implements LedgerTrace {
   readonly facts: LedgerEvent[] = []
   readonly fundsAfter: number[] = []
   readonly #runs: readonly [LedgerRun, LedgerRun]
-  readonly #gathered: [readonly BufferedCall[], readonly BufferedCall[]] = [[], []]
+  readonly #buffered: [readonly BufferedCall[], readonly BufferedCall[]] = [[], []]
 
   constructor(subject: LedgerUnderTest) {
     this.#runs = [subject.start(), subject.start()]
@@ -107,88 +107,89 @@ class HistoryPlayer implements LedgerTrace {
 
   playTurn({ process, intentions }: HistoryTurn, moment: DecisionMoment): void {
     const { at, newId } = moment
-    const known: ProcessKnowledge = { facts: [...this.facts], buffered: this.#gathered[process] }
+    const known: ProcessKnowledge = { facts: [...this.facts], buffered: this.#buffered[process] }
     // All intentions become commands before any is decided, because callers do not wait for each other.
-    const deeds = intentions.flatMap((intention, i) => {
+    const actions = intentions.flatMap((intention, i) => {
       return actionsFor(known, intention, { ...moment, newId: i === 0 ? newId : `${newId}.${i}` })
     })
-    for (const deed of deeds) {
-      if (this.#runs[process].mustFlush(at)) this.#lead(process, at)
-      if (deed.do === "serve") this.#serve(process, deed.call, at)
-      if (deed.do === "record") this.#lead(process, at)
-      if (deed.do === "decide") this.#decide(process, deed.command, at)
+    for (const action of actions) {
+      if (this.#runs[process].mustFlush(at)) this.#flush(process, at)
+      if (action.do === "serve") this.#serve(process, action.call, at)
+      if (action.do === "record") this.#flush(process, at)
+      if (action.do === "decide") this.#decide(process, action.command, at)
     }
   }
 
   #serve(process: ProcessIndex, call: ServedApiCall, at: number): void {
-    const [factsBefore, buffered] = [this.facts.length, this.#gathered[process]]
+    const [factsBefore, buffered] = [this.facts.length, this.#buffered[process]]
     const answer = this.#runs[process].serve(call, at)
     if (answer === null) {
-      const known = { facts: this.facts, buffered: buffered }
-      this.#gathered[process] = [...buffered, bufferedCallAt(known, call, at)]
+      const known = { facts: this.facts, buffered }
+      this.#buffered[process] = [...buffered, bufferedCallAt(known, call, at)]
     }
-    const after = this.#standing(process, at)
+    const after = this.#snapshot(process, at)
     this.steps.push({ does: "serve", process, at, factsBefore, buffered, call, answer, after })
   }
 
-  #lead(on: ProcessIndex, at: number): void {
-    const taken = this.#gathered[on]
+  #flush(on: ProcessIndex, at: number): void {
+    const flushed = this.#buffered[on]
     const command = this.#runs[on].flush()
-    this.#gathered[on] = []
-    if (command !== null) this.#record(on, command, at, taken)
+    this.#buffered[on] = []
+    if (command !== null) this.#record(on, command, at, flushed)
   }
 
-  #decide(on: ProcessIndex, given: LedgerCommand, at: number): void {
-    const command = { ...given, at, ...headHashAfter(this.facts.length) }
+  #decide(on: ProcessIndex, unstamped: LedgerCommand, at: number): void {
+    const command = { ...unstamped, at, ...headHashAfter(this.facts.length) }
     const answer = this.#runs[on].decide(command)
-    const isNews = !isRefusal(answer) && answer.length > 0
-    if (!isNews || this.#gathered[on].length === 0) return this.#keep(on, command, answer, null)
-    this.#lead(on, at)
-    const later = { ...given, at, ...headHashAfter(this.facts.length) }
-    this.#keep(on, later, this.#runs[on].decide(later), null)
+    const hasFacts = !isRefusal(answer) && answer.length > 0
+    if (!hasFacts || this.#buffered[on].length === 0)
+      return this.#addStep(on, command, answer, null)
+    this.#flush(on, at)
+    const later = { ...unstamped, at, ...headHashAfter(this.facts.length) }
+    this.#addStep(on, later, this.#runs[on].decide(later), null)
   }
 
   #record(
     on: ProcessIndex,
-    given: RecordApiCalls,
+    unstamped: RecordApiCalls,
     at: number,
-    taken: readonly BufferedCall[],
+    flushed: readonly BufferedCall[],
   ): void {
-    const command = { ...given, at, ...headHashAfter(this.facts.length) }
-    this.#keep(on, command, this.#runs[on].decide(command), taken)
+    const command = { ...unstamped, at, ...headHashAfter(this.facts.length) }
+    this.#addStep(on, command, this.#runs[on].decide(command), flushed)
   }
 
-  #keep(
+  #addStep(
     on: ProcessIndex,
     command: LedgerCommand & DecisionStamp,
     answer: LedgerAnswer,
-    taken: readonly BufferedCall[] | null,
+    flushed: readonly BufferedCall[] | null,
   ): void {
-    const [before, gathered, { at }] = [this.facts.length, this.#gathered[on], command]
+    const [before, buffered, { at }] = [this.facts.length, this.#buffered[on], command]
     for (const fact of acceptedFacts(answer)) {
       this.facts.push(freeze(fact))
       for (const run of this.#runs) run.evolve(fact)
       this.fundsAfter.push(this.#runs[on].fundsMicros())
     }
     const again = this.#runs[on].decide(command)
-    const after = this.#standing(on, at)
+    const after = this.#snapshot(on, at)
     const step = {
       process: on,
       at,
       factsBefore: before,
-      buffered: gathered,
+      buffered,
       command,
       answer,
       repeatedAnswer: again,
-      flushedCalls: taken,
+      flushedCalls: flushed,
       after,
     }
     this.steps.push({ does: "decide", ...step })
   }
 
-  #standing(on: ProcessIndex, at: number): LedgerSnapshot {
+  #snapshot(on: ProcessIndex, at: number): LedgerSnapshot {
     const run = this.#runs[on]
-    const [limits, buffered] = [run.limits(at), this.#gathered[on]]
+    const [limits, buffered] = [run.limits(at), this.#buffered[on]]
     return {
       fundsMicros: run.fundsMicros(),
       limits,

@@ -41,7 +41,7 @@ describe("the postings of a fact", () => {
       "funds",
       1,
     ],
-  ] as const)("move %s from one account to another", (_what, fact, from, to, amountMicros) => {
+  ] as const)("move %s from one account to another", (_case, fact, from, to, amountMicros) => {
     expect(postingsOf(fact)).toEqual([
       { account: from, amountMicros: -amountMicros },
       { account: to, amountMicros },

@@ -36,13 +36,13 @@ export function unchargedCallsIn(facts: LedgerFacts): readonly UnchargedCalls[] 
     }
     if (fact.type !== "ApiCallsCounted") continue
     const { day, unitPriceMicros, priceVersion } = fact
-    for (const tally of fact.counters) {
-      const chargeId = callsChargeId(tally, day)
-      const place = uncharged.findIndex((one) => one.chargeId === chargeId)
-      const calls = (uncharged[place]?.calls ?? 0) + tally.calls
-      const sum = { ...tally, calls, chargeId, day, unitPriceMicros, priceVersion }
-      if (place === -1) uncharged.push(sum)
-      else uncharged[place] = sum
+    for (const counter of fact.counters) {
+      const chargeId = callsChargeId(counter, day)
+      const index = uncharged.findIndex((one) => one.chargeId === chargeId)
+      const calls = (uncharged[index]?.calls ?? 0) + counter.calls
+      const sum = { ...counter, calls, chargeId, day, unitPriceMicros, priceVersion }
+      if (index === -1) uncharged.push(sum)
+      else uncharged[index] = sum
     }
   }
   return uncharged
@@ -84,12 +84,12 @@ export function exceededLimitIn(
 }
 
 /** The command that stores buffered calls; null if there are none. */
-export function recordCommandOf(gathered: readonly BufferedCall[]): RecordApiCalls | null {
-  const [first] = gathered
+export function recordCommandOf(buffered: readonly BufferedCall[]): RecordApiCalls | null {
+  const [first] = buffered
   if (first === undefined) return null
-  const places = [...new Set(gathered.map((call) => callsChargeId(call, call.day)))]
-  const counters = places.map((place): ApiCallCounter => {
-    const calls = gathered.filter((call) => callsChargeId(call, call.day) === place)
+  const chargeIds = [...new Set(buffered.map((call) => callsChargeId(call, call.day)))]
+  const counters = chargeIds.map((chargeId): ApiCallCounter => {
+    const calls = buffered.filter((call) => callsChargeId(call, call.day) === chargeId)
     const { via, keyId, personId } = calls[0] as BufferedCall
     return { via, keyId, personId, calls: calls.length }
   })

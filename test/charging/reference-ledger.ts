@@ -139,12 +139,14 @@ type SwitchFact = "AccountLocked" | "AccountUnlocked" | "LedgerClosed" | "Ledger
 function decideSwitch(
   facts: LedgerFacts,
   at: number,
-  wanted: SwitchFact,
+  target: SwitchFact,
   other: SwitchFact,
 ): LedgerAnswer {
-  const first = wanted === "AccountLocked" || wanted === "LedgerClosed"
-  const isSo = first ? isSwitchedOn(facts, wanted, other) : !isSwitchedOn(facts, other, wanted)
-  return isSo ? [] : [{ type: wanted, at }]
+  const first = target === "AccountLocked" || target === "LedgerClosed"
+  const isAlreadySet = first
+    ? isSwitchedOn(facts, target, other)
+    : !isSwitchedOn(facts, other, target)
+  return isAlreadySet ? [] : [{ type: target, at }]
 }
 
 type AccountCommand = Extract<
@@ -204,10 +206,10 @@ function changeAccount(facts: LedgerFacts, command: AccountCommand): LedgerAnswe
       if (!isAmount(perPurchaseMicros) || !isAmount(perMonthMicros)) {
         return ledgerRefused(at, "bad_amount")
       }
-      const wanted = { mode, perPurchaseMicros, perMonthMicros }
+      const terms = { mode, perPurchaseMicros, perMonthMicros }
       const former = purchaseTermsIn(facts, keyId)
-      if (JSON.stringify(former) === JSON.stringify(wanted)) return []
-      return [{ type: "PurchaseTermsSet", at, keyId, ...wanted }]
+      if (JSON.stringify(former) === JSON.stringify(terms)) return []
+      return [{ type: "PurchaseTermsSet", at, keyId, ...terms }]
     }
   }
 }
@@ -245,10 +247,10 @@ function setLimit(facts: LedgerFacts, command: SetLimit & DecisionStamp): Ledger
     (holder === "person" || !leaveKeysOut)
   if (!isLegal) return ledgerRefused(at, "bad_limit")
   const limit = { holder, holderId, class: command.class, period, amountMicros }
-  const wanted: Limit = { ...limit, remindersMicros, leaveKeysOut }
+  const next: Limit = { ...limit, remindersMicros, leaveKeysOut }
   const former = limitsIn(facts).find((one) => isSameLimit(one, command))
-  if (JSON.stringify(comparableLimit(former)) === JSON.stringify(comparableLimit(wanted))) return []
-  return [{ type: "LimitSet", at, ...wanted }]
+  if (JSON.stringify(comparableLimit(former)) === JSON.stringify(comparableLimit(next))) return []
+  return [{ type: "LimitSet", at, ...next }]
 }
 
 function comparableLimit(limit: Limit | undefined): unknown {

@@ -44,8 +44,8 @@ export function remindersAfter(
 export function limitsAffectedBy(facts: LedgerFacts, fact: LedgerEvent): readonly Limit[] {
   if (fact.type === "Charged") return fact.isAlreadyCounted ? [] : limitsOnSpending(facts, fact)
   if (fact.type !== "ApiCallsCounted") return []
-  const touched = fact.counters.flatMap((tally) =>
-    limitsOnSpending(facts, { ...tally, class: "general" }),
+  const touched = fact.counters.flatMap((counter) =>
+    limitsOnSpending(facts, { ...counter, class: "general" }),
   )
   return touched.filter((limit, i) => touched.findIndex((one) => isSameLimit(one, limit)) === i)
 }

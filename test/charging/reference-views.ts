@@ -168,7 +168,7 @@ function usageOf(
     case "ApiCallsCounted":
       if (!isWithin(window, rules.callsCountedAt(fact))) return 0
       return fact.counters
-        .filter((tally) => isLimitOn(limit, { ...tally, class: "general" }))
+        .filter((counter) => isLimitOn(limit, { ...counter, class: "general" }))
         .reduce((sum, { calls }) => sum + calls * fact.unitPriceMicros, 0)
     default:
       return 0

@@ -36,8 +36,8 @@ const refused = (changed: Partial<ChargeRefused> = {}): ChargeRefused => ({
   refusingLimit: 0,
   ...changed,
 })
-const keep = (...kept: readonly ChargeRefused[]) =>
-  ({ type: "RecordRefusals", at: NOW, refusals: kept }) as const
+const record = (...stored: readonly ChargeRefused[]) =>
+  ({ type: "RecordRefusals", at: NOW, refusals: stored }) as const
 const counted = (count: number, refusal = refused()): RefusalEvent => ({
   type: "RefusalsCounted",
   at: NOW,
@@ -48,21 +48,21 @@ const counted = (count: number, refusal = refused()): RefusalEvent => ({
 
 describe("RecordRefusals", () => {
   it("stores the first refusal of a kind with all its evidence", () => {
-    given(refusalsDecider).when(keep(refused())).records(refused())
+    given(refusalsDecider).when(record(refused())).records(refused())
   })
 
   it("counts further ones, in one batch or several", () => {
     const again = refused({ chargeId: "chg_2" })
     given(refusalsDecider)
-      .when(keep(refused(), again, again))
+      .when(record(refused(), again, again))
       .records(refused(), counted(2))
-    given(refusalsDecider, refused()).when(keep(again)).records(counted(1))
+    given(refusalsDecider, refused()).when(record(again)).records(counted(1))
   })
 
   it("counts per minute", () => {
     const [first, next] = [refused(), refused({ at: NOW + 60_000 })]
     given(refusalsDecider, refused())
-      .when(keep(first, next, next))
+      .when(record(first, next, next))
       .records({
         type: "RefusalsCounted",
         at: NOW,
@@ -83,22 +83,22 @@ describe("RecordRefusals", () => {
       "another window",
       refused({ limits: [{ ...reading, windowStart: isoInstant("2026-03-03") }] }),
     ],
-  ])("stores refusals with %s in full", (_what, other) => {
-    given(refusalsDecider, refused()).when(keep(other)).records(other)
+  ])("stores refusals with %s in full", (_case, other) => {
+    given(refusalsDecider, refused()).when(record(other)).records(other)
   })
 
   it("stores a refusal for missing funds in full once a day", () => {
     const short = (when: number) =>
       refused({ at: when, code: "payment_required", limits: [], refusingLimit: null })
     const lastOfDay = short(isoInstant("2026-03-02T23:59:59.999Z"))
-    given(refusalsDecider, short(NOW)).when(keep(lastOfDay)).records(counted(1, lastOfDay))
+    given(refusalsDecider, short(NOW)).when(record(lastOfDay)).records(counted(1, lastOfDay))
     given(refusalsDecider, short(NOW))
-      .when(keep(short(isoInstant("2026-03-03"))))
+      .when(record(short(isoInstant("2026-03-03"))))
       .records(short(isoInstant("2026-03-03")))
   })
 
   it("records nothing without refusals", () => {
-    given(refusalsDecider, refused()).when(keep()).recordsNothing()
+    given(refusalsDecider, refused()).when(record()).recordsNothing()
   })
 })
 
@@ -117,8 +117,8 @@ describe("the state of refusals", () => {
     const short = refused({ code: "payment_required", limits: [], refusingLimit: null })
     const other = refused({ keyId: "key_2", at: isoInstant("2026-03-02T23:00:00Z") })
     const nextDay = refused({ keyId: "key_3", at: isoInstant("2026-03-03T23:00:00Z") })
-    given(refusalsDecider, short, other).when(keep(short)).records(counted(1, short))
-    given(refusalsDecider, kept, other, nextDay).when(keep(kept)).records(counted(1, kept))
+    given(refusalsDecider, short, other).when(record(short)).records(counted(1, short))
+    given(refusalsDecider, kept, other, nextDay).when(record(kept)).records(counted(1, kept))
   })
 
   it("forgets a refusal for missing funds at the end of its day", () => {
@@ -129,9 +129,9 @@ describe("the state of refusals", () => {
   })
 
   it("does not change with counts", () => {
-    given(refusalsDecider, refused(), counted(3)).when(keep(refused())).records(counted(1))
+    given(refusalsDecider, refused(), counted(3)).when(record(refused())).records(counted(1))
     const other = refused({ keyId: "key_2" })
-    given(refusalsDecider, refused(), counted(3)).when(keep(other)).records(other)
+    given(refusalsDecider, refused(), counted(3)).when(record(other)).records(other)
   })
 
   it("has its own stream, so that refusals do not grow the ledger", () => {

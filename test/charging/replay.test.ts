@@ -170,7 +170,7 @@ describe("a refusal decided again", () => {
     const evidence = refused(...facts)
     const without = evidence.limits.map((limit) => ({ ...limit, unrecordedMicros: 0 }))
     const other = { ...evidence, unrecordedMicros: 0, limits: without }
-    expect(replayRefusal(foldFacts(ledgerDecider, ...facts), other)).toMatch(/^refuses /)
+    expect(replayRefusal(foldFacts(ledgerDecider, ...facts), other)).toMatch(/^decided /)
   })
 
   it("counts the calls in every limit, and removes them even after an error", () => {

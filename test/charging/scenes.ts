@@ -77,15 +77,15 @@ const limitFillingScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
         reminderOff: fc.constantFrom(null, 1, 4),
       }),
     })
-    const ask = fc.oneof(leastLeft, fc.record({ micros: fc.nat(12) }))
+    const amount = fc.oneof(leastLeft, fc.record({ micros: fc.nat(12) }))
     return fc
-      .tuple(limit, spend(leastLeft), borderOf(periods), spend(ask), spend(leastLeft))
-      .map(([set, fill, cross, asked, askedAgain]) => [
+      .tuple(limit, spend(leastLeft), borderOf(periods), spend(amount), spend(leastLeft))
+      .map(([set, fill, cross, spending, secondSpending]) => [
         READY_TURN,
         firstProcessTurn(NO_DELAY, set),
         firstProcessTurn(NO_DELAY, fill),
-        firstProcessTurn(cross, asked),
-        firstProcessTurn({ ms: 1 }, askedAgain),
+        firstProcessTurn(cross, spending),
+        firstProcessTurn({ ms: 1 }, secondSpending),
       ])
   })
 

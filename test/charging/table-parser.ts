@@ -100,7 +100,7 @@ export function parseTableCharge(words: readonly string[]): ChargeCommand {
   }
 }
 
-/** An operator's refund of a charge that was just looked up. @throws Error if there is no such charge */
+/** An operator's refund of an existing charge. @throws Error if there is no such charge */
 export function operatorRefundCommand(
   facts: LedgerFacts,
   chargeId: string | undefined,

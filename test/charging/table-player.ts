@@ -102,17 +102,17 @@ class TablePlayer {
 
   /** Decides as the runner does: buffered calls are stored before the command's facts. */
   #decide(command: LedgerCommand, at: number): string {
-    const led = mustFlushCalls(this.#state, at) ? [this.#record(at)] : []
+    const flushed = mustFlushCalls(this.#state, at) ? [this.#record(at)] : []
     const answer = decideStamped(ledgerDecider, { ...command, at }, this.#state)
-    if (isRefusal(answer)) return [...led, formatRefusal(answer)].join(", ")
-    if (answer.length === 0) return [...led, "nothing new"].join(", ")
-    const taken = drainServedCalls(this.#state)
-    if (taken !== null) led.push(this.#decide(taken, at))
+    if (isRefusal(answer)) return [...flushed, formatRefusal(answer)].join(", ")
+    if (answer.length === 0) return [...flushed, "nothing new"].join(", ")
+    const drained = drainServedCalls(this.#state)
+    if (drained !== null) flushed.push(this.#decide(drained, at))
     const facts =
-      taken === null ? answer : decideStamped(ledgerDecider, { ...command, at }, this.#state)
-    if (isRefusal(facts)) return [...led, formatRefusal(facts)].join(", ")
+      drained === null ? answer : decideStamped(ledgerDecider, { ...command, at }, this.#state)
+    if (isRefusal(facts)) return [...flushed, formatRefusal(facts)].join(", ")
     this.#fold(facts)
-    return [...led, ...facts.map(formatFact)].join(", ")
+    return [...flushed, ...facts.map(formatFact)].join(", ")
   }
 
   /** Charges a box's minute at the price of the box's start. */
@@ -134,19 +134,19 @@ class TablePlayer {
   }
 
   #record(at: number): string {
-    const taken = drainServedCalls(this.#state)
-    return taken === null ? "nothing new" : this.#decide(taken, at)
+    const drained = drainServedCalls(this.#state)
+    return drained === null ? "nothing new" : this.#decide(drained, at)
   }
 
   #call(who: Spender, at: number): string {
     if (who.via !== "own_key" && who.via !== "app_key") throw new Error("a call needs a key")
-    const led = mustFlushCalls(this.#state, at) ? `${this.#record(at)}, ` : ""
+    const flushed = mustFlushCalls(this.#state, at) ? `${this.#record(at)}, ` : ""
     const refused = bufferServedCall(
       this.#state,
       { ...who, ...priceOfItem(this.#prices, "api_call") },
       at,
     )
-    return led + (refused === null ? "served" : `no: ${formatLimitReading(refused)}`)
+    return flushed + (refused === null ? "served" : `no: ${formatLimitReading(refused)}`)
   }
 
   #price(item: PricedItem, unitPriceMicros: number, at: number): string {

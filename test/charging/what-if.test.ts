@@ -110,7 +110,7 @@ describe("the dry run of a charge", () => {
 
 describe("the dry run", () => {
   it("equals the decision now and at the instant it returns, and changes nothing", () => {
-    let asked = 0
+    let decisions = 0
     const property = fc.property(histories(60), (history) => {
       const { facts, steps } = playHistory(realLedger, history)
       for (const { does, factsBefore, command } of steps.filter((step) => step.does === "decide")) {
@@ -127,10 +127,10 @@ describe("the dry run", () => {
         expect([fits, code]).toEqual(isRefusal(decided) ? [false, decided.code] : [true, null])
         if (fitsAt !== null) expect(isRefusal(decidedAt(fitsAt))).toBe(false)
         if (fitsAt !== null && !fits) expect(isRefusal(decidedAt(fitsAt - 1))).toBe(true)
-        asked += 1
+        decisions += 1
       }
     })
     fc.assert(property, propertyRuns(60, 2_000))
-    expect(asked).toBeGreaterThan(20)
+    expect(decisions).toBeGreaterThan(20)
   })
 })
