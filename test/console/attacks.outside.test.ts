@@ -1,4 +1,4 @@
-/** What another site's page, or somebody with a piece of a sign-in, may try at the console. */
+/** Attacks on the console: by pages of other sites, by people without the permission, and by forged paths. */
 import { describe, expect, it } from "vitest"
 import { addPerson, makeCompany, sharedWorld } from "../support/world.ts"
 import { HttpBrowser } from "./http-browser.ts"
@@ -10,7 +10,7 @@ const owner = await openPersonBrowser(world, company.ownerId)
 
 const at = (rest: string) => `/console/${company.companyId}${rest}`
 
-/** Changes of each kind: of the session, by an operation, by the API, with a file. */
+/** One change of each kind: to the session, by an operation, by the API, with a file. */
 const CHANGES: readonly (readonly [method: string, path: () => string, body: object])[] = [
   ["POST", () => "/console/api/code", { email: "owner@example.com" }],
   ["POST", () => "/console/api/session", { code: "000000" }],
@@ -22,19 +22,19 @@ const CHANGES: readonly (readonly [method: string, path: () => string, body: obj
   ["POST", () => at("/api/v1/company/delete"), { confirm: "x" }],
 ]
 
-/** What other sites' pages send, or cannot send. */
-const STRANGERS: Readonly<Record<string, Readonly<Record<string, string | undefined>>>> = {
+/** Headers of requests from pages of other sites. */
+const FOREIGN_REQUESTS: Readonly<Record<string, Readonly<Record<string, string | undefined>>>> = {
   "a form of another site": { origin: "https://evil.example", "x-console": undefined },
   "a fetch of another site": { origin: "https://evil.example" },
-  "a page that says no origin": { origin: undefined },
-  "a page in a sandbox": { origin: "null" },
-  "a page of a host that begins alike": { origin: "http://localhost.evil.example:3000" },
+  "a page that sends no origin": { origin: undefined },
+  "a sandboxed page": { origin: "null" },
+  "a page of a host with the same prefix": { origin: "http://localhost.evil.example:3000" },
   "a page of another port": { origin: "http://localhost:3001" },
-  "an own page's plain form": { "x-console": undefined },
-  "another value of the header": { "x-console": "true" },
+  "a plain form of the console's own page": { "x-console": undefined },
+  "another value of the X-Console header": { "x-console": "true" },
 }
 
-describe.for(Object.entries(STRANGERS))("%s", ([, headers]) => {
+describe.for(Object.entries(FOREIGN_REQUESTS))("%s", ([, headers]) => {
   it("changes nothing", async () => {
     for (const [method, path, body] of CHANGES) {
       const { status, body: answer } = await owner.send(method, path(), body, { headers })
@@ -47,19 +47,19 @@ describe.for(Object.entries(STRANGERS))("%s", ([, headers]) => {
 })
 
 describe("the public address", () => {
-  it("takes no page of the same host without TLS", async () => {
+  it("rejects an origin of the same host with another scheme", async () => {
     const { baseUrl } = world.ports
     const host = new URL(baseUrl()).host
     const browser = await openPersonBrowser(world, company.ownerId, host)
-    const beat = (origin: string) =>
+    const reportOnline = (origin: string) =>
       browser.send("POST", at("/presence"), {}, { headers: { origin } })
-    expect((await beat(new URL(baseUrl()).origin)).status).toBe(200)
-    expect((await beat(`https://${host}`)).status).toBe(403)
+    expect((await reportOnline(new URL(baseUrl()).origin)).status).toBe(200)
+    expect((await reportOnline(`https://${host}`)).status).toBe(403)
   })
 })
 
 describe("a session", () => {
-  it("is no key, and a key is no session", async () => {
+  it("is not accepted as a key, and a key is not accepted as a session", async () => {
     const token = owner.cookies.get("session") ?? ""
     const { status } = await world.call(token, "GET", "/api/v1/people")
     expect(status).toBe(401)
@@ -68,7 +68,7 @@ describe("a session", () => {
     expect((await stranger.get(at("/api/v1/people"), { headers })).status).toBe(401)
   })
 
-  it("gives no browser of another origin leave to read", async () => {
+  it("sends no CORS headers to another origin", async () => {
     const headers = { origin: "https://evil.example" }
     const answer = await owner.get(at("/api/v1/people"), { headers })
     const names = Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))
@@ -77,9 +77,9 @@ describe("a session", () => {
   })
 })
 
-describe("whoever may change the team", () => {
-  const NO = [403, "not_allowed"]
-  const YES = [200, undefined]
+describe("a person who may change the team", () => {
+  const REJECTED = [403, "not_allowed"]
+  const ACCEPTED = [200, undefined]
   const person = async (role: string, permissions: readonly string[] = []) =>
     (await addPerson(world, company, { role, permissions })).personId
   const acting = async (personId: string) => {
@@ -98,7 +98,7 @@ describe("whoever may change the team", () => {
     return acting(personId)
   }
 
-  it("gives nobody more than they have, themselves least of all", async () => {
+  it("grants neither themselves nor others more than they have", async () => {
     const { personId, act } = await asManager()
     const user = await person("user")
     const { ownerId } = company
@@ -111,55 +111,61 @@ describe("whoever may change the team", () => {
       ["person-change", { personId: ownerId, email: "m@x.example" }],
       ["person-remove", { personId: ownerId }],
     ] as const) {
-      expect([operation, await act(operation, input)]).toEqual([operation, NO])
+      expect([operation, await act(operation, input)]).toEqual([operation, REJECTED])
     }
-    expect(await act("person-app", { personId: user, grant: ["Use phone"] })).toEqual(YES)
-    expect(await act("person-change", { personId, name: "Maxine" })).toEqual(YES)
+    expect(await act("person-app", { personId: user, grant: ["Use phone"] })).toEqual(ACCEPTED)
+    expect(await act("person-change", { personId, name: "Maxine" })).toEqual(ACCEPTED)
   })
 
-  it("hands out no role that brings more than they hold", async () => {
+  it("gives no role whose permissions they do not all have", async () => {
     const { act } = await asUser(["Team", "Use phone"])
     const invite = (role: string) => act("person-invite", { email: "second@example.com", role })
     const user = await person("user")
     for (const role of ["manager", "developer"]) {
-      expect(await act("person-change", { personId: user, role })).toEqual(NO)
-      expect(await invite(role)).toEqual(NO)
+      expect(await act("person-change", { personId: user, role })).toEqual(REJECTED)
+      expect(await invite(role)).toEqual(REJECTED)
     }
-    expect(await invite("user")).toEqual(YES)
-    // Nobody is raised by an invitation that stands already.
-    expect(await invite("manager")).toEqual(NO)
-    expect(await act("person-change", { personId: user, permissions: ["See billing"] })).toEqual(NO)
-    expect(await act("person-change", { personId: user, permissions: ["Use phone"] })).toEqual(YES)
+    expect(await invite("user")).toEqual(ACCEPTED)
+    // Nor can an existing invitation be raised to a higher role.
+    expect(await invite("manager")).toEqual(REJECTED)
+    expect(await act("person-change", { personId: user, permissions: ["See billing"] })).toEqual(
+      REJECTED,
+    )
+    expect(await act("person-change", { personId: user, permissions: ["Use phone"] })).toEqual(
+      ACCEPTED,
+    )
     const { browser } = await asUser(["Team", "Use phone"])
     const asked = await browser.send("POST", at("/operations/person-change"), {
       input: { personId: user, role: "manager" },
     })
-    const says =
+    const message =
       'You do not have "Manage phone", which comes with the role manager, and cannot grant it.'
-    expect(asked.body.message).toBe(says)
+    expect(asked.body.message).toBe(message)
   })
 
-  it("takes nobody over by an email, and ends no denial that they could not lift", async () => {
+  it("neither takes over a person by changing their email nor lifts a denial of a permission they lack", async () => {
     const { act } = await asUser(["Team", "Use phone"])
     const manager = await person("manager")
-    const mine = { personId: manager, email: "mine@example.com" }
-    expect(await act("person-change", mine)).toEqual(NO)
-    const name = { personId: manager, name: "Another" }
-    expect(await act("person-change", name)).toEqual(YES)
+    const newEmail = { personId: manager, email: "mine@example.com" }
+    expect(await act("person-change", newEmail)).toEqual(REJECTED)
+    const newName = { personId: manager, name: "Another" }
+    expect(await act("person-change", newName)).toEqual(ACCEPTED)
     await world.operate("person app", { personId: manager, deny: ["See billing"] })
-    expect(await act("person-app", { personId: manager, clear: ["See billing"] })).toEqual(NO)
-    // What a role brings would outlast it where it were granted beside.
-    expect(await act("person-app", { personId: manager, grant: ["Send email"] })).toEqual(NO)
-    expect(await act("person-app", { personId: manager, deny: ["Send email"] })).toEqual(YES)
+    expect(await act("person-app", { personId: manager, clear: ["See billing"] })).toEqual(REJECTED)
+    // A separate grant of a role's permission would outlast the role.
+    expect(await act("person-app", { personId: manager, grant: ["Send email"] })).toEqual(REJECTED)
+    expect(await act("person-app", { personId: manager, deny: ["Send email"] })).toEqual(ACCEPTED)
     const user = await person("user")
-    expect(await act("person-change", { personId: user, email: "new@example.com" })).toEqual(YES)
-    // A manager made a user is given nothing; what is denied to whoever asks comes with a role as well.
-    expect(await act("person-change", { personId: manager, role: "user" })).toEqual(YES)
+    expect(await act("person-change", { personId: user, email: "new@example.com" })).toEqual(
+      ACCEPTED,
+    )
+    // Lowering a role grants nothing. A role also grants the operation that the asking manager was denied.
+    expect(await act("person-change", { personId: manager, role: "user" })).toEqual(ACCEPTED)
     const other = await asManagerWithout("phone.messages.send")
-    expect(await other.act("person-change", { personId: user, role: "manager" })).toEqual(NO)
+    expect(await other.act("person-change", { personId: user, role: "manager" })).toEqual(REJECTED)
   })
 
-  it("withdraws no invitation that they may not make", async () => {
+  it("cannot withdraw an invitation they could not make", async () => {
     const { act } = await asManager()
     const invite = async (role: string) => {
       const email = `${role}-to-be@example.com`
@@ -168,18 +174,20 @@ describe("whoever may change the team", () => {
     }
     for (const role of ["owner", "admin"]) {
       const inviteId = await invite(role)
-      expect(await act("person-uninvite", { inviteId })).toEqual(NO)
+      expect(await act("person-uninvite", { inviteId })).toEqual(REJECTED)
     }
-    expect(await act("person-uninvite", { inviteId: await invite("user") })).toEqual(YES)
+    expect(await act("person-uninvite", { inviteId: await invite("user") })).toEqual(ACCEPTED)
   })
 
-  it("makes keys of their own, for what they may do and without funds to buy", async () => {
+  it("creates keys for themselves only, limited to their own permissions and without adding funds", async () => {
     const { personId, browser, act } = await asManager()
     const own = { person: personId, operations: ["phone.messages.send"] }
-    expect(await act("key-create", own)).toEqual(YES)
-    expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(NO)
-    expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(NO)
-    expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(NO)
+    expect(await act("key-create", own)).toEqual(ACCEPTED)
+    expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(REJECTED)
+    expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(REJECTED)
+    expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(
+      REJECTED,
+    )
     const asked = async (operations: readonly string[]) => {
       const input = { ...own, operations }
       return (await browser.send("POST", at("/operations/key-create"), { input })).body.message
@@ -195,12 +203,12 @@ describe("whoever may change the team", () => {
       "Your key cannot use phone.calls.read: it is denied to you.",
     )
     const buying = { ...own, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
-    expect(await act("key-create", buying)).toEqual(NO)
+    expect(await act("key-create", buying)).toEqual(REJECTED)
   })
 })
 
-describe("a file of the server's", () => {
-  it("is read by nobody's word: a path is no file that was sent", async () => {
+describe("a file of the server", () => {
+  it("cannot be read by sending its path instead of a file", async () => {
     const input = { file: "/etc/passwd" }
     const asked = await owner.send("POST", at("/operations/repository-import"), { input })
     expect([asked.status, asked.body.error]).toEqual([400, "validation"])

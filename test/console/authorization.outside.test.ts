@@ -1,4 +1,4 @@
-/** Who is let in where in the console: every call of it, and everybody who may come. */
+/** Authorization of every console call, for every kind of visitor. */
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Permission } from "../../domain/access/permissions.ts"
 import { routesIn } from "../../src/frame/routes/declare/route-variants.ts"
@@ -27,25 +27,25 @@ import {
 const world = await sharedWorld({ rateLimits: "off" })
 const company = await makeCompany(world, { funds: "5000" })
 const ids = await makeConsoleThings(world, company)
-const comers = await consoleVisitorsOf(world, company)
-// What one of them may take away, such as the card.
+const visitors = await consoleVisitorsOf(world, company)
+// Some operations remove the card.
 beforeEach(() => world.operate("card set", { company: company.companyId, verified: true }))
 
-const at = (rest: string, of: string = company.companyId) => `/console/${of}${rest}`
+const urlOf = (rest: string) => `/console/${company.companyId}${rest}`
 
-const REFUSED = new Set(["signed_out", "not_allowed", "other_site", "role", "invalid_key"])
-/** They are there where the payment processor has pages of its own: the built-in one has none. */
-const AT_PROCESSOR = ["card-refresh", "card-page"]
-const NOBODY = "401 signed_out"
+const REJECTION_CODES = new Set(["signed_out", "not_allowed", "other_site", "role", "invalid_key"])
+/** Offered only if the payment processor has pages of its own; the simulator has none. */
+const PROCESSOR_OPERATIONS = ["card-refresh", "card-page"]
+const SIGNED_OUT = "401 signed_out"
 const NOT_ALLOWED = "403 not_allowed"
 
 function outcomeOf(name: string, { status, body }: BrowserAnswer): string {
   const error = (body as { readonly error?: string }).error ?? ""
   expect(status === 500, `${name}: ${JSON.stringify(body)}`).toBe(false)
-  return REFUSED.has(error) ? `${status} ${error}` : "let in"
+  return REJECTION_CODES.has(error) ? `${status} ${error}` : "let in"
 }
 
-function ask(
+function callOperation(
   browser: HttpBrowser,
   operation: string,
   row: OperationAccess,
@@ -56,13 +56,16 @@ function ask(
     const query = new URLSearchParams(input as Record<string, string>).toString()
     const bytes = Buffer.from("no bundle")
     const headers = { "content-type": "application/octet-stream" }
-    return browser.send("POST", at(`/files/${operation}?${query}`), undefined, { bytes, headers })
+    return browser.send("POST", urlOf(`/files/${operation}?${query}`), undefined, {
+      bytes,
+      headers,
+    })
   }
   const reason = row.takesReason ? { reason: "a test" } : {}
-  return browser.send("POST", at(`/operations/${operation}`), { input, ...reason })
+  return browser.send("POST", urlOf(`/operations/${operation}`), { input, ...reason })
 }
 
-const mayDo = (
+const mayCall = (
   { allowed }: OperationAccess,
   { role, held }: NonNullable<ConsoleVisitor["membership"]>,
 ): boolean => (typeof allowed === "string" ? held.includes(allowed) : allowed.includes(role))
@@ -70,43 +73,43 @@ const mayDo = (
 describe("the operations of the console", () => {
   const offered = PROGRAM.operations.filter((one) => one.consoleAccess !== undefined)
 
-  it("each have a row, and no row is of another", () => {
+  it("have exactly one row each", () => {
     expect(Object.keys(OPERATION_ACCESS).toSorted()).toEqual(
       offered.map(({ name }) => operationSlug(name)).toSorted(),
     )
   })
 
-  it("let in whom their rows let in, and nobody else", async () => {
+  it("accept exactly the visitors that their rows allow", async () => {
     const found: Record<string, string> = {}
     const wanted: Record<string, string> = {}
-    for (const { name, personId, browser, membership } of comers) {
+    for (const { name, personId, browser, membership } of visitors) {
       for (const [operation, row] of Object.entries(OPERATION_ACCESS)) {
-        const place = `${operation} by ${name}`
-        found[place] = outcomeOf(
-          place,
-          await ask(browser, operation, row, { ...ids, me: personId }),
+        const attempt = `${operation} by ${name}`
+        found[attempt] = outcomeOf(
+          attempt,
+          await callOperation(browser, operation, row, { ...ids, me: personId }),
         )
-        wanted[place] =
-          membership === null ? NOBODY : mayDo(row, membership) ? "let in" : NOT_ALLOWED
+        wanted[attempt] =
+          membership === null ? SIGNED_OUT : mayCall(row, membership) ? "let in" : NOT_ALLOWED
       }
     }
     expect(found).toEqual(wanted)
   }, 300_000)
 
-  it("are shown with who may", async () => {
-    for (const { name, browser, membership } of comers) {
-      const { status, body } = await browser.get(at("/operations"))
+  it("are listed with the visitor's access to each", async () => {
+    for (const { name, browser, membership } of visitors) {
+      const { status, body } = await browser.get(urlOf("/operations"))
       if (membership === null) {
         expect([name, status]).toEqual([name, 401])
         continue
       }
       const shown = body.operations as readonly { readonly name: string; readonly may: string }[]
-      const here = Object.entries(OPERATION_ACCESS).filter(
-        ([operation]) => !AT_PROCESSOR.includes(operation),
+      const offeredHere = Object.entries(OPERATION_ACCESS).filter(
+        ([operation]) => !PROCESSOR_OPERATIONS.includes(operation),
       )
-      const wanted = here.map(([operation, row]) => {
+      const wanted = offeredHere.map(([operation, row]) => {
         const rest = row.isOwn ? "own" : "no"
-        return [operation, mayDo(row, membership) ? "all" : rest]
+        return [operation, mayCall(row, membership) ? "all" : rest]
       })
       expect(Object.fromEntries(shown.map((one) => [one.name, one.may]))).toEqual(
         Object.fromEntries(wanted),
@@ -114,11 +117,11 @@ describe("the operations of the console", () => {
     }
   })
 
-  it("are for nobody whom no operation names: the operator's own are not there", async () => {
-    const owner = comers.find(({ name }) => name === "role owner")?.browser as HttpBrowser
+  it("do not include operations without console access", async () => {
+    const owner = visitors.find(({ name }) => name === "role owner")?.browser as HttpBrowser
     for (const { name, consoleAccess: word } of PROGRAM.operations) {
       if (word !== undefined) continue
-      const answer = await owner.send("POST", at(`/operations/${operationSlug(name)}`), {
+      const answer = await owner.send("POST", urlOf(`/operations/${operationSlug(name)}`), {
         input: {},
       })
       expect([name, answer.status]).toEqual([name, 404])
@@ -126,11 +129,11 @@ describe("the operations of the console", () => {
   })
 })
 
-describe("the API by a session", () => {
+describe("the API called with a session", () => {
   const needs = GRANTABLE_OPERATIONS as Readonly<
     Record<string, Permission | "owner" | "any person">
   >
-  const reached = routesIn(apiEntriesOf(PROGRAM.entries))
+  const consoleRoutes = routesIn(apiEntriesOf(PROGRAM.entries))
   const specOf = new Map(
     ALL_ROUTES.flatMap((spec) => routesOfSpec(spec, PROGRAM.routes).map((one) => [one.name, spec])),
   )
@@ -146,33 +149,37 @@ describe("the API by a session", () => {
     return [...named, ...(spec.permissions ?? [])].every((one) => held.includes(one))
   }
 
-  it("reaches every route of the specification's table that asks for a key", () => {
-    // AI clients have keys.
-    const others = PROGRAM.routes.filter(
+  it("includes every route of the specification's table that requires a key", () => {
+    // Routes with their own error format serve AI clients, which have keys.
+    const notInConsole = PROGRAM.routes.filter(
       (one) => one.auth === false || one.errorFormat !== undefined,
     )
-    const missing = PROGRAM.routes.filter((one) => !others.includes(one) && !reached.includes(one))
+    const missing = PROGRAM.routes.filter(
+      (one) => !notInConsole.includes(one) && !consoleRoutes.includes(one),
+    )
     expect(missing).toEqual([])
-    expect(reached.filter(({ name }) => !specOf.has(name)).map(({ name }) => name)).toEqual([])
+    expect(consoleRoutes.filter(({ name }) => !specOf.has(name)).map(({ name }) => name)).toEqual(
+      [],
+    )
   })
 
-  it("lets in whom a key of theirs would let in, and nobody else", async () => {
+  it("accepts exactly the visitors whose key it would accept", async () => {
     const found: Record<string, string> = {}
     const wanted: Record<string, string> = {}
-    // Keys and sessions ask the same of a person: test/api/authorization tries each permission alone.
-    const byRole = comers.filter(({ name }) => !name.startsWith("permission "))
+    // Keys and sessions need the same permissions; test/api/authorization tries each permission separately.
+    const byRole = visitors.filter(({ name }) => !name.startsWith("permission "))
     for (const { name, browser, membership } of byRole) {
-      for (const route of reached) {
+      for (const route of consoleRoutes) {
         const spec = specOf.get(route.name) as SpecRoute
         const { path, query, body, headers } = validRequest(route)
-        const place = `${route.name} by ${name}`
-        const answer = await browser.send(route.method, at(`${path}${query}`), body, { headers })
-        found[place] = outcomeOf(place, answer)
+        const attempt = `${route.name} by ${name}`
+        const answer = await browser.send(route.method, urlOf(`${path}${query}`), body, { headers })
+        found[attempt] = outcomeOf(attempt, answer)
         const isBySession = !KEY_ONLY_ROUTES.includes(route.name)
         const refused = `403 ${spec.roleRefusal ?? "not_allowed"}`
-        wanted[place] =
+        wanted[attempt] =
           membership === null
-            ? NOBODY
+            ? SIGNED_OUT
             : mayAsk(spec, membership) && isBySession
               ? "let in"
               : refused
@@ -181,13 +188,13 @@ describe("the API by a session", () => {
     expect(found).toEqual(wanted)
   }, 300_000)
 
-  it("counts nothing, and spends as the person", async () => {
-    const owner = comers.find(({ name }) => name === "role owner")?.browser as HttpBrowser
+  it("is not counted as API calls, and charges name the person", async () => {
+    const owner = visitors.find(({ name }) => name === "role owner")?.browser as HttpBrowser
     const text = { to: "+14155550123", body: "Hello" }
-    const sent = await owner.send("POST", at("/api/v1/phone/messages"), text)
+    const sent = await owner.send("POST", urlOf("/api/v1/phone/messages"), text)
     expect(sent.status).toBe(200)
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toEqual([])
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toEqual([])
     const { charges } = await world.operate("charge list", { company: company.companyId })
     expect(charges[0]).toMatchObject({ via: "person", keyId: null, personId: company.ownerId })
   })
@@ -202,8 +209,8 @@ describe("the other calls of the console", () => {
     )
   })
 
-  it("let nobody in without a session where their rows ask for one", async () => {
-    for (const { name, browser, membership } of comers) {
+  it("reject visitors without a session if their rows require one", async () => {
+    for (const { name, browser, membership } of visitors) {
       for (const { name: page, method, url } of pages) {
         if (CONSOLE_CALL_ACCESS[page] !== "session") continue
         const path = url.replace(":company", company.companyId)

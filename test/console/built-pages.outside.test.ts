@@ -1,4 +1,4 @@
-/** The console's pages as the server sends them, built as an installation has them; and what a package holds. */
+/** The built pages of the console as the server sends them, and as the package contains them. */
 import { execFile } from "node:child_process"
 import { readFileSync, readdirSync } from "node:fs"
 import { resolve } from "node:path"
@@ -18,7 +18,7 @@ const get = (url: string, headers: Record<string, string> = {}) =>
   world.app.inject({ method: "GET", url, headers: { host: "localhost:3000", ...headers } })
 
 describe("the page", () => {
-  it("is the same at every address of its own, with a nonce of each answer", async () => {
+  it("is the same at every address of the console, with a new nonce in each response", async () => {
     const nonces: string[] = []
     for (const path of ["", "/", "/co_0000aa", "/co_0000aa/keys/key_12345678?from=list"]) {
       const { statusCode, headers, body } = await get(`/console${path}`)
@@ -34,7 +34,7 @@ describe("the page", () => {
     expect(new Set(nonces).size).toBe(4)
   })
 
-  it("has no script in itself, and loads from its own address alone", async () => {
+  it("has no inline script, and loads files from its own origin only", async () => {
     const { body } = await get("/console")
     const scripts = [...body.matchAll(/<script\b([^>]*)>([^<]*)<\/script>/g)]
     expect(scripts.length).toBeGreaterThan(0)
@@ -45,8 +45,8 @@ describe("the page", () => {
   })
 })
 
-describe("what it loads", () => {
-  it("is kept for a year, and sent compressed to whoever takes it", async () => {
+describe("an asset of the page", () => {
+  it("is cached for a year, and is sent compressed to clients that accept it", async () => {
     const { body } = await get("/console")
     const paths = [...body.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(
       ([, path = ""]) => path,
@@ -61,20 +61,20 @@ describe("what it loads", () => {
       const file = readFileSync(resolve(ROOT, "console/dist", path.replace("/console/", "")))
       expect(plain.rawPayload.equals(file)).toBe(true)
       if (!/\.(js|css|svg)$/.test(path)) continue
-      const smaller = await get(path, { "accept-encoding": "gzip, br" })
-      expect(smaller.headers["content-encoding"]).toBe("br")
-      expect(brotliDecompressSync(smaller.rawPayload).equals(file)).toBe(true)
+      const compressed = await get(path, { "accept-encoding": "gzip, br" })
+      expect(compressed.headers["content-encoding"]).toBe("br")
+      expect(brotliDecompressSync(compressed.rawPayload).equals(file)).toBe(true)
     }
   })
 
-  it("is React as it is for users, though this process is none of theirs", () => {
+  it("contains the production build of React, even if NODE_ENV is test", () => {
     expect(process.env["NODE_ENV"]).toBe("test")
     const assets = resolve(ROOT, "console/dist/assets")
     const scripts = readdirSync(assets).filter((name) => name.endsWith(".js"))
-    const whole = scripts.map((name) => readFileSync(resolve(assets, name), "utf8")).join("\n")
-    // For developers it says its faults in words, for users it gives the address of each.
-    expect(whole).toContain("https://react.dev/errors/")
-    expect(whole).not.toContain("React DevTools")
+    const bundle = scripts.map((name) => readFileSync(resolve(assets, name), "utf8")).join("\n")
+    // Only the production build shortens its errors to addresses of react.dev.
+    expect(bundle).toContain("https://react.dev/errors/")
+    expect(bundle).not.toContain("React DevTools")
   })
 
   it.each([
@@ -86,7 +86,7 @@ describe("what it loads", () => {
     "%00",
     "assets%2f..%2f..%2findex.html",
     "gone-12345678.js",
-  ])("has nothing outside of its folder: %s", async (name) => {
+  ])("is never a file outside its folder: %s", async (name) => {
     const { statusCode, body } = await get(`/console/assets/${name}`)
     expect(statusCode === 404 || statusCode === 400).toBe(true)
     expect(body).not.toMatch(/company-ledger|<div id="root"|^[0-9a-f]{64}\n$/)
@@ -99,12 +99,12 @@ it("is in the package, built, and without its sources", async () => {
     cwd: ROOT,
     maxBuffer: 16_000_000,
   })
-  const said = JSON.parse(stdout) as unknown
-  const [packed] = (Array.isArray(said) ? said : Object.values(said as object)) as {
+  const output = JSON.parse(stdout) as unknown
+  const [packed] = (Array.isArray(output) ? output : Object.values(output as object)) as {
     files: readonly { readonly path: string }[]
   }[]
   const paths = packed?.files.map(({ path }) => path) ?? []
-  // What else belongs there is told by test/packed.
+  // test/packed checks the other files of the package.
   const own = ["LICENSE", "README.md", "bin/company-ledger.mjs", "console/dist/index.html"]
   expect(paths).toEqual(expect.arrayContaining(own))
   expect(paths.some((path) => /^console\/dist\/assets\/.+\.js$/.test(path))).toBe(true)

@@ -16,7 +16,7 @@ import {
 } from "../support/world.ts"
 import { newPage, untilPageSettles } from "./page-checks.ts"
 
-/** A company at an installation that listens, and a browser. */
+/** A company of an installation that listens on a port, and a browser. */
 interface ConsoleFixture {
   readonly world: World
   readonly url: string
@@ -25,7 +25,7 @@ interface ConsoleFixture {
   readonly company: string
   readonly companyId: CompanyId
   readonly ownerId: PersonId
-  /** The owner's. */
+  /** The owner's email. */
   readonly email: string
 }
 
@@ -37,7 +37,7 @@ interface OpenedConsole extends ConsoleFixture {
 let running: Promise<Pick<ConsoleFixture, "world" | "url" | "browser">> | undefined
 let companies = 0
 
-/** Builds the pages where that is needed. It all ends with the process; each page has a profile of its own. */
+/** Builds the pages if needed, then starts the installation and the browser; both end with the process. */
 async function openBrowserWorld(): Promise<Pick<ConsoleFixture, "world" | "url" | "browser">> {
   const code = await buildConsoleIfNeeded()
   if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
@@ -52,21 +52,21 @@ async function openBrowserWorld(): Promise<Pick<ConsoleFixture, "world" | "url" 
 
 /**
  * Opens the console for the calling test file, with a company like the demo's. Call it at the top level of the file.
- * The file's tests are skipped where there is no browser.
+ * Skips the file's tests if there is no browser.
  *
- * @param prepare what is done before the owner signs in
+ * @param prepare runs before the owner signs in
  */
 export async function openConsole(
-  prepare: (place: ConsoleFixture) => Promise<unknown> = async () => undefined,
+  prepare: (fixture: ConsoleFixture) => Promise<unknown> = async () => undefined,
 ): Promise<OpenedConsole> {
   beforeEach((ctx) => ctx.skip(noChromiumReason !== null, String(noChromiumReason)))
-  // No test of the file reads it then.
+  // The file's tests are all skipped, so none reads the fixture.
   if (noChromiumReason !== null) return {} as OpenedConsole
   running ??= openBrowserWorld()
-  const place = { ...(await running), ...(await makeDemo((await running).world)) }
-  await prepare(place)
-  afterAll(() => Promise.all(place.browser.contexts().map((context) => context.close())))
-  return { ...place, ownerPage: await openSignedInPage(place) }
+  const fixture = { ...(await running), ...(await makeDemo((await running).world)) }
+  await prepare(fixture)
+  afterAll(() => Promise.all(fixture.browser.contexts().map((context) => context.close())))
+  return { ...fixture, ownerPage: await openSignedInPage(fixture) }
 }
 
 /** Makes a company with the demo's card, limits and key. */
@@ -87,40 +87,41 @@ async function makeDemo(world: World) {
   return { company, companyId, ownerId, email }
 }
 
-/** Adds a person to the company as an operator does; answers their id. */
+/** Adds a person to the company as an operator does; returns their id. */
 export async function addConsolePerson(
-  place: ConsoleFixture,
+  fixture: ConsoleFixture,
   name: string,
   role: string,
   permissions: readonly string[] = [],
 ): Promise<PersonId> {
-  const email = `${name.toLowerCase()}@${place.company}.example`
-  return (await addPerson(place.world, place, { name, email, role, permissions })).personId
+  const email = `${name.toLowerCase()}@${fixture.company}.example`
+  return (await addPerson(fixture.world, fixture, { name, email, role, permissions })).personId
 }
 
-/** A page on which a person is signed in by an operator's link. */
+/** Opens a page on which a person is signed in by an operator's link. */
 export async function openSignedInPage(
-  place: ConsoleFixture,
-  person: string = place.ownerId,
+  fixture: ConsoleFixture,
+  person: string = fixture.ownerId,
 ): Promise<Page> {
-  const { url } = await place.world.operate("console link", { person })
-  const page = await newPage(place.browser)
-  await page.goto(`${place.url}${new URL(url).pathname}`)
+  const { url } = await fixture.world.operate("console link", { person })
+  const page = await newPage(fixture.browser)
+  await page.goto(`${fixture.url}${new URL(url).pathname}`)
   await untilPageSettles(page)
   return page
 }
 
-/** Spends at the company and has a charge refused, so that its pages have something to show. */
-export async function createSpending(place: ConsoleFixture): Promise<void> {
-  const { world, company, ownerId: person } = place
+/** Makes charges and a refusal, so that the company's pages have something to show. */
+export async function createSpending(fixture: ConsoleFixture): Promise<void> {
+  const { world, company, ownerId: person } = fixture
   const ai = { class: "ai", period: "week", dollars: "12", reminders: ["10"] }
-  await setLimit(world, place, ai)
+  await setLimit(world, fixture, ai)
   const charge = (dollars: string) =>
     world.operate("charge", { company, class: "ai", person, item: "chat completion", dollars })
   for (const dollars of ["3.2", "2.75", "4.1"]) await charge(dollars)
-  // It is more than is left: what is refused is shown too.
+  // Exceeds the limit, so that the pages also show a refusal.
   const refused = await charge("5").catch((error: unknown) => error)
-  if (!(refused instanceof OperatorRefused)) throw new Error("more was spent than may be")
+  if (!(refused instanceof OperatorRefused))
+    throw new Error("a charge above the limit was accepted")
 }
 
 /** Opens a dialog by its button. */
@@ -137,7 +138,7 @@ interface Mail {
   readonly subject: string
 }
 
-/** The codes that were mailed to an email, by their mails' ids. */
+/** The codes mailed to an address, by mail id. */
 async function mailedCodes(
   { world }: ConsoleFixture,
   email: string,
@@ -149,18 +150,18 @@ async function mailedCodes(
   return new Map(found.map(({ mailId, subject }) => [mailId, subject.slice(0, 6)]))
 }
 
-/** What somebody does who has an email: `ask` has the code mailed, and the answer is what was mailed then. */
+/** Runs `requestCode`; returns the code that was mailed to the address because of it. */
 export async function codeMailedAfter(
-  opened: ConsoleFixture,
+  fixture: ConsoleFixture,
   email: string,
-  ask: () => Promise<void>,
+  requestCode: () => Promise<void>,
 ): Promise<string> {
-  const before = await mailedCodes(opened, email)
-  await ask()
+  const before = await mailedCodes(fixture, email)
+  await requestCode()
   let code: string | undefined
   await expect
     .poll(async () => {
-      const found = await mailedCodes(opened, email)
+      const found = await mailedCodes(fixture, email)
       code = [...found].find(([mailId]) => !before.has(mailId))?.[1]
       return code
     })
@@ -168,15 +169,15 @@ export async function codeMailedAfter(
   return code ?? ""
 }
 
-/** A browser of their own, in which somebody signed in by the code that was mailed to them; who is invited may name themselves. */
+/** Signs a person in by a mailed code on a new page; `name` is what an invited person enters as their name. */
 export async function signInByCode(
-  opened: ConsoleFixture,
+  fixture: ConsoleFixture,
   email: string,
   name = "",
 ): Promise<Page> {
-  const page = await newPage(opened.browser)
-  await page.goto(`${opened.url}/console`)
-  const code = await codeMailedAfter(opened, email, async () => {
+  const page = await newPage(fixture.browser)
+  await page.goto(`${fixture.url}/console`)
+  const code = await codeMailedAfter(fixture, email, async () => {
     await page.getByLabel("Email").fill(email)
     await page.getByRole("button", { name: "Email me a code" }).click()
     await page.getByRole("heading", { name: "Enter the code" }).waitFor()
@@ -190,17 +191,17 @@ export async function signInByCode(
   return page
 }
 
-/** Whom the company texts. */
+/** A customer whom the company texts. */
 const CUSTOMER = "+14155550123"
 
-/** Who texted STOP. */
-const STOPPED = "+14155550199"
+/** A customer who texts STOP. */
+const OPTED_OUT_CUSTOMER = "+14155550199"
 
-/** Calls the API with a new key of the owner's; answers the body. @throws where it is refused */
-export async function ownerCallerOf(place: ConsoleFixture) {
-  const { key } = await makeKey(place.world, place)
+/** Returns a function that calls the API with a new key of the owner and returns the body. @throws if the call is rejected */
+export async function ownerCallerOf(fixture: ConsoleFixture) {
+  const { key } = await makeKey(fixture.world, fixture)
   return async (method: "GET" | "POST" | "PUT", path: string, body?: object) => {
-    const answer = await place.world.call(key, method, `/api/v1${path}`, { body })
+    const answer = await fixture.world.call(key, method, `/api/v1${path}`, { body })
     if (answer.status >= 400) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
     return answer.body
   }
@@ -208,58 +209,58 @@ export async function ownerCallerOf(place: ConsoleFixture) {
 
 type OwnerCaller = Awaited<ReturnType<typeof ownerCallerOf>>
 
-/** Texts in both directions, one that failed, an opt-out of either kind, and calls with a message. */
+/** Makes texts in both directions, a failed text, an opt-out by text and one by the API, and calls with a voicemail. */
 export async function createPhoneActivity(
   { world }: ConsoleFixture,
-  ask: OwnerCaller,
+  callApi: OwnerCaller,
 ): Promise<void> {
-  const { numbers } = await ask("GET", "/phone/state")
+  const { numbers } = await callApi("GET", "/phone/state")
   const number = numbers[0]?.number ?? ""
-  const send = (to: string, body: string) => ask("POST", "/phone/messages", { to, body })
+  const send = (to: string, body: string) => callApi("POST", "/phone/messages", { to, body })
   await send(CUSTOMER, "Your order is ready for pick-up.")
-  const failing = await send(STOPPED, "We open at 7 tomorrow.")
+  const failing = await send(OPTED_OUT_CUSTOMER, "We open at 7 tomorrow.")
   await world.operate("wait")
   const failed = { messageId: failing.id, status: "failed", code: "30003" }
   await world.operate("carrier deliver", failed)
   const textIn = (from: string, body: string) =>
     world.operate("carrier text-in", { from, to: number, body })
   await textIn(CUSTOMER, "Thanks! I will come at five. <b>Ada</b>")
-  await textIn(STOPPED, "STOP")
-  await ask("POST", "/phone/opt-outs", { phone: "+14155550177" })
+  await textIn(OPTED_OUT_CUSTOMER, "STOP")
+  await callApi("POST", "/phone/opt-outs", { phone: "+14155550177" })
   const call = { from: CUSTOMER, to: number }
   await world.operate("carrier call-in", { ...call, outcome: "voicemail", seconds: "40" })
   await world.operate("carrier call-in", { ...call, outcome: "missed" })
   await world.operate("wait")
 }
 
-/** A connected domain, a mail from it, and somebody who must not be written to. */
+/** Connects a domain, sends mails from it, and gets one address suppressed by a bounce. */
 export async function createMailActivity(
   { world }: ConsoleFixture,
-  ask: OwnerCaller,
+  callApi: OwnerCaller,
 ): Promise<void> {
-  const { id } = await ask("POST", "/domain", { domain: "acme.example" })
-  await ask("POST", "/domain", { check: true, domainId: id })
+  const { id } = await callApi("POST", "/domain", { domain: "acme.example" })
+  await callApi("POST", "/domain", { check: true, domainId: id })
   await world.operate("wait")
   const sender = { action: "add", domainId: id, domain: "acme.example" }
-  const added = await ask("POST", "/email/domains", sender)
+  const added = await callApi("POST", "/email/domains", sender)
   await world.operate("wait")
-  await ask("POST", "/email/domains", { action: "check", id: added.id })
+  await callApi("POST", "/email/domains", { action: "check", id: added.id })
   const mail = { from: "Acme <hello@acme.example>", subject: "Your order", text: "It is ready." }
-  await ask("POST", "/email/send", { ...mail, to: ["grace@example.com", "joan@example.com"] })
+  await callApi("POST", "/email/send", { ...mail, to: ["grace@example.com", "joan@example.com"] })
   await world.operate("simulator set", { name: "mail", outcome: "bounce", times: 1 })
-  await ask("POST", "/email/send", { ...mail, to: "gone@example.com" })
+  await callApi("POST", "/email/send", { ...mail, to: "gone@example.com" })
   await world.operate("wait")
 }
 
-/** A form, and what came by it. */
+/** Opens a form and adds leads to it. */
 export async function createLeadActivity({ world, company }: ConsoleFixture): Promise<void> {
   const { formId: form } = await world.operate("form add", { company, name: "Contact us" })
   await world.operate("lead add", {
     company,
     form,
     firstName: "Ada",
-    lastName: "Lane",
-    email: "ada.lane@example.com",
+    lastName: "Lovelace",
+    email: "ada.lovelace@example.com",
     message: "A cake for <script>alert(1)</script> twelve, please.\nOn Friday.",
     fields: ["budget=200", "pageUrl=javascript:alert(1)", "utm_source=newsletter"],
   })

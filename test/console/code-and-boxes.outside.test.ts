@@ -1,4 +1,4 @@
-/** Code, what was published of it, and boxes, as people work with them in the console. */
+/** The console's pages of code, previews and boxes, in a real browser. */
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import { buildZip } from "../code/zips.ts"
@@ -9,10 +9,10 @@ import {
   ownerCallerOf,
 } from "./chromium-console.ts"
 
-/** A build, a server and a browser: on a machine with other work to do that takes its time. */
+/** Builds, a server and a browser are slow on a busy machine. */
 const WITHIN_MS = 600_000
 
-/** It looks like a key of a cloud and is none. */
+/** Looks like a cloud provider's key. */
 const LIKE_A_SECRET = "AKIAIOSFODNN7ABCDEFG"
 
 const opened = await openConsole()
@@ -37,7 +37,7 @@ const FILES = buildZip([
 ])
 
 describe("code", { timeout: WITHIN_MS }, () => {
-  it("is taken as a zip once what looks like a secret is let through", async () => {
+  it("is accepted as a zip after a person allows what looks like a secret", async () => {
     await go(ownerPage, "Code")
     await ownerPage.getByText("No repository yet").waitFor()
     await ownerPage.getByRole("button", { name: "Create the repository" }).click()
@@ -50,25 +50,25 @@ describe("code", { timeout: WITHIN_MS }, () => {
 
     await upload("no.zip", Buffer.from("no zip"))
     const form = ownerPage.getByRole("dialog", { name: "Upload a zip" })
-    const said = () => form.getByRole("alert").innerText()
-    await expect.poll(said).toMatch(/^This file cannot be used: it is not a zip file/)
-    expect(await said()).toContain("Choose another file.")
+    const alert = () => form.getByRole("alert").innerText()
+    await expect.poll(alert).toMatch(/^This file cannot be used: it is not a zip file/)
+    expect(await alert()).toContain("Choose another file.")
     await upload("app.zip", FILES)
     const refused = form.getByRole("group", { name: "Refused push" })
     await refused.waitFor({ timeout: WITHIN_MS })
     expect(await refused.innerText()).toMatch(/notes\.txt, line 1: .*AKIA\*{4}/)
 
     await refused.getByRole("button", { name: "Allow" }).click()
-    const letting = ownerPage.getByRole("dialog", { name: "Allow" })
-    await letting.getByLabel("Reason").fill("an example")
-    await letting.getByRole("button", { name: "Allow" }).click()
-    await letting.waitFor({ state: "detached" })
+    const allowing = ownerPage.getByRole("dialog", { name: "Allow" })
+    await allowing.getByLabel("Reason").fill("an example")
+    await allowing.getByRole("button", { name: "Allow" }).click()
+    await allowing.waitFor({ state: "detached" })
     await form.getByRole("button", { name: "Upload a zip" }).click()
     await ownerPage.getByText("The files were committed.").waitFor({ timeout: WITHIN_MS })
     await ownerPage.getByRole("cell", { name: "main (default)" }).waitFor()
   })
 
-  it("lists pushes, and says of a refused one why", async () => {
+  it("lists pushes, and gives the reason of a refused one", async () => {
     await ownerPage.getByRole("link", { name: "Pushes", exact: true }).click()
     await ownerPage.getByRole("cell", { name: "Completed" }).waitFor()
     const row = ownerPage.getByRole("row").filter({ hasText: "Refused" })
@@ -77,7 +77,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await expect.poll(() => ownerPage.getByText("notes.txt, line 1").count()).toBe(1)
   })
 
-  it("shows to a developer what a developer may", async () => {
+  it("shows a developer only what a developer may use", async () => {
     const page = await openSignedInPage(opened, await addConsolePerson(opened, "Dev", "developer"))
     await go(page, "Code")
     await page.getByRole("link", { name: "Pushes", exact: true }).click()
@@ -95,13 +95,13 @@ describe("code", { timeout: WITHIN_MS }, () => {
   })
 })
 
-describe("what is published", { timeout: WITHIN_MS }, () => {
-  it("is listed with who and what it cost, and has its log", async () => {
+describe("a preview", { timeout: WITHIN_MS }, () => {
+  it("is listed with its publisher, its charge and its build log", async () => {
     await go(ownerPage, "Previews")
     await ownerPage.getByText("No publishes yet").waitFor()
     const { refs } = await opened.world.operate("repository show", { company })
-    const ask = await ownerCallerOf(opened)
-    const queued = await ask("POST", "/publish/preview", { commit: refs[0].id })
+    const callApi = await ownerCallerOf(opened)
+    const queued = await callApi("POST", "/publish/preview", { commit: refs[0].id })
     expect(queued).toMatchObject({ status: "queued" })
     await opened.world.operate("wait")
     await ownerPage.reload()
@@ -111,17 +111,17 @@ describe("what is published", { timeout: WITHIN_MS }, () => {
     await expect.poll(() => row.innerText()).toContain("Ada Example")
     await row.getByRole("link").first().click()
     const log = ownerPage.getByRole("region", { name: "Build" })
-    await expect.poll(() => log.innerText()).toContain("simulated")
+    await expect.poll(() => log.innerText()).toContain("Simulated build")
   })
 })
 
 describe("a box", { timeout: WITHIN_MS }, () => {
-  it("is worked in, and stopped by typing its name", async () => {
-    const ask = await ownerCallerOf(opened)
-    const { id } = await ask("POST", "/sandboxes", { size: "small", label: "fix the tests" })
+  it("runs commands, shows files, and is stopped by typing its name", async () => {
+    const callApi = await ownerCallerOf(opened)
+    const { id } = await callApi("POST", "/sandboxes", { size: "small", label: "fix the tests" })
     await opened.world.operate("wait")
     const file = { path: "notes.txt", content: LIKE_A_SECRET }
-    await ask("PUT", `/sandboxes/${id}/files/content`, file)
+    await callApi("PUT", `/sandboxes/${id}/files/content`, file)
     await go(ownerPage, "Boxes")
     await ownerPage.getByRole("link", { name: "fix the tests" }).click()
     await ownerPage.getByRole("link", { name: "Commands", exact: true }).click()

@@ -1,10 +1,10 @@
-/** Who may come to a company's console: somebody of each role, with each permission, and strangers. */
+/** Visitors of a company's console: a person of each role, a person with each permission, and strangers. */
 import { type Permission, type Role, PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import { addPerson, makeCompany, type Company, type World } from "../support/world.ts"
 import { HttpBrowser } from "./http-browser.ts"
 import type { SampleIds } from "./operation-access.ts"
 
-/** What the roles below admin bring (decisions.md §2). */
+/** The permissions that come with each role (decisions.md §2). */
 const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   owner: PERMISSIONS,
   admin: PERMISSIONS,
@@ -19,16 +19,16 @@ const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   user: [],
 }
 
-/** Somebody who comes, and who they are at the company. */
+/** A visitor, and their membership in the company. */
 export interface ConsoleVisitor {
   readonly name: string
   readonly personId: string
   readonly browser: HttpBrowser
-  /** Null: nobody of the company is signed in. */
+  /** Null: the visitor has no session of a person of the company. */
   readonly membership: { readonly role: Role; readonly held: readonly Permission[] } | null
 }
 
-/** A browser in which somebody is signed in. */
+/** Opens a browser in which a person is signed in by an operator's link. */
 export async function openPersonBrowser(
   world: World,
   personId: string,
@@ -40,7 +40,7 @@ export async function openPersonBrowser(
   return browser
 }
 
-/** Makes something of each kind at a company, and names it. */
+/** Makes one thing of each kind in a company; returns their ids. */
 export async function makeConsoleThings(world: World, of: Company): Promise<SampleIds> {
   const { formId } = await world.operate("form add", { company: of.companyId, name: "Contact" })
   const { leadId } = await world.operate("lead add", {
@@ -63,26 +63,26 @@ export async function makeConsoleThings(world: World, of: Company): Promise<Samp
   }
 }
 
-/** Everybody. */
+/** All visitors of a company. */
 export async function consoleVisitorsOf(
   world: World,
   company: Company,
 ): Promise<readonly ConsoleVisitor[]> {
-  const elsewhere = await makeCompany(world)
-  const ended = await openPersonBrowser(world, company.ownerId)
-  const former = ended.copy()
-  await ended.send("DELETE", "/console/api/session")
-  const planted = new HttpBrowser(world)
-  planted.cookies.set("session", "A".repeat(43))
+  const otherCompany = await makeCompany(world)
+  const signedOut = await openPersonBrowser(world, company.ownerId)
+  const former = signedOut.copy()
+  await signedOut.send("DELETE", "/console/api/session")
+  const forged = new HttpBrowser(world)
+  forged.cookies.set("session", "A".repeat(43))
   const stranger = { personId: company.ownerId, membership: null }
-  const comers: ConsoleVisitor[] = [
-    { ...stranger, name: "nobody", browser: new HttpBrowser(world) },
-    { ...stranger, name: "a cookie that nobody gave", browser: planted },
+  const visitors: ConsoleVisitor[] = [
+    { ...stranger, name: "no cookie", browser: new HttpBrowser(world) },
+    { ...stranger, name: "a forged cookie", browser: forged },
     { ...stranger, name: "a session that has ended", browser: former },
     {
       ...stranger,
       name: "another company's owner",
-      browser: await openPersonBrowser(world, elsewhere.ownerId),
+      browser: await openPersonBrowser(world, otherCompany.ownerId),
     },
   ]
   for (const role of ROLES) {
@@ -93,7 +93,7 @@ export async function consoleVisitorsOf(
             await addPerson(world, company, { role })
           ).personId
     const membership = { role, held: ROLE_PERMISSIONS[role] }
-    comers.push({
+    visitors.push({
       name: `role ${role}`,
       personId,
       browser: await openPersonBrowser(world, personId),
@@ -104,12 +104,12 @@ export async function consoleVisitorsOf(
     const personId = (await addPerson(world, company, { role: "user", permissions: [permission] }))
       .personId
     const membership = { role: "user" as const, held: [permission] }
-    comers.push({
+    visitors.push({
       name: `permission ${permission}`,
       personId,
       browser: await openPersonBrowser(world, personId),
       membership,
     })
   }
-  return comers
+  return visitors
 }

@@ -1,4 +1,4 @@
-/** What people do on the console's pages of email, domains and leads, in a real browser. */
+/** The console's pages of email, domains and leads, in a real browser. */
 import { describe, expect, it } from "vitest"
 import {
   addConsolePerson,
@@ -13,18 +13,18 @@ import { pageFaultsOf, openAndSettle } from "./page-checks.ts"
 const opened = await openConsole()
 const { ownerPage: page, companyId } = opened
 
-/** So long a page is tried until its check meets a minute that is used up. */
-const REFUSED_WITHIN_MS = 120_000
+/** Time to retry until the page's check falls into a minute whose rate limit is used up. */
+const RATE_LIMITED_WITHIN_MS = 120_000
 
-const open = (place: string) => openAndSettle(page, `/console/${companyId}/${place}`)
+const open = (path: string) => openAndSettle(page, `/console/${companyId}/${path}`)
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
 const dialog = () => page.getByRole("dialog")
-const does = (name: string) => dialog().getByRole("button", { name, exact: true }).click()
-const said = (text: RegExp | string) => page.getByText(text).first().waitFor()
+const pressInDialog = (name: string) => dialog().getByRole("button", { name, exact: true }).click()
+const waitForText = (text: RegExp | string) => page.getByText(text).first().waitFor()
 
 describe("the pages of email, domains and leads", () => {
-  it("say what would be there where nothing is yet", async () => {
-    for (const [place, title] of [
+  it("have an empty state", async () => {
+    for (const [path, title] of [
       ["email", "No mails"],
       ["email?tab=suppressed", "No suppressed addresses"],
       ["email?tab=senders", "No sending domains yet"],
@@ -32,8 +32,8 @@ describe("the pages of email, domains and leads", () => {
       ["leads", "No leads"],
       ["leads?tab=forms", "No forms yet"],
     ] as const) {
-      await open(place)
-      await said(title)
+      await open(path)
+      await waitForText(title)
     }
     await expect.poll(() => page.getByRole("button", { name: "Open a form" }).count()).toBe(1)
   })
@@ -44,17 +44,17 @@ describe("the pages of email, domains and leads", () => {
     await dialog().getByLabel("Domain").fill("https://other.example")
     await dialog().getByText("Must be a domain, such as acme.com").waitFor()
     await dialog().getByLabel("Domain").fill("other.example")
-    await does("Connect")
+    await pressInDialog("Connect")
     await page.getByRole("heading", { level: 1, name: "other.example" }).waitFor()
     const servers = page.getByRole("region", { name: "Name servers", exact: true }).last()
     await expect.poll(() => servers.getByRole("row").count()).toBeGreaterThan(1)
     await press("Check now")
-    await does("Check")
-    await said("other.example points here.")
+    await pressInDialog("Check")
+    await waitForText("other.example points here.")
     await press("Add a record")
     await dialog().getByLabel("Content").fill("verification=4Zb0x7")
-    await does("Add")
-    await said("verification=4Zb0x7")
+    await pressInDialog("Add")
+    await waitForText("verification=4Zb0x7")
     await press("Zone file")
     await dialog()
       .getByText(/verification=4Zb0x7/)
@@ -67,35 +67,35 @@ describe("the pages of email, domains and leads", () => {
       .getByLabel(/^This cannot be undone/)
       .fill("other.example")
     await remove.click()
-    await said("No domains yet")
+    await waitForText("No domains yet")
   })
 
-  it("open a form, show what came by it, and erase that for ever", async () => {
+  it("open a form, show its leads, and erase a lead permanently", async () => {
     await open("leads?tab=forms")
     await press("Open a form")
     await dialog().getByLabel("Name", { exact: true }).fill("Ask us")
-    await does("Open the form")
+    await pressInDialog("Open the form")
     await dialog()
       .getByText(/<form method="post"/)
       .waitFor()
     await page.keyboard.press("Escape")
     await createLeadActivity(opened)
     await open("leads")
-    await page.getByRole("link", { name: "Ada Lane" }).click()
-    await page.getByRole("heading", { level: 1, name: "Ada Lane" }).waitFor()
-    // What somebody wrote is text, and an address of no web page is no link.
-    await said(/<script>alert\(1\)<\/script>/)
+    await page.getByRole("link", { name: "Ada Lovelace" }).click()
+    await page.getByRole("heading", { level: 1, name: "Ada Lovelace" }).waitFor()
+    // A lead's message is shown as text, and an address that is not a web page is not a link.
+    await waitForText(/<script>alert\(1\)<\/script>/)
     expect(await page.getByRole("link", { name: /javascript/ }).count()).toBe(0)
     await expect.poll(() => page.getByText("javascript:alert(1)").count()).toBe(1)
     expect(await pageFaultsOf(page)).toEqual([])
     await press("Mark as collected")
-    await does("Mark as collected")
-    await said("Collected")
+    await pressInDialog("Mark as collected")
+    await waitForText("Collected")
     await press("Erase")
     await dialog()
       .getByLabel(/^This cannot be undone/)
-      .fill("Ada Lane")
-    await does("Erase")
+      .fill("Ada Lovelace")
+    await pressInDialog("Erase")
     await page.getByRole("heading", { level: 1, name: "Erased" }).waitFor()
     await open("leads?state=new")
     await page.getByRole("link", { name: "Grace" }).waitFor()
@@ -114,7 +114,7 @@ describe("the pages of email, domains and leads", () => {
     expect(await pageFaultsOf(page)).toEqual([])
   })
 
-  it("show what became of mails, and send a test mail", async () => {
+  it("show the status of mails, and send a test mail", async () => {
     await createMailActivity(opened, await ownerCallerOf(opened))
     await open("email")
     await page.getByRole("link", { name: "grace@example.com" }).click()
@@ -125,49 +125,49 @@ describe("the pages of email, domains and leads", () => {
     await page.getByRole("link", { name: "gone@example.com" }).waitFor()
     await expect.poll(() => page.getByRole("row").count()).toBe(2)
     await open("email?tab=senders")
-    await said("Verified")
+    await waitForText("Verified")
     await press("Unsubscribe button")
-    await does("Save")
-    await said("Applies from the next mail.")
+    await pressInDialog("Save")
+    await waitForText("Applies from the next mail.")
     await open("email")
     await press("Send a test mail")
-    await does("Send")
-    await said(/From test@acme\.example to ada@acme-\d+\.example/)
+    await pressInDialog("Send")
+    await waitForText(/From test@acme\.example to ada@acme-\d+\.example/)
   })
 
-  it("have no page that is too wide or shuts anybody out", async () => {
+  it("fit narrow screens and have no accessibility faults", async () => {
     await page.setViewportSize({ width: 390, height: 900 })
-    for (const place of ["email", "email?tab=senders", "domains", "leads", "leads?tab=forms"]) {
-      await open(place)
-      expect(await pageFaultsOf(page), place).toEqual([])
+    for (const path of ["email", "email?tab=senders", "domains", "leads", "leads?tab=forms"]) {
+      await open(path)
+      expect(await pageFaultsOf(page), path).toEqual([])
     }
     await page.getByRole("button", { name: "Embed" }).first().waitFor()
   })
 
-  it("say how long to wait where too many domains were checked", async () => {
-    const ask = await ownerCallerOf(opened)
-    const { id } = await ask("POST", "/domain", { domain: "last.example" })
-    // The same six a minute are those of programs.
+  it("show how long to wait after too many domain checks", async () => {
+    const callApi = await ownerCallerOf(opened)
+    const { id } = await callApi("POST", "/domain", { domain: "last.example" })
+    // Programs and the console share the limit of six checks a minute.
     const check = () =>
-      ask("POST", "/domain", { check: true, domainId: id }).then(() => "checked", String)
+      callApi("POST", "/domain", { check: true, domainId: id }).then(() => "checked", String)
     const waits = dialog().getByText(/Try again in \d+ seconds/)
     const checkInPage = async () => {
       const answers = await Promise.all(Array.from({ length: 7 }, check))
       expect(answers.some((one) => one.includes("rate_limited"))).toBe(true)
       await open(`domains/${id}`)
       await press("Check now")
-      await does("Check")
+      await pressInDialog("Check")
       await waits
         .or(page.getByText(/^Its registrar names/))
         .first()
         .waitFor()
       return waits.isVisible()
     }
-    // A minute may begin anew between the calls and the page, but not each time.
-    await expect.poll(checkInPage, { timeout: REFUSED_WITHIN_MS }).toBe(true)
+    // A new minute may begin between the calls and the page, but not at every retry.
+    await expect.poll(checkInPage, { timeout: RATE_LIMITED_WITHIN_MS }).toBe(true)
   })
 
-  it("show only as much as somebody may", async () => {
+  it("show only what a person has permission for", async () => {
     const joan = await addConsolePerson(opened, "Joan", "user", ["Read leads"])
     const reader = await openSignedInPage(opened, joan)
     for (const name of ["Email", "Domains", "Phone"]) {

@@ -1,7 +1,6 @@
 /**
- * Another company's ids in every call of the console, field by field: they are answered as those that name
- * nothing, and nothing of that company changes. The calls and their fields are those of the program; one
- * that no row knows fails.
+ * Sends another company's ids in every field of every console call: the answer must equal that for an unknown id,
+ * and the other company must not change. Calls and fields come from the program; a field without a row fails.
  */
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
@@ -30,12 +29,12 @@ import {
 } from "./named-fields.ts"
 import { KEY_ONLY_ROUTES, OPERATION_ACCESS } from "./operation-access.ts"
 
-/** A call, and a field of it that names something. */
+/** A call, and a field of it that takes an id or a name. */
 interface Naming {
   readonly call: string
   readonly field: string
   readonly kind: NameKind
-  /** Those that take something away are last. */
+  /** Calls that delete something come last. */
   readonly order: number
   readonly send: (by: SampleCompany, browser: HttpBrowser, name: string) => Promise<BrowserAnswer>
 }
@@ -43,19 +42,19 @@ interface Naming {
 const ROUTES = routesIn(apiEntriesOf(PROGRAM.entries))
 const OPERATIONS = PROGRAM.operations.filter((one) => one.consoleAccess !== undefined)
 
-/** What a row of an operation does not say where it is asked about this field. */
-const INSTEAD: Readonly<Record<string, object>> = {
+/** Inputs for fields that their operation's row does not set. */
+const SUBSTITUTE_INPUTS: Readonly<Record<string, object>> = {
   "limit-set key": { period: "day", dollars: "9" },
   "limit-remove key": {},
 }
 
-/** What takes away comes last, of the part before the whole. */
-const ORDER = ["GET", "PUT", "PATCH", "POST", "DELETE"]
-const ENDS = ["person-remove", "key-delete"]
+/** Deletions come last, those of parts first. */
+const METHOD_ORDER = ["GET", "PUT", "PATCH", "POST", "DELETE"]
+const DELETING_OPERATIONS = ["person-remove", "key-delete"]
 
 const PARTS = ["params", "query", "body"] as const
 
-/** The fields of a route, each behind the part of the request in which it stands. */
+/** The fields of a route, each path prefixed by its part of the request. */
 function fieldsOfRoute(route: Route): readonly NamedField[] {
   return PARTS.flatMap((part) => {
     const schema = route[part]
@@ -68,32 +67,37 @@ function fieldsOfRoute(route: Route): readonly NamedField[] {
 const namesSomething = (field: NamedField): field is NamedField & { readonly kind: NameKind } =>
   field.kind !== null && field.kind !== undefined
 
-function ofRoute(route: Route): readonly Naming[] {
+function namingsOfRoute(route: Route): readonly Naming[] {
   const fields = fieldsOfRoute(route).filter(namesSomething)
   return fields.map((field) => ({
     call: route.name,
     field: field.path.join("."),
     kind: field.kind,
-    order: ORDER.indexOf(route.method) - route.url.length / 1000,
+    order: METHOD_ORDER.indexOf(route.method) - route.url.length / 1000,
     send: (by, browser, name) =>
-      sendTo(route, browser, by, withNameAt(ownRequest(route, by), field.path, name)),
+      sendTo(route, browser, by, withNameAt(requestOf(route, by), field.path, name)),
   }))
 }
 
-/** What a route shows of a right request, about things of the company where it must name some. */
-function ownRequest(route: Route, { names, now }: SampleCompany): Shown {
+/** The route's example request, with the company's own ids in its required fields. */
+function requestOf(route: Route, { names, now }: SampleCompany): RequestExample {
   return fieldsOfRoute(route)
     .filter(namesSomething)
     .filter(({ isRequired }) => isRequired)
-    .reduce<Shown>(
+    .reduce<RequestExample>(
       (shown, { path, kind }) => withNameAt(shown, path, names[kind][0] ?? ""),
       requestExampleOf(route, now),
     )
 }
 
-type Shown = ReturnType<typeof requestExampleOf>
+type RequestExample = ReturnType<typeof requestExampleOf>
 
-function sendTo(route: Route, browser: HttpBrowser, { companyId }: SampleCompany, shown: Shown) {
+function sendTo(
+  route: Route,
+  browser: HttpBrowser,
+  { companyId }: SampleCompany,
+  shown: RequestExample,
+) {
   const { params = {}, query = {}, body } = shown
   const path = route.url.replaceAll(/:(\w+)/g, (_all, at: string) =>
     encodeURIComponent(params[at] ?? ""),
@@ -104,25 +108,34 @@ function sendTo(route: Route, browser: HttpBrowser, { companyId }: SampleCompany
   return browser.send(route.method, url, body, { headers })
 }
 
-function ofOperation(operation: AdminOperation): readonly Naming[] {
+function namingsOfOperation(operation: AdminOperation): readonly Naming[] {
   const call = operationSlug(operation.name)
   const fields = inputFieldsOf(call, operation.input).filter(namesSomething)
   return fields.map((field) => ({
     call,
     field: field.path.join("."),
     kind: field.kind,
-    order: ENDS.includes(call) ? 2 : Number(operation.changes === true),
+    order: DELETING_OPERATIONS.includes(call) ? 2 : Number(operation.changes === true),
     send: (by, browser, name) => {
-      const left = fields.filter((one) => !one.isRequired).map(({ path }) => path[0])
+      const optional = fields.filter((one) => !one.isRequired).map(({ path }) => path[0])
       const row =
-        INSTEAD[`${call} ${field.path.join(".")}`] ?? OPERATION_ACCESS[call]?.input(by.ids) ?? {}
-      const kept = Object.entries(row).filter(([one]) => one !== "company" && !left.includes(one))
-      return doIt(operation, browser, by, withNameAt(Object.fromEntries(kept), field.path, name))
+        SUBSTITUTE_INPUTS[`${call} ${field.path.join(".")}`] ??
+        OPERATION_ACCESS[call]?.input(by.ids) ??
+        {}
+      const rest = Object.entries(row).filter(
+        ([one]) => one !== "company" && !optional.includes(one),
+      )
+      return callOperation(
+        operation,
+        browser,
+        by,
+        withNameAt(Object.fromEntries(rest), field.path, name),
+      )
     },
   }))
 }
 
-function doIt(
+function callOperation(
   { name, irreversible }: AdminOperation,
   browser: HttpBrowser,
   { companyId }: SampleCompany,
@@ -141,13 +154,13 @@ function doIt(
 }
 
 const NAMINGS: readonly Naming[] = [
-  ...ROUTES.flatMap(ofRoute).toSorted((one, other) => one.order - other.order),
-  ...OPERATIONS.flatMap(ofOperation).toSorted((one, other) => one.order - other.order),
+  ...ROUTES.flatMap(namingsOfRoute).toSorted((one, other) => one.order - other.order),
+  ...OPERATIONS.flatMap(namingsOfOperation).toSorted((one, other) => one.order - other.order),
 ]
 
 /**
- * What says nothing by how it is answered: names that a company gives itself, of which any will do; what no
- * session can ask at all, or only about oneself; and the company, as which everything here is asked.
+ * Kinds and calls that answer alike for own and unknown ids: free names that a company chooses, calls that no
+ * session may make or only about its own person, and the company, which every path here names.
  */
 const UNTRIED: ReadonlySet<string> = new Set([
   "installed app",
@@ -157,25 +170,25 @@ const UNTRIED: ReadonlySet<string> = new Set([
   ...KEY_ONLY_ROUTES,
 ])
 
-/** An answer without the name that was sent, also as far as it is a host's, and the request's own. */
+/** An answer with the sent name, its host part and the request id replaced. */
 function withoutName({ status, body }: BrowserAnswer, name: string): string {
-  const said = [name, name.replace(/^.*@/, "")].reduce(
+  const masked = [name, name.replace(/^.*@/, "")].reduce(
     (text, one) => text.replaceAll(one, "NAME"),
     JSON.stringify(body),
   )
-  return `${status} ${said.replaceAll(/req_\w+/g, "req")}`
+  return `${status} ${masked.replaceAll(/req_\w+/g, "req")}`
 }
 
 const world = await sharedWorld({ rateLimits: "off" })
 const [mine, theirs] = await Promise.all([makeSampleCompany(world), makeSampleCompany(world)])
 const owner = await openPersonBrowser(world, mine.ownerId)
 
-/** All that is stored of a company, and what its owner is shown of it. */
-async function seenOf(company: SampleCompany): Promise<readonly unknown[]> {
+/** A company's streams, and all that its owner can read. */
+async function stateOf(company: SampleCompany): Promise<readonly unknown[]> {
   const browser = await openPersonBrowser(world, company.ownerId)
   const found: unknown[] = [await world.operate("audit streams", { company: company.companyId })]
   for (const route of ROUTES.filter(({ method }) => method === "GET")) {
-    const { status, body } = await sendTo(route, browser, company, ownRequest(route, company))
+    const { status, body } = await sendTo(route, browser, company, requestOf(route, company))
     found.push([route.name, status, body])
   }
   return found
@@ -189,18 +202,18 @@ describe("the fields of the console's calls", () => {
     }),
   ]
 
-  it("each name something of a known kind, or nothing", () => {
+  it("each have a row for the kind of id they take", () => {
     const unknown = all.flatMap(({ at, fields }) =>
       fields.filter(({ kind }) => kind === undefined).map(({ path }) => `${at} ${path.join(".")}`),
     )
     expect(unknown).toEqual([])
-    const told = new Set(
+    const used = new Set(
       all.flatMap(({ at, fields }) => fields.flatMap((one) => fieldKeysFor(at, one))),
     )
-    expect(Object.keys(FIELD_NAME_KINDS).filter((row) => !told.has(row))).toEqual([])
+    expect(Object.keys(FIELD_NAME_KINDS).filter((row) => !used.has(row))).toEqual([])
   })
 
-  it("are those that paths name", () => {
+  it("include every parameter of a path", () => {
     const inPaths = ROUTES.flatMap(({ name, url }) =>
       [...url.matchAll(/:(\w+)/g)].map(([, field]) => `${name} params.${field}`),
     )
@@ -212,35 +225,35 @@ describe("the fields of the console's calls", () => {
   })
 })
 
-describe("what is another company's", () => {
-  it("has a name of each kind", () => {
-    const words = Object.entries(theirs.names).flatMap(([kind, names]) =>
+describe("another company's id", () => {
+  it("exists for each kind", () => {
+    const namesByKind = Object.entries(theirs.names).flatMap(([kind, names]) =>
       names.map((name) => [kind, name] as const),
     )
-    expect(words.filter(([, name]) => typeof name !== "string" || name === "")).toEqual([])
+    expect(namesByKind.filter(([, name]) => typeof name !== "string" || name === "")).toEqual([])
     for (const [kind, names] of Object.entries(UNKNOWN_NAMES)) {
       expect([kind, names.length]).toEqual([kind, theirs.names[kind as NameKind].length])
     }
   })
 
-  it("is answered by every call as what is not there, and stays as it is", async () => {
-    const before = await seenOf(theirs)
+  it("is answered by every call like an unknown id, and changes nothing", async () => {
+    const before = await stateOf(theirs)
     const found: Record<string, string> = {}
     const wanted: Record<string, string> = {}
     for (const { call, field, kind, send } of NAMINGS) {
       for (const [i, name] of theirs.names[kind].entries()) {
         const none = UNKNOWN_NAMES[kind][i] ?? ""
-        const place = `${call} ${field} ${i}`
-        found[place] = withoutName(await send(mine, owner, name), name)
-        wanted[place] = withoutName(await send(mine, owner, none), none)
+        const attempt = `${call} ${field} ${i}`
+        found[attempt] = withoutName(await send(mine, owner, name), name)
+        wanted[attempt] = withoutName(await send(mine, owner, none), none)
       }
     }
     expect(found).toEqual(wanted)
-    expect(await seenOf(theirs)).toEqual(before)
+    expect(await stateOf(theirs)).toEqual(before)
   }, 240_000)
 
-  // Else the test above says nothing.
-  it("would be answered otherwise if it were one's own", async () => {
+  // Otherwise the test above would prove nothing.
+  it("is answered differently from the company's own id", async () => {
     const alike: string[] = []
     for (const { call, field, kind, send } of NAMINGS) {
       if (UNTRIED.has(kind) || UNTRIED.has(call)) continue

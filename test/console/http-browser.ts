@@ -1,22 +1,22 @@
-/** A browser at the console: it keeps cookies, and says where its pages are from. */
+/** A browser of the console over HTTP: it stores cookies and sends the headers of the console's pages. */
 import type { World } from "../support/world.ts"
 
 /** An answer to a browser. */
 export interface BrowserAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
-  // A test says what it expects of a body; the type would only repeat it.
+  // Each test asserts the shape of the body.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 
-/** What a call is sent with instead of what a page of the console sends. */
+/** Replaces parts of the request that a page of the console would send. */
 export interface RequestOverrides {
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly bytes?: Uint8Array
 }
 
-/** A browser of somebody. */
+/** A browser that stores cookies. */
 export class HttpBrowser {
   readonly cookies = new Map<string, string>()
   readonly world: World
@@ -26,7 +26,7 @@ export class HttpBrowser {
     this.host = host
   }
 
-  /** Another one with the same cookies. */
+  /** A second browser with the same cookies. */
   copy(): HttpBrowser {
     const other = new HttpBrowser(this.world, this.host)
     for (const [name, value] of this.cookies) other.cookies.set(name, value)
@@ -44,14 +44,14 @@ export class HttpBrowser {
     sent: RequestOverrides = {},
   ): Promise<BrowserAnswer> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
-    const own: Readonly<Record<string, string | undefined>> = {
+    const merged: Readonly<Record<string, string | undefined>> = {
       host: this.host,
       cookie: cookie === "" ? undefined : cookie,
       ...(method === "GET" ? {} : { origin: `http://${this.host}`, "x-console": "1" }),
       ...sent.headers,
     }
     const headers = Object.fromEntries(
-      Object.entries(own).filter((one): one is [string, string] => one[1] !== undefined),
+      Object.entries(merged).filter((one): one is [string, string] => one[1] !== undefined),
     )
     const payload = sent.bytes === undefined ? body : Buffer.from(sent.bytes)
     const answer = await this.world.app.inject({
@@ -75,7 +75,7 @@ interface Mail {
   readonly subject: string
 }
 
-/** Asks for a code; answers the one that was mailed, `none` where none was. */
+/** Requests a sign-in code; returns the mailed code, or `none` if no mail arrives within ten seconds. */
 export async function mailedSignInCode(
   world: World,
   browser: HttpBrowser,
@@ -83,12 +83,12 @@ export async function mailedSignInCode(
 ): Promise<string> {
   const mails = async () => {
     const { mails: sent } = await world.operate("mail list")
-    // One that somebody else asked for may still be on its way.
+    // A code that another test requested may still be on its way.
     return (sent as readonly Mail[]).filter(({ to }) => to.includes(email.toLowerCase()))
   }
   const before = (await mails()).length
   const { status } = await browser.send("POST", "/console/api/code", { email })
-  if (status !== 202) throw new Error(`no code can be asked for: ${status}`)
+  if (status !== 202) throw new Error(`the code request was rejected: ${status}`)
   const until = Date.now() + 10_000
   for (;;) {
     const found = (await mails()).slice(before).find(({ subject }) => /^\d{6} /.test(subject))
@@ -97,7 +97,7 @@ export async function mailedSignInCode(
   }
 }
 
-/** A browser that somebody signed in with. */
+/** Signs a person in by a mailed code; returns their browser. */
 export async function signInBrowser(world: World, email: string): Promise<HttpBrowser> {
   const browser = new HttpBrowser(world)
   const code = await mailedSignInCode(world, browser, email)

@@ -1,4 +1,4 @@
-/** What people do in the console, in a real browser against the real server. */
+/** The console in a real browser against the real server: its main flow, its size and its accessibility. */
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import { isDeepRun } from "../charging/property-runs.ts"
@@ -14,14 +14,14 @@ import {
   pageWidthFaultsOf,
 } from "./page-checks.ts"
 
-/** The first visit loads at most so much script, compressed, bytes; charts come after it. */
+/** Maximum compressed script of the first visit, in bytes; charts load later. */
 const MAX_SCRIPT = 250_000
-/** There are many pages, and each is looked at several times. */
+/** There are many pages, and each is checked in several view modes. */
 const ALL_WITHIN_MS = 900_000
 
 const opened = await openConsole(createSpending)
 
-/** Makes a key of the owner's that may use the phone, and answers it. */
+/** Creates a key of the owner that may use the phone; returns it. */
 async function makeKey(page: Page, name: string): Promise<string> {
   await page.getByRole("link", { name: "Keys" }).click()
   await page.getByRole("button", { name: "Create key" }).click()
@@ -35,27 +35,27 @@ async function makeKey(page: Page, name: string): Promise<string> {
   return key
 }
 
-/** Sends a text with a key; answers the status. */
+/** Sends a text with a key; returns the status. */
 async function sendText(key: string): Promise<number> {
   const body = { to: "+14155550123", body: "Hello from acme" }
   return (await opened.world.call(key, "POST", "/api/v1/phone/messages", { body })).status
 }
 
-/** Dark and narrow at the same time shows nothing that neither shows alone. */
-const LOOKED_AT = isDeepRun ? VIEW_MODES : VIEW_MODES.slice(0, 3)
+/** Dark and narrow together find no fault that neither finds alone. */
+const CHECKED_VIEW_MODES = isDeepRun ? VIEW_MODES : VIEW_MODES.slice(0, 3)
 
 /**
- * What is wrong with a page in a look. One look is asked about everything, and the others about what they
- * change: colours, and how much room there is. `LEDGER_DEEP=1` asks each about everything.
+ * Faults of a page in a view mode. The first mode runs every check, the others only those that their color or width
+ * affects. `LEDGER_DEEP=1` runs every check in each mode.
  */
-function faultsIn(page: Page, look: ViewMode): Promise<readonly string[]> {
+function faultsIn(page: Page, viewMode: ViewMode): Promise<readonly string[]> {
   const [first] = VIEW_MODES
-  if (isDeepRun || look === first) return pageFaultsOf(page)
-  return look.width === first.width ? pageFaultsOf(page, COLOR_RULES) : pageWidthFaultsOf(page)
+  if (isDeepRun || viewMode === first) return pageFaultsOf(page)
+  return viewMode.width === first.width ? pageFaultsOf(page, COLOR_RULES) : pageWidthFaultsOf(page)
 }
 
-/** How much is sent to somebody who never saw a file, bytes. */
-async function bytesSent(address: string): Promise<number> {
+/** Compressed size of a file, in bytes. */
+async function compressedSizeOf(address: string): Promise<number> {
   const answer = await fetch(address, { headers: { "accept-encoding": "br" } })
   expect(answer.headers.get("content-encoding")).toBe("br")
   await answer.arrayBuffer()
@@ -63,7 +63,7 @@ async function bytesSent(address: string): Promise<number> {
 }
 
 describe("the console", () => {
-  it("signs in by a mailed code, makes a key, limits it, and shows what it refused", async () => {
+  it("signs in by a mailed code, creates a key, limits it, and shows its refusal", async () => {
     const page = await signInByCode(opened, opened.email)
     const key = await makeKey(page, "shop")
     expect(await sendText(key)).toBe(200)
@@ -89,32 +89,34 @@ describe("the console", () => {
     const loaded = await page.evaluate<readonly string[]>(
       `performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".js"))`,
     )
-    // What is loaded ahead and then used is told of twice, where the first is not there in time.
+    // A preloaded script is listed twice if its preload has not finished when it is used.
     const first = [...new Set(loaded)].filter((address) => !address.includes("chart"))
     expect(first.length).toBeGreaterThan(2)
-    const sizes = await Promise.all(first.map(bytesSent))
+    const sizes = await Promise.all(first.map(compressedSizeOf))
     expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(MAX_SCRIPT)
   })
 
   it(
-    "has no page that is too wide, complains, or shuts anybody out",
+    "has no page that overflows, logs an error or has accessibility faults",
     { timeout: ALL_WITHIN_MS },
     async () => {
       const page = await openSignedInPage(opened)
-      const said: string[] = []
+      const faults: string[] = []
       page.on("console", (message) => {
-        if (message.type() === "error") said.push(`${page.url()}: ${message.text()}`)
+        if (message.type() === "error") faults.push(`${page.url()}: ${message.text()}`)
       })
-      page.on("pageerror", (error) => said.push(`${page.url()}: ${error.message}`))
+      page.on("pageerror", (error) => faults.push(`${page.url()}: ${error.message}`))
       const addresses = await pageAddressesOf(page, async (address) => {
-        for (const look of LOOKED_AT) {
-          await setViewMode(page, look)
-          const faults = await faultsIn(page, look)
-          said.push(...faults.map((one) => `${address} ${look.width} ${look.scheme}: ${one}`))
+        for (const viewMode of CHECKED_VIEW_MODES) {
+          await setViewMode(page, viewMode)
+          const found = await faultsIn(page, viewMode)
+          faults.push(
+            ...found.map((one) => `${address} ${viewMode.width} ${viewMode.scheme}: ${one}`),
+          )
         }
       })
       expect(addresses.length).toBeGreaterThanOrEqual(30)
-      expect(said).toEqual([])
+      expect(faults).toEqual([])
     },
   )
 })

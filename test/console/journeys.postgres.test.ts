@@ -1,4 +1,4 @@
-/** What people do at the console from its first page on, over HTTP alone. */
+/** The console's main flows over HTTP, without a browser. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { HttpBrowser, mailedSignInCode, signInBrowser } from "./http-browser.ts"
@@ -15,7 +15,7 @@ const act = async (operation: string, input: object, more: object = {}, by = own
 const text = { to: "+14155550123", body: "Hello" }
 
 describe("an owner", () => {
-  it("makes a key and uses it, pauses it and resumes it", async () => {
+  it("creates a key, uses it, pauses it, resumes it and deletes it", async () => {
     const made = await act("key-create", { person: company.ownerId, allOperations: true })
     expect(made.status).toBe(200)
     const { key, keyId } = made.body
@@ -24,8 +24,8 @@ describe("an owner", () => {
     expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(401)
     await act("key-resume", { keyId })
     expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
-    const unmeant = await act("key-delete", { keyId })
-    expect([unmeant.status, Object.keys(unmeant.body.fields)]).toEqual([400, ["confirm"]])
+    const unconfirmed = await act("key-delete", { keyId })
+    expect([unconfirmed.status, Object.keys(unconfirmed.body.fields)]).toEqual([400, ["confirm"]])
     expect(await act("key-delete", { keyId }, { confirm: keyId })).toMatchObject({ status: 200 })
     const facts = await act("audit-show", { stream: `access-${company.companyId}` })
     const last = facts.body.events.at(-1)
@@ -51,7 +51,7 @@ describe("an owner", () => {
     await act("limit-remove", { person: company.ownerId, class: "general" })
   })
 
-  it("invites somebody, who accepts from the mail and is online", async () => {
+  it("invites a person, who signs in by the mailed code and is shown online", async () => {
     const email = "grace@example.com"
     expect((await act("person-invite", { email, role: "developer" })).status).toBe(200)
     await world.operate("wait")
@@ -63,14 +63,14 @@ describe("an owner", () => {
     const code = await mailedSignInCode(world, browser, email)
     await browser.send("POST", "/console/api/session", { code, name: "Grace" })
     expect((await browser.send("POST", at("/presence"), {})).status).toBe(200)
-    // What others write is shown a tenth of a second later.
+    // The read model follows a tenth of a second later.
     await world.operate("wait")
     const { body } = await owner.get(at("/api/v1/people"))
     const found = body.people.find(({ name }: { name: string }) => name === "Grace")
     expect(found).toMatchObject({ role: "developer", onlineIn: ["dashboard"] })
   })
 
-  it("approves the code that an installation shows", async () => {
+  it("approves the code that an app shows", async () => {
     const asked = await world.call(null, "POST", "/api/v1/connect/start", {
       body: { version: "1.0.0" },
     })
@@ -82,7 +82,7 @@ describe("an owner", () => {
     })
   })
 
-  it("downloads a statement, and is refused one of no month in JSON", async () => {
+  it("downloads a statement, and gets a JSON error for an invalid month", async () => {
     await owner.send("POST", at("/api/v1/phone/messages"), text)
     const { now } = await world.operate("clock show")
     const month = String(now).slice(0, 7)
@@ -96,7 +96,7 @@ describe("an owner", () => {
     expect([none.status, Object.keys(none.body.fields)]).toEqual([400, ["month"]])
   })
 
-  it("verifies the streams of the company, and sees no other's", async () => {
+  it("verifies and lists only the streams of the company", async () => {
     await makeCompany(world)
     const { body } = await act("audit-verify", {})
     expect(body.ok).toBe(true)
@@ -106,7 +106,7 @@ describe("an owner", () => {
     expect(names.every((name: string) => name.includes(company.companyId))).toBe(true)
   })
 
-  it("deletes the company by typing its name, and undoes it", async () => {
+  it("deletes the company by typing its name, and restores it", async () => {
     const { name } = await world.operate("company show", { company: company.companyId })
     const input = { company: name }
     expect((await act("company-delete", input, { confirm: "another" })).status).toBe(400)
@@ -123,8 +123,8 @@ describe("an owner", () => {
   })
 })
 
-describe("the page", () => {
-  it("says what is missing where it was not built, at every address of its own", async () => {
+describe("the unbuilt page", () => {
+  it("is served at every address of the console, and has no assets", async () => {
     for (const path of ["/console", at("/"), at("/keys")]) {
       const { status, headers, body } = await owner.get(path)
       expect(status).toBe(200)

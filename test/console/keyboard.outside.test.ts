@@ -1,4 +1,4 @@
-/** The console without a mouse: everything is reached by keys, and one sees where one is. */
+/** The console without a mouse: everything is reachable by keyboard, and the focus is always visible. */
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import {
@@ -9,44 +9,44 @@ import {
 } from "./chromium-console.ts"
 import { newPage, openAndSettle } from "./page-checks.ts"
 
-/** No way on a page is longer. */
+/** Maximum number of Tab presses to reach a control. */
 const MAX_TABS = 60
 
 const opened = await openConsole(createSpending)
 const { company } = opened
 
-const here = (page: Page) => new URL(page.url()).pathname.split("/").slice(3).join("/")
+const pathOf = (page: Page) => new URL(page.url()).pathname.split("/").slice(3).join("/")
 
-/** What has the focus: its name, and whether one sees that it has it. */
+/** The focused element's name, and whether its focus is visible. */
 const focused = (page: Page) =>
-  page.evaluate<{ readonly name: string; readonly isSeen: boolean }>(`(() => {
+  page.evaluate<{ readonly name: string; readonly isVisible: boolean }>(`(() => {
     const at = document.activeElement
-    // Between the last thing and the first one stands the page itself.
-    if (at === document.body) return { name: "", isSeen: true }
+   // After the last control, Tab focuses the page itself.
+    if (at === document.body) return { name: "", isVisible: true }
     const style = getComputedStyle(at)
     const isRinged = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0
     const isField = /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)
     const name = at.getAttribute("aria-label") ?? at.innerText ?? at.value ?? ""
-    return { name: name.trim(), isSeen: isRinged || isField }
+    return { name: name.trim(), isVisible: isRinged || isField }
   })()`)
 
-/** Goes on by Tab until what has this name has the focus; each stop on the way is seen. */
+/** Presses Tab until the named element has the focus; every focus on the way must be visible. */
 async function tabTo(page: Page, name: RegExp): Promise<void> {
   for (let tabs = 0; tabs < MAX_TABS; tabs += 1) {
     await page.keyboard.press("Tab")
     const at = await focused(page)
-    if (at.name !== "") expect(at).toEqual({ name: at.name, isSeen: true })
+    if (at.name !== "") expect(at).toEqual({ name: at.name, isVisible: true })
     if (name.test(at.name)) return
   }
-  throw new Error(`no Tab leads to ${String(name)} on ${page.url()}`)
+  throw new Error(`Tab does not reach ${String(name)} on ${page.url()}`)
 }
 
-/** Opens the palette, types, and takes the first of what it finds. */
+/** Opens the palette, types, and opens the first result. */
 async function goTo(page: Page, words: string): Promise<void> {
   await page.keyboard.press("Control+k")
   const field = page.getByRole("textbox", { name: "Go to" })
   await field.waitFor()
-  // The field has the focus by itself.
+  // The palette focuses its field when it opens.
   await expect.poll(async () => (await focused(page)).name).toBe("Go to")
   await page.keyboard.type(words)
   await page.getByRole("dialog").getByText(words).first().waitFor()
@@ -56,18 +56,18 @@ async function goTo(page: Page, words: string): Promise<void> {
 }
 
 describe("without a mouse", () => {
-  it("somebody signs in", async () => {
+  it("a person signs in", async () => {
     const page = await newPage(opened.browser)
     await page.goto(`${opened.url}/console`)
     await page.getByLabel("Email").waitFor()
-    // The one field of the page has the focus by itself.
+    // The page focuses its only field.
     await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("INPUT")
     const code = await codeMailedAfter(opened, opened.email, async () => {
       await page.keyboard.type(opened.email)
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Enter the code" }).waitFor()
     })
-    // The first digit has the focus by itself.
+    // The page focuses the first digit.
     await page.keyboard.type(code)
     await page.keyboard.press("Enter")
     await page.getByRole("heading", { name: "Overview" }).waitFor()
@@ -76,39 +76,39 @@ describe("without a mouse", () => {
     await page.getByRole("heading", { name: "Spending" }).waitFor()
   })
 
-  it("the palette leads to a page, a key, a person and a charge", async () => {
+  it("the palette opens a page, a key, a person and a charge", async () => {
     const page = await openSignedInPage(opened)
     const { keys } = await opened.world.operate("key list", { company })
     const { charges } = await opened.world.operate("charge list", { company })
     const { people } = await opened.world.operate("person list", { company })
     await goTo(page, "Limits")
-    await expect.poll(() => here(page)).toBe("limits")
+    await expect.poll(() => pathOf(page)).toBe("limits")
     await goTo(page, "demo")
-    await expect.poll(() => here(page)).toBe(`keys/${keys[0].keyId}`)
+    await expect.poll(() => pathOf(page)).toBe(`keys/${keys[0].keyId}`)
     await goTo(page, "Ada Example")
-    await expect.poll(() => here(page)).toBe(`team/${people[0].personId}`)
+    await expect.poll(() => pathOf(page)).toBe(`team/${people[0].personId}`)
     await goTo(page, charges[0].chargeId)
-    await expect.poll(() => here(page)).toBe(`spending/${charges[0].chargeId}`)
+    await expect.poll(() => pathOf(page)).toBe(`spending/${charges[0].chargeId}`)
   })
 
-  it("the arrow keys go from row to row, and Enter opens one", async () => {
+  it("the arrow keys move between rows, and Enter opens one", async () => {
     const page = await openSignedInPage(opened)
     await openAndSettle(page, `/console/${opened.companyId}/spending`)
     const rows = page.locator("[data-row]")
     await rows.first().waitFor()
-    const places = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("href")))
-    expect(places.length).toBeGreaterThan(2)
+    const hrefs = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("href")))
+    expect(hrefs.length).toBeGreaterThan(2)
     await rows.first().focus()
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowUp")
     const at = await page.evaluate("document.activeElement.getAttribute('href')")
-    expect(at).toBe(places[1])
+    expect(at).toBe(hrefs[1])
     await page.keyboard.press("Enter")
-    await expect.poll(() => new URL(page.url()).pathname).toBe(places[1])
+    await expect.poll(() => new URL(page.url()).pathname).toBe(hrefs[1])
   })
 
-  it("a key is made, and Escape leaves a dialog and gives the focus back", async () => {
+  it("Escape closes a dialog and restores the focus, and a person creates a key", async () => {
     const page = await openSignedInPage(opened)
     await goTo(page, "Keys")
     await page.getByRole("heading", { name: "Keys" }).waitFor()

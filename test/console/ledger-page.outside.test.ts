@@ -1,4 +1,4 @@
-/** The ledger as an auditor reads it in the console: streams, events, what is signed, and checking it. */
+/** The console's ledger page: streams, events, the signed head and verification. */
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
@@ -9,10 +9,10 @@ import {
   createSpending,
 } from "./chromium-console.ts"
 
-/** A build, a server and a browser: on a machine with other work to do that takes its time. */
+/** Builds, a server and a browser are slow on a busy machine. */
 const WITHIN_MS = 600_000
 
-/** Commands as their parts of the page hand them out. */
+/** Tabs of the page, and the command that each offers to copy. */
 const COMMANDS = [
   ["Verify", "audit verify"],
   ["Head and key", "audit head"],
@@ -21,19 +21,19 @@ const COMMANDS = [
 const opened = await openConsole(createSpending)
 const { ownerPage, company, email } = opened
 
-/** A page of somebody new with a role. */
+/** A page of a new person with a role. */
 async function pageOf(role: string): Promise<Page> {
   return openSignedInPage(opened, await addConsolePerson(opened, role, role))
 }
 
-async function openStream(page: Page, holds: string): Promise<void> {
+async function openStream(page: Page, title: string): Promise<void> {
   await page.getByRole("link", { name: "Ledger", exact: true }).click()
-  await page.getByRole("link", { name: holds }).click()
-  await page.getByRole("heading", { level: 1, name: holds }).waitFor()
+  await page.getByRole("link", { name: title }).click()
+  await page.getByRole("heading", { level: 1, name: title }).waitFor()
 }
 
 describe("the ledger's page", { timeout: WITHIN_MS }, () => {
-  it("hands out commands that are of this company alone", async () => {
+  it("offers commands limited to this company", async () => {
     await ownerPage.context().grantPermissions(["clipboard-read", "clipboard-write"])
     await ownerPage.getByRole("link", { name: "Ledger", exact: true }).click()
     for (const [tab, command] of COMMANDS) {
@@ -46,7 +46,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     }
   })
 
-  it("shows each event with its hash and the one before, and opens personal fields by a switch", async () => {
+  it("shows each event with its hash and the previous hash, and unseals personal fields by a switch", async () => {
     await openStream(ownerPage, "People, keys and roles")
     await ownerPage.getByRole("link", { name: "PersonAdded" }).click()
     const event = ownerPage.getByRole("dialog")
@@ -58,14 +58,14 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(await data.innerText()).not.toContain(email)
     await event.getByRole("switch", { name: "Show personal fields" }).click()
     await expect.poll(() => data.innerText(), { timeout: WITHIN_MS }).toContain(email)
-    // The one before is the one that it says it is.
+    // The previous hash is the hash of the previous event.
     await ownerPage.goto(ownerPage.url().replace(/event=\d+/, "event=0"))
     await expect.poll(() => hash.innerText(), { timeout: WITHIN_MS }).toBe(before)
     const none = event.getByRole("region", { name: "Previous: none, this is the first" })
     expect(await none.innerText()).toBe("0".repeat(64))
   })
 
-  it("narrows streams to a type of event, and says where there is none", async () => {
+  it("filters streams by event type, and says if none match", async () => {
     await ownerPage.getByRole("dialog").getByRole("button", { name: "Close" }).click()
     await ownerPage.getByRole("link", { name: "Ledger", exact: true }).first().click()
     await ownerPage.getByRole("combobox", { name: "Type of event" }).click()
@@ -74,7 +74,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(ownerPage.url()).toContain("type=KeyDeleted")
   })
 
-  it("shows what one request caused, by the id of its answer in the palette", async () => {
+  it("shows the events of one request, found in the palette by the request's id", async () => {
     const operation = `/console/${new URL(ownerPage.url()).pathname.split("/")[2]}/operations/limit-set`
     const requestId = await ownerPage.evaluate(async (path) => {
       const headers = { "x-console": "1", "content-type": "application/json" }
@@ -87,7 +87,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await ownerPage.getByRole("textbox", { name: "Go to" }).fill(String(requestId))
     await ownerPage.getByRole("dialog").getByText(`Request ${requestId}`).click()
     await ownerPage.getByRole("table").getByText("Charges, funds and limits").waitFor()
-    // One event of one stream, and nothing else that was ever decided.
+    // The request caused one event of one stream.
     await expect.poll(() => ownerPage.locator("tbody tr").count(), { timeout: WITHIN_MS }).toBe(1)
     await ownerPage.getByRole("link", { name: "Charges, funds and limits" }).click()
     await ownerPage.getByRole("link", { name: "LimitSet" }).waitFor()
@@ -97,21 +97,21 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await ownerPage.getByRole("link", { name: "Ledger", exact: true }).first().click()
   })
 
-  it("verifies all of it, and says what is wrong where a noted head is not there", async () => {
+  it("verifies the whole ledger, and names the failed check if a saved head is unknown", async () => {
     await ownerPage.getByRole("link", { name: "Verify", exact: true }).click()
     await ownerPage.getByRole("button", { name: "Verify" }).click()
     await ownerPage.getByText("All checks passed").waitFor({ timeout: WITHIN_MS })
     await expect.poll(() => ownerPage.getByText(/^(\d+) of \1$/).count()).toBe(1)
-    const noted = ownerPage.getByLabel("A head or hash that you saved")
-    await noted.fill("123")
+    const savedHead = ownerPage.getByLabel("A head or hash that you saved")
+    await savedHead.fill("123")
     await ownerPage.getByText("64 lowercase hexadecimal digits").waitFor()
-    await noted.fill("0".repeat(64))
+    await savedHead.fill("0".repeat(64))
     await ownerPage.getByRole("button", { name: "Verify" }).click()
     await ownerPage.getByText("A check failed").waitFor({ timeout: WITHIN_MS })
     await ownerPage.getByText("First failed check").waitFor()
   })
 
-  it("shows the key and the head, and gives the raw streams out", async () => {
+  it("shows the public key and the head, and exports the raw streams", async () => {
     await ownerPage.getByRole("link", { name: "Head and key", exact: true }).click()
     await ownerPage.getByRole("button", { name: "Sign and show the head" }).click()
     const key = await ownerPage.getByRole("region", { name: "Public key (Ed25519)" }).innerText()
@@ -127,7 +127,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(lines.at(-1)).toContain("manifest")
   })
 
-  it("opens nothing personal to who is no admin, and is not there without See billing", async () => {
+  it("does not unseal personal fields for a manager, and is hidden without the permission See billing", async () => {
     const manager = await pageOf("manager")
     await openStream(manager, "People, keys and roles")
     await manager.getByRole("link", { name: "CompanyOpened" }).click()

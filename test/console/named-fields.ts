@@ -1,10 +1,10 @@
-/** What of a call's input names something of a company: a row for every field, written by hand. */
+/** Which fields of a call's input take an id or a name of a company's things: a row for every field, written by hand. */
 import { type ZodType, z } from "zod"
 import type { NameKind } from "./sample-company.ts"
 
 /**
- * By the field's name, or by the call and the field. Null: it names nothing of a company, or nothing that
- * only one company has a name for. A field without its row fails the build.
+ * Kinds by field name, or by call and field. Null: the field names nothing, or nothing that belongs to one company.
+ * A field without a row fails a test.
  */
 export const FIELD_NAME_KINDS: Readonly<Record<string, NameKind | null>> = {
   company: "company",
@@ -46,27 +46,27 @@ export const FIELD_NAME_KINDS: Readonly<Record<string, NameKind | null>> = {
   "/api/v1/leads cursor": "cursor of leads",
   "/api/v1/billing/lines cursor": "cursor of billing lines",
   "/api/v1/refusals cursor": "cursor of refusals",
-  // A name in the world: whose it is there is asked there.
+  // A public domain name; the registry says who owns it.
   "/api/v1/domain domain": null,
-  // A number in the list, not a place that was given out.
+  // An index in the list, not an issued cursor.
   "/api/v1/ledger/events cursor": null,
-  // An app's own, which says at which company it means to be.
+  // A code that an app requested, which carries its company.
   "connect-approve code": null,
-  // The order of names, whichever there are.
+  // A position in the order of names; the name need not exist.
   "audit-streams after": null,
-  // The company's own again.
+  // Repeats a name that another field has.
   confirm: null,
-  // Of one box, and named with it.
+  // Inside one box, whose id the call names as well.
   process: null,
   port: null,
   path: null,
   cwd: null,
-  // Of one app, and named with it.
+  // Of one app, whose id the call names as well.
   eventId: null,
   attemptId: null,
 }
 
-/** Fields that say something and name nothing, wherever they stand. */
+/** Fields of free text or plain values, in every call. */
 const FREE_TEXT_FIELDS: ReadonlySet<string> = new Set(
   (
     "addFundsPerMonth addFundsPerPurchase areaCode at before below body branch brandName channel city " +
@@ -80,35 +80,38 @@ const FREE_TEXT_FIELDS: ReadonlySet<string> = new Set(
   ).split(" "),
 )
 
-/** A text field of an input, and what it names; undefined where no row says it. */
+/** A text field of an input, and the kind it names; undefined if it has no row. */
 export interface NamedField {
-  /** From the outside in; `[]` stands behind the name of a list. */
+  /** Property names from the outermost; a list's name ends in `[]`. */
   readonly path: readonly string[]
   readonly isRequired: boolean
   readonly kind: NameKind | null | undefined
 }
 
 /**
- * The text fields of an input whose values do not all stand in its schema.
+ * The text fields of an input, without enums and constants.
  *
- * @param at the path of a route, or the name of an operation as paths have it
+ * @param call the path of a route, or the slug of an operation
  */
-export function inputFieldsOf(at: string, schema: ZodType): readonly NamedField[] {
+export function inputFieldsOf(call: string, schema: ZodType): readonly NamedField[] {
   const form = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })
-  const found = fieldsWithin(form, [], true).map((field) => ({ ...field, kind: kindOf(at, field) }))
+  const found = fieldsWithin(form, [], true).map((field) => ({
+    ...field,
+    kind: kindOf(call, field),
+  }))
   return [...new Map(found.map((field) => [field.path.join("."), field])).values()]
 }
 
-/** The rows that a field could be told by, the closest first. */
-export function fieldKeysFor(at: string, { path }: Pick<NamedField, "path">): readonly string[] {
+/** The row keys that match a field, most specific first. */
+export function fieldKeysFor(call: string, { path }: Pick<NamedField, "path">): readonly string[] {
   const name = (path.at(-1) ?? "").replace("[]", "")
-  const parts = at.split("/")
-  const above = parts.map((_part, i) => parts.slice(0, parts.length - i).join("/"))
-  return [...above.map((place) => `${place} ${name}`), name]
+  const parts = call.split("/")
+  const prefixes = parts.map((_part, i) => parts.slice(0, parts.length - i).join("/"))
+  return [...prefixes.map((prefix) => `${prefix} ${name}`), name]
 }
 
-function kindOf(at: string, field: Pick<NamedField, "path">): NameKind | null | undefined {
-  const rows = fieldKeysFor(at, field)
+function kindOf(call: string, field: Pick<NamedField, "path">): NameKind | null | undefined {
+  const rows = fieldKeysFor(call, field)
   const row = rows.find((one) => Object.hasOwn(FIELD_NAME_KINDS, one))
   if (row !== undefined) return FIELD_NAME_KINDS[row]
   return FREE_TEXT_FIELDS.has(rows.at(-1) ?? "") ? null : undefined
@@ -122,8 +125,9 @@ function fieldsWithin(
   isRequired: boolean,
 ): readonly Omit<NamedField, "kind">[] {
   const { properties = {}, required = [], items, anyOf = [], oneOf = [], allOf = [] } = form
-  const several = [...anyOf, ...oneOf, ...allOf] as readonly JsonSchema[]
-  if (several.length > 0) return several.flatMap((one) => fieldsWithin(one, path, isRequired))
+  const alternatives = [...anyOf, ...oneOf, ...allOf] as readonly JsonSchema[]
+  if (alternatives.length > 0)
+    return alternatives.flatMap((one) => fieldsWithin(one, path, isRequired))
   if (form.type === "object") {
     return Object.entries(properties).flatMap(([name, one]) =>
       fieldsWithin(one as JsonSchema, [...path, name], isRequired && required.includes(name)),
@@ -138,14 +142,14 @@ function fieldsWithin(
   return isText && !isChosen ? [{ path, isRequired }] : []
 }
 
-/** An input with a name at a place of it. */
+/** A copy of an input with a name set at a path. */
 export function withNameAt(
   input: unknown,
   [first, ...rest]: readonly string[],
   name: string,
 ): Readonly<Record<string, unknown>> {
   const found = (input ?? {}) as Readonly<Record<string, unknown>>
-  if (first === undefined) throw new RangeError("a name stands in a field")
+  if (first === undefined) throw new RangeError("the path of a name has at least one field")
   const field = first.replace("[]", "")
   const inner = rest.length === 0 ? name : withNameAt(found[field], rest, name)
   return { ...found, [field]: first === field ? inner : [inner] }

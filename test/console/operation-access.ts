@@ -1,13 +1,13 @@
 /**
- * Who may what in the console: a row for every operation that says so, written by hand, and with what it is
- * asked for. A call without its row fails the build.
+ * Who may call each console operation, and an input for it: a row for every operation, written by hand.
+ * An operation without a row fails a test.
  */
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 
-/** Names of things of a company, or of none. */
+/** Ids of a company's things, or unknown ids. */
 export interface SampleIds {
   readonly company: string
-  /** Who asks. */
+  /** The calling person. */
   readonly me: string
   readonly person: string
   readonly key: string
@@ -20,7 +20,7 @@ export interface SampleIds {
 /** A row. */
 export interface OperationAccess {
   readonly allowed: readonly Role[] | Permission
-  /** Whether everybody may where it is about themselves; what is asked here is about others. */
+  /** Whether every person may call it about themselves; the input here is about another person. */
   readonly isOwn: boolean
   readonly input: (ids: SampleIds) => Readonly<Record<string, unknown>>
   readonly takesReason: boolean
@@ -31,13 +31,13 @@ const OWNER: readonly Role[] = ["owner"]
 const OWNER_ADMIN: readonly Role[] = ["owner", "admin"]
 const ALL: readonly Role[] = ["owner", "admin", "developer", "manager", "user"]
 
-/** What stands in a row for the name of a thing. */
+/** Placeholders for ids in the inputs of rows. */
 const company = "<company>"
 const person = "<person>"
 const keyId = "<key>"
 const chargeId = "<charge>"
 
-/** A row; `input` has the marks above for names. */
+/** Makes a row; `input` has the placeholders above for ids. */
 const accessRow = (
   allowed: OperationAccess["allowed"],
   input: Readonly<Record<string, unknown>>,
@@ -58,7 +58,7 @@ const accessRow = (
 
 const billing = accessRow("See billing", { company })
 
-/** By the names of the operations in paths. */
+/** Rows by operation slug. */
 export const OPERATION_ACCESS: Readonly<Record<string, OperationAccess>> = {
   "key-create": accessRow(OWNER_ADMIN, { company, person, allOperations: true }, "own"),
   "key-change": accessRow(OWNER_ADMIN, { keyId, operations: ["phone.messages.read"] }, "own"),
@@ -68,10 +68,10 @@ export const OPERATION_ACCESS: Readonly<Record<string, OperationAccess>> = {
   "key-list": accessRow(OWNER_ADMIN, { company, person }, "own"),
   "person-change": accessRow("Team", { personId: person, name: "Grace" }, "own"),
   "person-app": accessRow("Team", { personId: person }),
-  // Nobody, so that whoever may removes nobody.
+  // An unknown id, so that visitors who may remove people remove no one.
   "person-remove": accessRow("Team", { personId: "per_0000000000000000000000" }),
   "person-invite": accessRow("Team", { company, email: "invited@example.com", role: "user" }),
-  // None, so that whoever may withdraws none.
+  // An unknown id, so that visitors who may withdraw invitations withdraw none.
   "person-uninvite": accessRow("Team", { company, inviteId: "inv_0000000000000000000000" }),
   "person-list": accessRow("Team", { company }),
   "limit-set": accessRow(OWNER_ADMIN, {
@@ -144,10 +144,10 @@ export const OPERATION_ACCESS: Readonly<Record<string, OperationAccess>> = {
   "audit-proof": accessRow("See billing", { company, chargeId }),
 }
 
-/** Routes that only a key can be spent by: boxes and publishes end with it. */
+/** Routes that require a key and reject sessions: boxes and publishes end with the key that started them. */
 export const KEY_ONLY_ROUTES: readonly string[] = ["startBox", "publishPreview"]
 
-/** What the console's other calls ask of whoever asks: nothing, or a session at the company. */
+/** What each other console call requires: nothing, a session of the company, or access to its operation. */
 export const CONSOLE_CALL_ACCESS: Readonly<Record<string, "open" | "session" | "operation">> = {
   askCode: "open",
   signIn: "open",

@@ -1,8 +1,8 @@
-/** Looking at the console's pages in a browser: opening them, waiting for all of them, and what is wrong with them. */
+/** Opens the console's pages in a browser, waits until they have loaded, and finds their faults. */
 import axe from "axe-core"
 import type { Browser, Page, Request } from "playwright-core"
 
-/** How pages are looked at: a telephone and a wide screen, light and dark. */
+/** A wide screen and a phone, light and dark. */
 export const VIEW_MODES = [
   { width: 1440, scheme: "light" },
   { width: 1440, scheme: "dark" },
@@ -13,60 +13,60 @@ export const VIEW_MODES = [
 /** One of them. */
 export type ViewMode = (typeof VIEW_MODES)[number]
 
-/** What is waited for comes at once, but not on a machine that is busy with something else, ms. */
-const WAITS_MS = 120_000
+/** Elements appear immediately, except on a busy machine. */
+const DEFAULT_TIMEOUT_MS = 120_000
 
 const HEIGHT = 900
 
-/** What pages asked for and was not answered yet. */
-const unanswered = new WeakMap<Page, Set<Request>>()
+/** Requests of pages that have no response yet. */
+const pendingRequests = new WeakMap<Page, Set<Request>>()
 
-/** A page in a browser of its own, which nothing moves on: what changes is there at once. */
+/** Opens a page with a profile of its own, without animations: changes show immediately. */
 export async function newPage(browser: Browser): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: VIEW_MODES[0].width, height: HEIGHT },
     reducedMotion: "reduce",
   })
-  context.setDefaultTimeout(WAITS_MS)
+  context.setDefaultTimeout(DEFAULT_TIMEOUT_MS)
   const page = await context.newPage()
-  const asked = new Set<Request>()
-  unanswered.set(page, asked)
-  page.on("request", (request) => asked.add(request))
-  page.on("requestfinished", (request) => asked.delete(request))
-  page.on("requestfailed", (request) => asked.delete(request))
+  const pending = new Set<Request>()
+  pendingRequests.set(page, pending)
+  page.on("request", (request) => pending.add(request))
+  page.on("requestfinished", (request) => pending.delete(request))
+  page.on("requestfailed", (request) => pending.delete(request))
   return page
 }
 
-/** What a look is like, without loading anything anew. */
+/** Changes the view mode without loading the page again. */
 export async function setViewMode(page: Page, { width, scheme }: ViewMode): Promise<void> {
   await page.setViewportSize({ width, height: HEIGHT })
   await page.emulateMedia({ colorScheme: scheme })
 }
 
-/** Waits until all that a page asked for is there, and shown. */
+/** Waits until all responses to a page's requests have arrived and are shown. */
 export async function untilPageSettles(page: Page): Promise<void> {
-  const asked = unanswered.get(page)
-  if (asked === undefined) throw new Error("nobody counted what this page asked for")
+  const pending = pendingRequests.get(page)
+  if (pending === undefined) throw new Error("the page was not opened with newPage")
   const loading = page.getByLabel("Loading", { exact: true })
   do {
     await page.getByRole("heading", { level: 1 }).first().waitFor()
     await loading.first().waitFor({ state: "hidden" })
-    // What an answer leads to is asked for by the time that it is shown.
+    // A response may cause further requests, which have started once the response is shown.
     await page.evaluate(TWO_FRAMES)
-    for (const request of asked) await request.response().then((answer) => answer?.finished())
-  } while (asked.size > 0 || (await loading.count()) > 0)
+    for (const request of pending) await request.response().then((answer) => answer?.finished())
+  } while (pending.size > 0 || (await loading.count()) > 0)
   await page.evaluate(TWO_FRAMES)
 }
 
 const TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
-/** Opens a page, and waits until all that it asked for is there. */
+/** Opens a page, and waits until it settles. */
 export async function openAndSettle(page: Page, address: string): Promise<void> {
   await page.goto(new URL(address, page.url()).href)
   await untilPageSettles(page)
 }
 
-/** The addresses of all pages: those of the navigation with their tabs, and one of each thing that a list leads to. */
+/** The addresses of all pages: those of the navigation, their tabs, and one detail page of each list. */
 export async function pageAddressesOf(
   page: Page,
   each: (address: string) => Promise<void> = async () => undefined,
@@ -75,21 +75,21 @@ export async function pageAddressesOf(
     page.locator(selector).evaluateAll((links) => links.map((link) => link.getAttribute("href")))
   const pages = (await hrefs("nav a")).filter((href) => href !== null)
   const found = new Set(pages)
-  const things = new Set<string>()
-  // What is added meanwhile is gone through as well: the tabs of a page.
+  const detailPages = new Set<string>()
+  // The loop also visits the tabs that it adds.
   for (const address of found) {
     await openAndSettle(page, address)
     for (const tab of await hrefs("[data-tab]")) if (tab !== null) found.add(tab)
     const [first] = await hrefs("[data-row]")
-    if (first !== undefined && first !== null) things.add(first)
+    if (first !== undefined && first !== null) detailPages.add(first)
     await each(address)
   }
-  for (const thing of things) {
-    if (found.has(thing)) continue
-    await openAndSettle(page, thing)
-    await each(thing)
+  for (const detailPage of detailPages) {
+    if (found.has(detailPage)) continue
+    await openAndSettle(page, detailPage)
+    await each(detailPage)
   }
-  return [...new Set([...found, ...things])]
+  return [...new Set([...found, ...detailPages])]
 }
 
 interface Violation {
@@ -98,10 +98,10 @@ interface Violation {
   readonly nodes: readonly { readonly html: string }[]
 }
 
-/** What axe asks about a page that comes out otherwise where its colours are others. */
+/** Rules of axe whose result depends on colors. */
 export const COLOR_RULES = ["color-contrast", "link-in-text-block"]
 
-/** What is wrong with a page as it is shown: too wide, or shutting somebody out. @param rules all where none are named */
+/** Finds a page's faults: overflow and accessibility. @param rules rules of axe; all by default */
 export async function pageFaultsOf(
   page: Page,
   rules?: readonly string[],
@@ -122,14 +122,14 @@ export async function pageFaultsOf(
   ]
 }
 
-/** A page that is narrower by then was only being laid out anew: a chart draws itself again once it is told its width. */
+/** A page that overflows only while a chart redraws itself has settled after this time. */
 const NARROW_WITHIN_MS = 10_000
 
-/** Whether a page stays wider than what it is looked at by. */
+/** Reports a page that stays wider than the viewport. */
 export async function pageWidthFaultsOf(page: Page): Promise<readonly string[]> {
-  const beyond = () => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
+  const overflow = () => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
   const until = Date.now() + NARROW_WITHIN_MS
-  while ((await beyond()) > 0 && Date.now() < until) await page.evaluate(TWO_FRAMES)
-  const still = await beyond()
-  return still > 0 ? [`${still} pixels too wide`] : []
+  while ((await overflow()) > 0 && Date.now() < until) await page.evaluate(TWO_FRAMES)
+  const pixels = await overflow()
+  return pixels > 0 ? [`${pixels} pixels too wide`] : []
 }

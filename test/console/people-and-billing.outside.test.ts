@@ -1,4 +1,4 @@
-/** The pages of the team and of billing, in a real browser against the real server. */
+/** The console's team and billing pages, in a real browser. */
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
@@ -20,19 +20,19 @@ async function goTo(page: Page, name: string): Promise<void> {
   await page.getByRole("heading", { level: 1, name }).waitFor()
 }
 
-/** Opens somebody's own page by their name in the list of people. */
+/** Opens a person's page by their name in the list of people. */
 async function openPerson(page: Page, name: string): Promise<void> {
   await page.getByRole("link", { name, exact: true }).click()
-  // Until it is there the list is, whose columns are sorted by buttons with the names of those of the person.
+  // The list of people has buttons with the same names as the person's page, so wait until it is gone.
   await page.getByRole("heading", { level: 1, name, exact: true }).waitFor()
 }
 
-/** What a region of the page says. */
-const saysOf = (page: Page, region: string) => () =>
+/** Returns a function that reads a region's text. */
+const textOf = (page: Page, region: string) => () =>
   page.getByRole("region", { name: region, exact: true }).innerText()
 
 describe("the team", () => {
-  it("invites somebody, who comes with a role of their own, which an owner lowers", async () => {
+  it("invites an admin, whose role the owner then lowers", async () => {
     await goTo(ownerPage, "Team")
     await ownerPage.getByText("No invitations").waitFor()
     const form = await openDialog(ownerPage, "Invite")
@@ -43,13 +43,13 @@ describe("the team", () => {
     await form.getByLabel("Email", { exact: true }).fill("alan@example.com")
     await form.getByLabel("Admin").check()
     await form.getByRole("button", { name: "Invite" }).click()
-    await expect.poll(saysOf(ownerPage, "Invitations")).toMatch(/alan@example\.com\s+Admin/)
+    await expect.poll(textOf(ownerPage, "Invitations")).toMatch(/alan@example\.com\s+Admin/)
     const alan = await signInByCode(opened, "alan@example.com")
-    // Who has just come is known by name once the read model has them.
+    // A new person's name is shown once the read model has it.
     await alan.reload()
     await goTo(alan, "Settings")
     await alan.getByRole("link", { name: "You", exact: true }).click()
-    await expect.poll(saysOf(alan, "alan")).toMatch(/Role\s+Admin/)
+    await expect.poll(textOf(alan, "alan")).toMatch(/Role\s+Admin/)
     await ownerPage.reload()
     await openPerson(ownerPage, "alan")
     const change = await openDialog(ownerPage, "Change")
@@ -61,9 +61,9 @@ describe("the team", () => {
     expect(await alan.getByRole("link", { name: "Keys" }).count()).toBe(0)
   })
 
-  it("says who is online, and keeps what was typed where an invitation is refused", async () => {
+  it("shows who is online, and keeps the typed email if an invitation is rejected", async () => {
     await goTo(ownerPage, "Team")
-    await expect.poll(saysOf(ownerPage, "People")).toMatch(/Online\s+in the dashboard/)
+    await expect.poll(textOf(ownerPage, "People")).toMatch(/Online\s+in the dashboard/)
     const form = await openDialog(ownerPage, "Invite")
     await form.getByLabel("Email", { exact: true }).fill(email)
     await form.getByRole("button", { name: "Invite" }).click()
@@ -73,29 +73,29 @@ describe("the team", () => {
     expect(await form.getByLabel("Email", { exact: true }).inputValue()).toBe(email)
   })
 
-  it("gives and takes permissions, and removes whoever's name is typed", async () => {
+  it("grants and revokes permissions, and removes a person whose name is typed", async () => {
     await addConsolePerson(opened, "Uma", "user")
     await ownerPage.goto(ownerPage.url())
     await goTo(ownerPage, "Team")
     await openPerson(ownerPage, "Uma")
-    await expect.poll(saysOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
+    await expect.poll(textOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
     const form = await openDialog(ownerPage, "Permissions")
     await form.getByLabel("Use phone").check()
     await form.getByRole("button", { name: "Save" }).click()
-    await expect.poll(saysOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sGiven\n/)
+    await expect.poll(textOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sGiven\n/)
     const again = await openDialog(ownerPage, "Permissions")
     await again.getByLabel("Use phone").uncheck()
     await again.getByRole("button", { name: "Save" }).click()
-    await expect.poll(saysOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
-    const gone = await openDialog(ownerPage, "Remove")
-    expect(await gone.getByRole("button", { name: "Remove" }).isDisabled()).toBe(true)
-    await gone.getByLabel(/Type Uma/).fill("Uma")
-    await gone.getByRole("button", { name: "Remove" }).click()
+    await expect.poll(textOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
+    const remove = await openDialog(ownerPage, "Remove")
+    expect(await remove.getByRole("button", { name: "Remove" }).isDisabled()).toBe(true)
+    await remove.getByLabel(/Type Uma/).fill("Uma")
+    await remove.getByRole("button", { name: "Remove" }).click()
     await ownerPage.getByRole("heading", { level: 1, name: "Team" }).waitFor()
-    await expect.poll(saysOf(ownerPage, "People")).not.toContain("Uma")
+    await expect.poll(textOf(ownerPage, "People")).not.toContain("Uma")
   })
 
-  it("lets a manager give what they hold, and says why not the rest", async () => {
+  it("lets a manager grant their own permissions, and explains why not the others", async () => {
     const personId = await addConsolePerson(opened, "Ulf", "user")
     const mary = await openSignedInPage(opened, await addConsolePerson(opened, "Mary", "manager"))
     await goTo(mary, "Team")
@@ -108,19 +108,19 @@ describe("the team", () => {
     await mary.keyboard.press("Escape")
     await form.waitFor({ state: "hidden" })
     await openPerson(mary, "Ulf")
-    const may = await openDialog(mary, "Permissions")
-    expect(await may.getByLabel("Push and upload code").isDisabled()).toBe(true)
-    expect(await may.innerText()).toContain("You can only give permissions that you have")
-    await may.getByLabel("Send email").check()
-    await may.getByRole("button", { name: "Save" }).click()
-    await expect.poll(saysOf(mary, "Permissions")).toMatch(/Send email\s.*\sGiven\n/)
+    const permissions = await openDialog(mary, "Permissions")
+    expect(await permissions.getByLabel("Push and upload code").isDisabled()).toBe(true)
+    expect(await permissions.innerText()).toContain("You can only give permissions that you have")
+    await permissions.getByLabel("Send email").check()
+    await permissions.getByRole("button", { name: "Save" }).click()
+    await expect.poll(textOf(mary, "Permissions")).toMatch(/Send email\s.*\sGiven\n/)
     const { people } = await opened.world.operate("person list", { company })
     expect(people).toContainEqual(
       expect.objectContaining({ personId, permissions: ["Send email"], rolePermissions: [] }),
     )
   })
 
-  it("lets a manager make a key for what they may, and offers nothing else", async () => {
+  it("offers a manager's new key only the manager's own permissions", async () => {
     const meg = await openSignedInPage(opened, await addConsolePerson(opened, "Meg", "manager"))
     await goTo(meg, "Keys")
     const form = await openDialog(meg, "Create key")
@@ -139,16 +139,16 @@ describe("the team", () => {
 })
 
 describe("billing", () => {
-  it("shows the month, and hands it out in six forms", async () => {
+  it("shows a month, and offers it in six formats", async () => {
     await createSpending(opened)
     await ownerPage.goto(ownerPage.url())
     await goTo(ownerPage, "Billing")
     const months = ownerPage.getByRole("region", { name: "Months", exact: true }).last()
     await months.locator("[data-row]").first().click()
     await ownerPage.getByRole("table", { name: "Statement" }).waitFor()
-    await expect.poll(saysOf(ownerPage, "Statement")).toMatch(/3 charges\s+−\$10\.05/)
+    await expect.poll(textOf(ownerPage, "Statement")).toMatch(/3 charges\s+−\$10\.05/)
     await expect
-      .poll(saysOf(ownerPage, "Lines of the bill"))
+      .poll(textOf(ownerPage, "Lines of the bill"))
       .toMatch(/chat completion\s[\s\S]*−\$3\.20/i)
     await ownerPage.getByRole("button", { name: "Download" }).click()
     await expect.poll(() => ownerPage.getByRole("menuitem").count()).toBe(6)
@@ -162,35 +162,35 @@ describe("billing", () => {
     expect(text).toContain("-3200000")
   })
 
-  it("changes the plan, takes the card off, puts another one on file and verifies it", async () => {
+  it("changes the plan, removes the card, adds another card and verifies it", async () => {
     await goTo(ownerPage, "Billing")
     const plan = await openDialog(ownerPage, "Change the plan")
     await plan.getByRole("combobox", { name: "Plan" }).click()
     await ownerPage.getByRole("option", { name: "$79 a month" }).click()
     await plan.getByRole("button", { name: "Change" }).click()
     await expect.poll(() => ownerPage.getByRole("main").innerText()).toMatch(/Plan\s+\$79 a month/)
-    const off = await openDialog(ownerPage, "Remove")
-    await off.getByRole("button", { name: "Remove" }).click()
-    await expect.poll(saysOf(ownerPage, "Card")).toContain("No card on file")
+    const remove = await openDialog(ownerPage, "Remove")
+    await remove.getByRole("button", { name: "Remove" }).click()
+    await expect.poll(textOf(ownerPage, "Card")).toContain("No card on file")
     const card = await openDialog(ownerPage, "Add a card")
     await card.getByRole("combobox", { name: "Outcome of payments" }).click()
     await ownerPage.getByRole("option", { name: "Declined" }).click()
     await card.getByRole("button", { name: "Save the card" }).click()
-    await expect.poll(saysOf(ownerPage, "Card")).toContain("On file, not verified")
-    const no = await openDialog(ownerPage, "Verify")
-    await no.getByRole("button", { name: "Verify" }).click()
-    await no.getByRole("alert").waitFor()
-    expect(await no.getByRole("alert").innerText()).toContain("The card was declined")
+    await expect.poll(textOf(ownerPage, "Card")).toContain("On file, not verified")
+    const declined = await openDialog(ownerPage, "Verify")
+    await declined.getByRole("button", { name: "Verify" }).click()
+    await declined.getByRole("alert").waitFor()
+    expect(await declined.getByRole("alert").innerText()).toContain("The card was declined")
     await ownerPage.keyboard.press("Escape")
     const other = await openDialog(ownerPage, "Change the card")
     await other.getByRole("button", { name: "Save the card" }).click()
     await expect.poll(() => ownerPage.getByRole("dialog").count()).toBe(0)
-    const yes = await openDialog(ownerPage, "Verify")
-    await yes.getByRole("button", { name: "Verify" }).click()
-    await expect.poll(saysOf(ownerPage, "Card")).toContain("On file, verified")
+    const verified = await openDialog(ownerPage, "Verify")
+    await verified.getByRole("button", { name: "Verify" }).click()
+    await expect.poll(textOf(ownerPage, "Card")).toContain("On file, verified")
   })
 
-  it("is not shown to whoever holds neither Team nor See billing", async () => {
+  it("is hidden from a person with neither the permission Team nor See billing", async () => {
     const urs = await openSignedInPage(opened, await addConsolePerson(opened, "Urs", "user"))
     const links = await urs
       .getByRole("navigation", { name: "Pages" })

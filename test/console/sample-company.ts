@@ -1,4 +1,4 @@
-/** Companies that have something of each kind that calls name, and what it is called. */
+/** Companies with one thing of each kind that console calls can name. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 import { cursorForNumber } from "../../src/frame/routes/lists.ts"
@@ -10,17 +10,17 @@ import { exerciseVoice } from "../voice/exercise-voice.ts"
 import { makeConsoleThings } from "./console-visitors.ts"
 import type { SampleIds } from "./operation-access.ts"
 
-/** A company with something of each kind. */
+/** A company with one thing of each kind. */
 export interface SampleCompany extends Company {
   readonly names: Names
-  /** The same, as rows of operations take it. */
+  /** The ids that the rows of operations use. */
   readonly ids: SampleIds
-  /** When it was made, UTC milliseconds: the clock stands still. */
+  /** When it was made, in UTC milliseconds; the clock does not advance. */
   readonly now: number
 }
 
-function cursorsOf({ companyId }: Pick<Company, "companyId">, place: number) {
-  const of = (list: string): readonly string[] => [cursorForNumber(list, companyId, place)]
+function cursorsOf({ companyId }: Pick<Company, "companyId">, index: number) {
+  const of = (list: string): readonly string[] => [cursorForNumber(list, companyId, index)]
   return {
     "cursor of messages": of("messages"),
     "cursor of calls": of("calls"),
@@ -32,10 +32,10 @@ function cursorsOf({ companyId }: Pick<Company, "companyId">, place: number) {
 
 const ZERO_ID_PART = "0".repeat(22)
 
-/** What nobody has, by the kinds of what names something of a company: some things have two names. */
+/** Names that no company has, by kind; some kinds have two forms. */
 export const UNKNOWN_NAMES = {
   ...cursorsOf({ companyId: "co_000000" }, 1),
-  company: ["co_000000", "Nobody Inc"],
+  company: ["co_000000", "Unknown Inc"],
   person: [`per_${ZERO_ID_PART}`],
   key: ["key_00000000"],
   invitation: [`inv_${ZERO_ID_PART}`],
@@ -50,23 +50,23 @@ export const UNKNOWN_NAMES = {
   number: [`num_${ZERO_ID_PART}`, "+14155550999"],
   call: [`call_${ZERO_ID_PART}`],
   domain: [`dom_${ZERO_ID_PART}`],
-  "domain name": ["nobody-has-it.com"],
-  "host name": ["app.nobody-has-it.com"],
-  sender: ["hello@nobody-has-it.com"],
+  "domain name": ["not-registered.com"],
+  "host name": ["app.not-registered.com"],
+  sender: ["hello@not-registered.com"],
   record: [`rec_${ZERO_ID_PART}`],
   "sending domain": [`sdom_${ZERO_ID_PART}`],
   "installed app": ["0".repeat(56)],
-  pick: ["a pick of nobody"],
+  pick: ["an unknown session token"],
   stream: ["ledger-co_000000"],
   head: ["0".repeat(64)],
 } satisfies Readonly<Record<string, readonly string[]>>
 
-/** What names something of a company. */
+/** A kind of id or name. */
 export type NameKind = keyof typeof UNKNOWN_NAMES
 
 type Names = Readonly<Record<NameKind, readonly string[]>>
 
-/** Makes one. What its calls were is recorded by then: nothing of it changes by itself. */
+/** Makes a sample company. Its buffered calls are stored before it returns, so that its state stays the same. */
 export async function makeSampleCompany(world: World): Promise<SampleCompany> {
   const company = await makeCompany(world, { funds: "500" })
   const { companyId } = company
@@ -101,7 +101,7 @@ export async function makeSampleCompany(world: World): Promise<SampleCompany> {
   return { ...company, names, ids: { ...ids, key: spender }, now: world.ports.clock.now() }
 }
 
-/** What stands at the first place of each list. */
+/** The first entry of each list. */
 async function makeThings(world: World, { key }: Company) {
   const get = async (path: string) => (await world.call(key, "GET", `/api/v1/${path}`)).body
   const { numbers } = await get("phone/state")
@@ -121,7 +121,7 @@ async function makeThings(world: World, { key }: Company) {
   }
 }
 
-/** Has a person spend, and a key of theirs, which is refused something too; answers that key. */
+/** Makes charges by a person and by a key of theirs, and a refusal for the key; returns the key's id. */
 async function makeCharges(world: World, of: Company, ids: SampleIds) {
   const [company, person] = [of.companyId, ids.person as PersonId]
   const spending = { company, person, class: "ai", dollars: "0.01", item: "chat" }
@@ -136,7 +136,7 @@ async function makeCharges(world: World, of: Company, ids: SampleIds) {
   return keyId
 }
 
-/** What a text was, which a call paid for. */
+/** The resource and the request of a charge for a text. */
 async function findPaidThing(world: World, { companyId: company }: Company) {
   const { charges } = await world.operate("charge list", { company, item: "text_segment" })
   const stream = ledgerStreamOf(company).stream
@@ -146,17 +146,17 @@ async function findPaidThing(world: World, { companyId: company }: Company) {
   return { "thing paid for": [resource as string], request: [fact.metadata.command as string] }
 }
 
-/** Has an app check in, and somebody look for an address in it. */
+/** Checks an app in, and looks up an address in it. */
 async function checkInApp(world: World, { key, companyId }: Company) {
   const app = { installId: null, version: "2.0.0" }
   const { body } = await world.call(key, "POST", "/api/v1/checkin", { body: app })
-  const sessionToken = `a pick at ${companyId}`
+  const sessionToken = `session of ${companyId}`
   const picked = { action: "details", placeId: "demo_7300_12", sessionToken }
   await world.call(key, "POST", "/api/v1/places", { body: picked })
   return { "installed app": [body.installId as string], pick: [sessionToken] }
 }
 
-/** The head of all that is stored of a company; what is only counted so far is stored for it. */
+/** The head of a company's stored events; reading it stores the buffered calls first. */
 async function headOf(world: World, { companyId }: Company): Promise<string> {
   const { heads } = await world.operate("audit head", { company: companyId })
   return heads[0].root

@@ -1,6 +1,6 @@
 /**
- * Makes pictures of the console with the demo's week in it: `npm run console:pictures -- FOLDER` of every page in
- * each look, `npm run console:pictures -- --docs` those that docs/console.md shows, and its lines about them.
+ * Takes screenshots of the console with the demo's data. `npm run console:pictures -- FOLDER` takes every page in each
+ * view mode; `npm run console:pictures -- --docs` takes those of docs/console.md and updates its section.
  */
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -20,17 +20,17 @@ import {
 
 const DOCUMENT = resolve(import.meta.dirname, "../../docs/console.md")
 const SHOWN = resolve(import.meta.dirname, "../../docs/console")
-/** Looks that are shown beside the wide and light one, by the page. */
+/** View modes in addition to the wide and light one, by page. */
 const EXTRA_VIEW_MODES: Readonly<Record<string, readonly ViewMode[]>> = {
   overview: [VIEW_MODES[1], VIEW_MODES[2]],
   refusals: [VIEW_MODES[1], VIEW_MODES[2]],
 }
-/** What a picture may have at most, bytes, and all of them. */
+/** Maximum size of one picture and of all pictures, in bytes. */
 const MAX_BYTES = 120_000
-const MOST_TOTAL_BYTES = 2_000_000
+const MAX_TOTAL_BYTES = 2_000_000
 const HEADING = "## Screenshots"
 
-/** A thing's own page goes by its list's name: ids differ from run to run. */
+/** The file name of a page. A detail page is named after its list, because ids differ between runs. */
 function nameOf(address: string): string {
   const { pathname, searchParams } = new URL(address, "http://page")
   const [, , , name = "overview", thing] = pathname.split("/")
@@ -39,25 +39,25 @@ function nameOf(address: string): string {
   return `${name}${tab === null ? "" : `-${tab}`}${isOne ? "-one" : ""}`
 }
 
-async function openAddress(page: Page, address: string, look: ViewMode): Promise<void> {
-  await setViewMode(page, look)
+async function openAddress(page: Page, address: string, viewMode: ViewMode): Promise<void> {
+  await setViewMode(page, viewMode)
   await openAndSettle(page, address)
 }
 
-/** Pictures of every page in each look. */
+/** Takes every page in each view mode. */
 async function captureAllPages(page: Page, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true })
   for (const address of await pageAddressesOf(page)) {
-    for (const look of VIEW_MODES) {
-      await openAddress(page, address, look)
-      const file = `${nameOf(address)}-${look.width}-${look.scheme}.png`
+    for (const viewMode of VIEW_MODES) {
+      await openAddress(page, address, viewMode)
+      const file = `${nameOf(address)}-${viewMode.width}-${viewMode.scheme}.png`
       await page.screenshot({ path: join(folder, file), fullPage: true })
     }
   }
   process.stdout.write(`The pictures are in ${folder}.\n`)
 }
 
-/** A picture as WebP, small enough for a repository. */
+/** Takes a WebP picture of at most `MAX_BYTES`; returns its size. */
 async function captureSmallPicture(page: Page, file: string): Promise<number> {
   const devtools = await page.context().newCDPSession(page)
   for (const quality of [80, 60, 40]) {
@@ -67,11 +67,11 @@ async function captureSmallPicture(page: Page, file: string): Promise<number> {
   }
   await devtools.detach()
   const { size } = statSync(join(SHOWN, file))
-  if (size > MAX_BYTES) throw new Error(`${file} has ${size} bytes`)
+  if (size > MAX_BYTES) throw new Error(`${file} has ${size} bytes; the limit is ${MAX_BYTES}`)
   return size
 }
 
-/** Those of the navigation's pages that the document shows, with a line each. */
+/** Takes the pages of the navigation, and writes their section of the document. */
 async function captureForDocument(page: Page): Promise<void> {
   rmSync(SHOWN, { recursive: true, force: true })
   mkdirSync(SHOWN, { recursive: true })
@@ -80,10 +80,10 @@ async function captureForDocument(page: Page): Promise<void> {
   const navigation = (await pageAddressesOf(page)).filter((one) => !nameOf(one).endsWith("-one"))
   for (const address of navigation) {
     const name = nameOf(address)
-    for (const look of [VIEW_MODES[0], ...(EXTRA_VIEW_MODES[name] ?? [])]) {
-      await openAddress(page, address, look)
+    for (const viewMode of [VIEW_MODES[0], ...(EXTRA_VIEW_MODES[name] ?? [])]) {
+      await openAddress(page, address, viewMode)
       const title = await page.getByRole("heading", { level: 1 }).innerText()
-      const words = [look.width < 600 ? "narrow" : "", look.scheme === "dark" ? "dark" : ""]
+      const words = [viewMode.width < 600 ? "narrow" : "", viewMode.scheme === "dark" ? "dark" : ""]
       const suffix = words.filter((word) => word !== "")
       const file = [name, ...suffix].join("-") + ".webp"
       bytes += await captureSmallPicture(page, file)
@@ -92,7 +92,8 @@ async function captureForDocument(page: Page): Promise<void> {
       lines.push(`${titled}:`, "", `![${titled}](console/${file})`, "")
     }
   }
-  if (bytes > MOST_TOTAL_BYTES) throw new Error(`the pictures have ${bytes} bytes`)
+  if (bytes > MAX_TOTAL_BYTES)
+    throw new Error(`the pictures have ${bytes} bytes; the limit is ${MAX_TOTAL_BYTES}`)
   const [before = ""] = readFileSync(DOCUMENT, "utf8").split(`\n${HEADING}\n`)
   const says =
     "The pictures show the demo's week. `npm run console:pictures -- --docs` takes them again."
@@ -104,17 +105,17 @@ async function captureForDocument(page: Page): Promise<void> {
 const [, , folder = "reports/console"] = process.argv
 const code = await buildConsoleIfNeeded()
 if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
-const place = await makeDataFolder()
+const installation = await makeDataFolder()
 const browser = await openChromium()
 try {
-  await place.start("--demo")
-  const { people } = await place.runCommand("person", "list", "--company", "acme")
-  const { url } = await place.runCommand("console", "link", "--person", people[0].personId)
+  await installation.start("--demo")
+  const { people } = await installation.runCommand("person", "list", "--company", "acme")
+  const { url } = await installation.runCommand("console", "link", "--person", people[0].personId)
   const page = await newPage(browser)
   await page.goto(url)
   await untilPageSettles(page)
   await (folder === "--docs" ? captureForDocument(page) : captureAllPages(page, folder))
 } finally {
   await browser.close()
-  await place.removeFiles()
+  await installation.removeFiles()
 }

@@ -1,4 +1,4 @@
-/** The page of settings, in a real browser against the real server. */
+/** The console's settings page, in a real browser. */
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
@@ -7,12 +7,12 @@ import { newPage } from "./page-checks.ts"
 
 const INSTALL = "ab".repeat(28)
 
-/** What the page's own policy kept it from. */
+/** Violations of the page's content security policy. */
 const blocked: string[] = []
 const opened = await openConsole()
 const { ownerPage, company, email } = opened
 
-/** Opens a tab of the settings; the address has it. */
+/** Opens a tab of the settings, which the address then names. */
 async function openTab(page: Page, title: string, name: string): Promise<void> {
   await page.getByRole("link", { name: "Settings", exact: true }).click()
   await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
@@ -20,12 +20,12 @@ async function openTab(page: Page, title: string, name: string): Promise<void> {
   await page.waitForURL(new RegExp(`tab=${name}`))
 }
 
-/** Asks the API as an app. */
+/** Calls the API as an app. */
 const asApp = async (path: string, body: object, key: string | null = null) =>
   (await opened.world.call(key, "POST", path, { body })).body
 
 describe("the settings", () => {
-  it("approve an app by the code it shows, and list it once it checked in", async () => {
+  it("approve an app by its code, and list it after it checks in", async () => {
     ownerPage.on("console", (message) => {
       if (message.text().includes("Content Security Policy")) blocked.push(message.text())
     })
@@ -56,7 +56,7 @@ describe("the settings", () => {
     await expect.poll(() => newer.innerText()).toMatch(/2\.1\.0\s+Faster lists/)
   })
 
-  it("approve an app by the address that it shows, signed out before", async () => {
+  it("approve an app by its address, after signing in", async () => {
     const { code = "", url = "" } = await asApp("/api/v1/connect/start", { version: "2.0.1" })
     const page = await newPage(opened.browser)
     await page.goto(`${opened.url}${new URL(url).pathname}`)
@@ -71,7 +71,7 @@ describe("the settings", () => {
     await page.getByText("App 2.0.1 is connected").waitFor()
   })
 
-  it("change the channel, and keep what was typed where it cannot be", async () => {
+  it("change the channel, and keep the typed value if it is invalid", async () => {
     await openTab(ownerPage, "You", "you")
     await ownerPage.getByRole("link", { name: "Company", exact: true }).click()
     const form = await openDialog(ownerPage, "Change the channel")
@@ -98,7 +98,7 @@ describe("the settings", () => {
     await expect.poll(() => ownerPage.getByText("No referrals yet").count()).toBe(1)
   })
 
-  it("show a user themselves alone: their name, which they change, and the way out", async () => {
+  it("let a user change their own name and sign out, and nothing else", async () => {
     const page = await openSignedInPage(opened, await addConsolePerson(opened, "Uma", "user"))
     await openTab(page, "You", "you")
     const tabs = page.getByRole("navigation", { name: "Settings" }).getByRole("link")
@@ -118,7 +118,7 @@ describe("the settings", () => {
     await page.getByRole("button", { name: "Email me a code" }).waitFor()
   })
 
-  it("hand out all of the company's data, delete the company, and undo that", async () => {
+  it("export the company's data, delete the company and restore it", async () => {
     await openTab(ownerPage, "Export and delete", "data")
     const [file] = await Promise.all([
       ownerPage.waitForEvent("download"),
@@ -127,11 +127,11 @@ describe("the settings", () => {
     expect(file.suggestedFilename()).toBe(`${company}-data.ndjson`)
     expect(await readFile(await file.path(), "utf8")).toContain(email)
     const dialog = await openDialog(ownerPage, "Delete the company")
-    const does = dialog.getByRole("button", { name: "Delete the company" })
+    const confirm = dialog.getByRole("button", { name: "Delete the company" })
     await dialog.getByLabel(`type ${company}`).fill("acm")
-    expect(await does.isDisabled()).toBe(true)
+    expect(await confirm.isDisabled()).toBe(true)
     await dialog.getByLabel(`type ${company}`).fill(company)
-    await does.click()
+    await confirm.click()
     await ownerPage.getByRole("heading", { name: `${company} was deleted` }).waitFor()
     await ownerPage.getByRole("button", { name: "Sign out" }).waitFor()
     const deleted = await opened.world.operate("company show", { company })

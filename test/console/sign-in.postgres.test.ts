@@ -1,4 +1,4 @@
-/** Signing in to the console by a mailed code, and by a link: who gets in, and who does not. */
+/** Sign-in to the console by a mailed code and by an operator's link. */
 import { anyTable } from "../support/read-models.ts"
 import { describe, expect, it } from "vitest"
 import {
@@ -23,7 +23,7 @@ const enter = async (browser: HttpBrowser, code: string) =>
 const wrong = (code: string) => (code === "000000" ? "000001" : "000000")
 
 describe("a code", () => {
-  it("signs in whoever owns the mailbox, and says who they are", async () => {
+  it("signs in the owner of the mailbox, and the session names them", async () => {
     const { personId, email } = await person("developer")
     const browser = await signInBrowser(world, email.toUpperCase())
     const { status, body } = await browser.get("/console/api/session")
@@ -43,10 +43,10 @@ describe("a code", () => {
     ])
   })
 
-  it("is answered alike whether or not anybody has the email", async () => {
+  it("is requested with the same answer whether or not a person has the email", async () => {
     const { email } = await person()
     const answers = await Promise.all(
-      [email, "nobody@example.com"].map((one) =>
+      [email, "unknown@example.com"].map((one) =>
         new HttpBrowser(world).send("POST", "/console/api/code", { email: one }),
       ),
     )
@@ -58,7 +58,7 @@ describe("a code", () => {
     expect(known).toMatchObject({ status: 202, body: { minutes: 10 } })
   })
 
-  it("is of use in the browser that asked, once, and not after five tries", async () => {
+  it("works once, only in the browser that requested it, and not after five wrong attempts", async () => {
     const { email } = await person()
     const browser = new HttpBrowser(world)
     const code = await mailedSignInCode(world, browser, email)
@@ -72,7 +72,7 @@ describe("a code", () => {
     expect(await enter(browser, again)).toBe(403)
   })
 
-  it("ends with a newer one for the same email, whoever asked for that", async () => {
+  it("is invalidated by a newer code for the same email, even one requested by another browser", async () => {
     const { email } = await person()
     const [one, two] = [new HttpBrowser(world), new HttpBrowser(world)]
     const first = await mailedSignInCode(world, one, email)
@@ -81,7 +81,7 @@ describe("a code", () => {
     expect(await enter(two, second)).toBe(201)
   })
 
-  it("is over after ten minutes", async () => {
+  it("expires after ten minutes", async () => {
     const { email } = await person()
     const browser = new HttpBrowser(world)
     const code = await mailedSignInCode(world, browser, email)
@@ -89,7 +89,7 @@ describe("a code", () => {
     expect(await enter(browser, code)).toBe(403)
   })
 
-  it("makes a person of whom an email invited, at each company, once", async () => {
+  it("makes an invited email a person of the inviting company, once", async () => {
     const other = await makeCompany(world)
     const { email } = await person("admin", other)
     const invited = { company: company.companyId, email, role: "manager" }
@@ -115,7 +115,7 @@ describe("a code", () => {
     expect(left.filter((one: { email: string }) => one.email === email)).toEqual([])
   })
 
-  it("makes nobody of an invitation that is over", async () => {
+  it("does not accept an invitation that a newer one replaced", async () => {
     const email = "late@example.com"
     await world.operate("person invite", { company: company.companyId, email, role: "admin" })
     const browser = new HttpBrowser(world)
@@ -125,8 +125,8 @@ describe("a code", () => {
   })
 })
 
-describe("an invitation that was withdrawn", () => {
-  it("makes nobody of whoever has its code, and is listed no more", async () => {
+describe("a withdrawn invitation", () => {
+  it("is not accepted by its code, and is no longer listed", async () => {
     const email = "withdrawn@example.com"
     const invited = { company: company.companyId, email, role: "admin" }
     const { inviteId } = await world.operate("person invite", invited)
@@ -146,7 +146,7 @@ describe("a session", () => {
   const isSignedIn = async (browser: HttpBrowser) =>
     (await browser.get("/console/api/session")).status === 200
 
-  it("ends after twelve hours without use, and each use lengthens it", async () => {
+  it("ends after twelve hours without use, and each use extends it", async () => {
     const { email } = await person()
     const browser = await signInBrowser(world, email)
     await advance(SESSION_IDLE_MS - 1_000)
@@ -157,7 +157,7 @@ describe("a session", () => {
     expect(await isSignedIn(browser)).toBe(false)
   })
 
-  it("ends after thirty days in any case", async () => {
+  it("ends after thirty days even with use", async () => {
     const { email } = await person()
     const browser = await signInBrowser(world, email)
     for (let day = 0; day < SESSION_MAX_MS / 86_400_000; day += 0.5) {
@@ -168,7 +168,7 @@ describe("a session", () => {
     expect(await isSignedIn(browser)).toBe(false)
   }, 60_000)
 
-  it("ends at sign-out, for whoever has its cookie", async () => {
+  it("ends at sign-out, also for a copy of its cookie", async () => {
     const browser = await signInBrowser(world, (await person()).email)
     const thief = browser.copy()
     expect((await browser.send("DELETE", "/console/api/session")).status).toBe(200)
@@ -176,7 +176,7 @@ describe("a session", () => {
     expect(await isSignedIn(thief)).toBe(false)
   })
 
-  it("ends with the person, and once their role is another", async () => {
+  it("ends when the person is removed or their role changes", async () => {
     const [removed, lowered] = [await person("admin"), await person("admin")]
     const [one, two] = [
       await signInBrowser(world, removed.email),
@@ -188,22 +188,22 @@ describe("a session", () => {
     expect(await isSignedIn(two)).toBe(false)
   })
 
-  it("is never one that the browser brought: each sign-in makes its own, and ends the former", async () => {
+  it("never reuses a token that the browser sent: each sign-in makes a new one and ends the previous session", async () => {
     const { email } = await person()
     const browser = new HttpBrowser(world)
-    const planted = "A".repeat(43)
-    browser.cookies.set("session", planted)
+    const forged = "A".repeat(43)
+    browser.cookies.set("session", forged)
     const code = await mailedSignInCode(world, browser, email)
     await enter(browser, code)
     const first = browser.copy()
-    expect(browser.cookies.get("session")).not.toBe(planted)
+    expect(browser.cookies.get("session")).not.toBe(forged)
     const again = await mailedSignInCode(world, browser, email)
     await enter(browser, again)
     expect(await isSignedIn(browser)).toBe(true)
     expect(await isSignedIn(first)).toBe(false)
   })
 
-  it("is stored by a hash alone", async () => {
+  it("is stored only as a hash", async () => {
     const browser = await signInBrowser(world, (await person()).email)
     const token = browser.cookies.get("session") ?? ""
     expect(token).toMatch(/^[\w-]{43}$/)
@@ -218,7 +218,7 @@ describe("a session", () => {
 })
 
 describe("the cookie", () => {
-  it("is plain on this machine, and of this very host and TLS alone elsewhere", async () => {
+  it("is plain on this machine, and limited to its host and TLS elsewhere", async () => {
     const { email } = await person()
     const ask = (host: string) =>
       new HttpBrowser(world, host).send("POST", "/console/api/code", { email })
@@ -254,7 +254,7 @@ describe("a link", () => {
 })
 
 describe("limits", () => {
-  it("let three codes a minute be asked for one email, and twenty from one address", async () => {
+  it("allow three codes a minute for one email, and twenty from one address", async () => {
     const counted = await openWorld("time", { rateLimits: "on" })
     freezeRateWindow(counted)
     try {

@@ -1,4 +1,4 @@
-/** Text that somebody stored to be shown to others: it is sent as what it is, and runs nowhere. */
+/** Stored text that contains HTML, scripts or formulas is sent as data and never runs. */
 import { describe, expect, it } from "vitest"
 import { addPerson, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 import type { BrowserAnswer } from "./http-browser.ts"
@@ -37,7 +37,7 @@ function expectData({ status, headers, body }: BrowserAnswer): void {
 
 describe("HTML, a script's address and a formula", () => {
   it.each(["person-list", "key-list", "charge-list", "charge-days", "form-list"])(
-    "are shown as they were stored, as JSON that no browser takes for a page: %s",
+    "are returned as stored, as JSON that no browser treats as a page: %s",
     async (operation) => {
       const answer = await act(operation)
       expectData(answer)
@@ -48,11 +48,11 @@ describe("HTML, a script's address and a formula", () => {
     },
   )
 
-  it("are shown so by the API too", async () => {
+  it("are also returned as JSON by the API", async () => {
     for (const path of ["/api/v1/people", "/api/v1/leads"]) expectData(await owner.get(at(path)))
   })
 
-  it("are sent back in no page where they are asked for", async () => {
+  it("are not echoed in a page of an error", async () => {
     const missing = await act("key-pause", { keyId: HTML })
     expect(missing.status).toBe(404)
     expect(missing.headers["content-type"]).toMatch(/^application\/json/)
@@ -61,7 +61,7 @@ describe("HTML, a script's address and a formula", () => {
     expect(nowhere.headers["content-type"]).toMatch(/^application\/json/)
   })
 
-  it("are text in a bill's cells: none begins as a formula does", async () => {
+  it("are plain text in the cells of a bill: no cell starts like a formula", async () => {
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
     const bill = await act("export-billing", { month, format: "csv" })
     expect(bill.status).toBe(200)

@@ -1,4 +1,4 @@
-/** What the console offers: to take back what was done, and what to do where something cannot be done. */
+/** How the console helps: undo after an action, and the next step after an error or a refusal. */
 import type { Locator } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import {
@@ -10,48 +10,43 @@ import {
 import { VIEW_MODES, setViewMode, newPage, openAndSettle } from "./page-checks.ts"
 import { makeKey, setLimit } from "../support/company.ts"
 
-const opened = await openConsole((place) =>
-  setLimit(place.world, place, { dollars: "12.5", reminders: ["10"] }),
+const opened = await openConsole((fixture) =>
+  setLimit(fixture.world, fixture, { dollars: "12.5", reminders: ["10"] }),
 )
 const { ownerPage, company, companyId } = opened
 const home = `/console/${companyId}`
 
-const ask = (operation: string) => opened.world.operate(operation, { company })
+const operate = (operation: string) => opened.world.operate(operation, { company })
 
-async function takeBack(where: Locator, what: string, says: string, after: string): Promise<void> {
-  await where.getByRole("button", { name: what, exact: true }).click()
-  await ownerPage.getByRole("dialog").getByRole("button", { name: what, exact: true }).click()
-  await ownerPage.getByText(says).waitFor()
+async function undo(within: Locator, action: string, done: string, undone: string): Promise<void> {
+  await within.getByRole("button", { name: action, exact: true }).click()
+  await ownerPage.getByRole("dialog").getByRole("button", { name: action, exact: true }).click()
+  await ownerPage.getByText(done).waitFor()
   await ownerPage.getByRole("button", { name: "Undo" }).click()
-  await ownerPage.getByText(after).waitFor()
+  await ownerPage.getByText(undone).waitFor()
   await ownerPage.getByRole("button", { name: "Undo" }).waitFor({ state: "detached" })
 }
 
-describe("what was done", () => {
-  it("can be taken back: a paused key works again", async () => {
+describe("an action", () => {
+  it("can be undone: a paused key works again", async () => {
     await ownerPage.getByRole("link", { name: "Keys", exact: true }).click()
     await ownerPage.getByRole("link", { name: "demo", exact: true }).click()
-    await takeBack(
-      ownerPage.getByRole("main"),
-      "Pause",
-      "The key is paused.",
-      "The key works again.",
-    )
+    await undo(ownerPage.getByRole("main"), "Pause", "The key is paused.", "The key works again.")
     await ownerPage.getByRole("button", { name: "Pause", exact: true }).waitFor()
-    expect((await ask("key list")).keys).toMatchObject([{ label: "demo", status: "active" }])
+    expect((await operate("key list")).keys).toMatchObject([{ label: "demo", status: "active" }])
   })
 
-  it("can be taken back: a removed limit holds as it did", async () => {
-    const before = (await ask("limit list")).limits
+  it("can be undone: a removed limit applies again unchanged", async () => {
+    const before = (await operate("limit list")).limits
     await ownerPage.getByRole("link", { name: "Limits", exact: true }).click()
     const row = ownerPage.getByRole("row").filter({ hasText: "$12.50" })
-    await takeBack(row, "Remove", "The limit was removed.", "The limit applies again.")
-    expect((await ask("limit list")).limits).toEqual(before)
+    await undo(row, "Remove", "The limit was removed.", "The limit applies again.")
+    expect((await operate("limit list")).limits).toEqual(before)
   })
 })
 
 describe("signing in", () => {
-  it("says of a wrong code what to do about it", async () => {
+  it("explains what to do about a wrong code", async () => {
     const page = await newPage(opened.browser)
     await page.goto(`${opened.url}/console`)
     await page.getByText("company-ledger console").waitFor()
@@ -66,7 +61,7 @@ describe("signing in", () => {
     expect(await fault.innerText()).not.toContain("owner or admin")
   })
 
-  it("takes the name of who is invited", async () => {
+  it("stores the name that an invited person enters", async () => {
     const email = "ines@example.com"
     await opened.world.operate("person invite", { company, email, role: "user" })
     await signInByCode(opened, email, "Ines Example")
@@ -76,7 +71,7 @@ describe("signing in", () => {
 })
 
 describe("adding funds", () => {
-  it("is led to by an address, and puts a card on file first where there is none", async () => {
+  it("has an address, and first asks for a card if none is on file", async () => {
     await opened.world.operate("card remove", { company })
     await openAndSettle(ownerPage, `${home}/billing?add=funds`)
     const dialog = ownerPage.getByRole("dialog", { name: "Add funds" })
@@ -92,8 +87,8 @@ describe("adding funds", () => {
   })
 })
 
-describe("a question", () => {
-  it("is answered by how many would fit, and leads to the limit that stands against it", async () => {
+describe("a check of a quantity", () => {
+  it("shows how many would fit, and links to the limit that refuses it", async () => {
     const { world } = opened
     const { keyId } = await makeKey(world, opened, { label: "shop" })
     await setLimit(world, opened, { key: keyId, dollars: "0.02" })
@@ -104,16 +99,16 @@ describe("a question", () => {
     await ownerPage.getByRole("button", { name: "Check" }).click()
     const card = ownerPage.getByRole("group", { name: "Refused charge" })
     await card.waitFor()
-    const said = await card.innerText()
-    expect(said).toContain("5 × Text message segment")
-    expect(said).toMatch(/\$0\.02 would fit, enough for 2 at \$0\.009 each\./)
+    const cardText = await card.innerText()
+    expect(cardText).toContain("5 × Text message segment")
+    expect(cardText).toMatch(/\$0\.02 would fit, enough for 2 at \$0\.009 each\./)
     const link = card.getByRole("link", { name: "Change the limit" })
     expect(await link.getAttribute("href")).toBe(`${home}/limits?holder=${keyId}`)
   })
 })
 
-describe("pages of others", () => {
-  it("say which permission they take, and offer nothing", async () => {
+describe("pages without permission", () => {
+  it("name the missing permission, and offer no actions", async () => {
     const page = await openSignedInPage(opened, await addConsolePerson(opened, "Nora", "user"))
     const pages = [
       ["code", "You have no access to the code"],
@@ -122,9 +117,9 @@ describe("pages of others", () => {
       ["leads", "You have no access to leads"],
       ["boxes", "You have no boxes"],
     ] as const
-    for (const [path, says] of pages) {
+    for (const [path, title] of pages) {
       await openAndSettle(page, `${home}/${path}`)
-      await page.getByText(says, { exact: true }).waitFor()
+      await page.getByText(title, { exact: true }).waitFor()
       expect(await page.getByRole("alert").count()).toBe(0)
       expect(await page.getByRole("button", { name: "Connect a domain" }).count()).toBe(0)
     }
@@ -132,7 +127,7 @@ describe("pages of others", () => {
 })
 
 describe("the chosen tab", () => {
-  it("is seen on a narrow screen", async () => {
+  it("is visible on a narrow screen", async () => {
     await setViewMode(ownerPage, VIEW_MODES[2])
     await openAndSettle(ownerPage, `${home}/settings?tab=you`)
     const tab = ownerPage.getByRole("navigation", { name: "Settings" }).locator("[aria-current]")
