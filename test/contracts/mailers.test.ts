@@ -267,7 +267,7 @@ describe("straight to the recipients' servers", () => {
       answer: "rejected",
       code: "5.4.4",
     })
-    expect(server.asked.connections).toBe(0)
+    expect(server.activity.connections).toBe(0)
   })
 
   it.each(["192.0.43.10", "2606:4700::1"])("talks to public ones: %s", (address) => {

@@ -1,4 +1,4 @@
-/** Mails that come back to the listener: which are believed, and what follows. */
+/** Bounces at the listener: which reports are accepted, and what follows. */
 import { createConnection } from "node:net"
 import { once } from "node:events"
 import nodemailer from "nodemailer"
@@ -17,9 +17,9 @@ import { openSmtpServer } from "./smtp-server.ts"
 
 const ADA = "ada@example.com"
 
-const stand = await openSmtpServer()
-afterAll(() => stand.close())
-const settings = { MAIL_URL: stand.url }
+const smtp = await openSmtpServer()
+afterAll(() => smtp.close())
+const settings = { MAIL_URL: smtp.url }
 const world = await ownWorld("settings", { rateLimits: "off", settings })
 const listener = await listenWith({})
 afterAll(() => listener.stop())
@@ -29,7 +29,7 @@ beforeEach(async () => {
   company = await makeMailingCompany(world)
 })
 
-/** Has the installation listen, with some of its parts replaced. */
+/** Starts the installation's listener, with some of its ports replaced. */
 async function listenWith(replaced: Partial<World["ports"]>) {
   const bounces = openBounceListener({ host: "127.0.0.1", port: 0 }, world.ports.log.warn)
   const listening = Promise.withResolvers<number>()
@@ -42,7 +42,7 @@ async function listenWith(replaced: Partial<World["ports"]>) {
   return { port: await listening.promise, stop: started.stop }
 }
 
-/** Has it listen another way meanwhile. */
+/** Runs `during` with another listener, whose ports are replaced. */
 async function withListener(replaced: Partial<World["ports"]>, during: () => Promise<void>) {
   const before = port
   const other = await listenWith(replaced)
@@ -55,13 +55,17 @@ async function withListener(replaced: Partial<World["ports"]>, during: () => Pro
   }
 }
 
-interface Said {
+interface ReportFields {
   readonly action?: string
   readonly status?: string
   readonly type?: string
 }
 
-function report({ action = "failed", status = "5.1.1", type = "report" }: Said = {}): string {
+function report({
+  action = "failed",
+  status = "5.1.1",
+  type = "report",
+}: ReportFields = {}): string {
   const head = `Content-Type: multipart/${type}; report-type=delivery-status; boundary=b`
   const part = (kind: string, text: string) => `--b\r\nContent-Type: ${kind}\r\n\r\n${text}\r\n`
   const fields = `Reporting-MTA: dns; mx.example.com\r\n\r\nFinal-Recipient: rfc822; ${ADA}\r\nAction: ${action}\r\nStatus: ${status}\r\n`
@@ -69,8 +73,8 @@ function report({ action = "failed", status = "5.1.1", type = "report" }: Said =
   return `From: mx@example.com\r\nSubject: Undelivered\r\nMIME-Version: 1.0\r\n${head}\r\n\r\n${parts}--b--\r\n`
 }
 
-/** Brings a mail to the listener; answers the code it was told. */
-async function bring(to: string, raw: string): Promise<number> {
+/** Delivers a mail to the listener; returns the reply code. */
+async function deliver(to: string, raw: string): Promise<number> {
   const transport = nodemailer.createTransport({ host: "127.0.0.1", port, secure: false })
   try {
     const { response } = await transport.sendMail({ envelope: { from: "", to }, raw })
@@ -82,15 +86,15 @@ async function bring(to: string, raw: string): Promise<number> {
   }
 }
 
-/** Sends a mail; answers where it comes back to. */
-async function sent(): Promise<string> {
+/** Sends a mail; returns its return path. */
+async function sendAndReadReturnPath(): Promise<string> {
   await postMail(world, company)
   await world.operate("wait")
-  return stand.arrived.findLast(({ from }) => from.endsWith(company.domain))?.from ?? ""
+  return smtp.arrived.findLast(({ from }) => from.endsWith(company.domain))?.from ?? ""
 }
 
-/** Where the company's only mail comes back to, once the read models know it. */
-async function knownWay(): Promise<string> {
+/** Returns the return path of the company's only mail, once the read model has it. */
+async function readReturnPath(): Promise<string> {
   await world.ports.projector.waitUntilWritten(await world.ports.store.head(), 5_000, ["mails"])
   const { emails } = await world.operate("email list", { company: company.companyId })
   return returnPathOf(
@@ -106,29 +110,29 @@ const suppressed = async () => {
   return (await world.operate("suppression list", named)).suppressions
 }
 
-describe("a report that a mail failed for good", () => {
-  it("has its recipient not written to again, without a connection", async () => {
-    expect(await bring(await sent(), report())).toBe(250)
+describe("a report that a mail failed permanently", () => {
+  it("suppresses the recipient: the next mail bounces without a connection", async () => {
+    expect(await deliver(await sendAndReadReturnPath(), report())).toBe(250)
     expect(await suppressed()).toMatchObject([
       { email: ADA, reason: "bounced", sendingDomainId: null },
     ])
-    const { connections } = stand.asked
+    const { connections } = smtp.activity
     const { body } = await postMail(world, company)
     expect(body).toEqual({ delivered: [], queued: [], bounced: [ADA] })
-    expect(stand.asked.connections).toBe(connections)
+    expect(smtp.activity.connections).toBe(connections)
   })
 
-  it("changes nothing once it was lifted, when it comes again", async () => {
-    const to = await sent()
-    await bring(to, report())
+  it("changes nothing if it arrives again after the suppression was lifted", async () => {
+    const to = await sendAndReadReturnPath()
+    await deliver(to, report())
     await suppressed()
     await world.operate("suppression lift", { company: company.companyId, email: ADA })
-    expect(await bring(to, report())).toBe(250)
+    expect(await deliver(to, report())).toBe(250)
     expect(await suppressed()).toEqual([])
   })
 
-  it.each(["5.2.2", "5.7.1"])("suppresses no living address: %s", async (status) => {
-    expect(await bring(await sent(), report({ status }))).toBe(250)
+  it.each(["5.2.2", "5.7.1"])("does not suppress the address for status %s", async (status) => {
+    expect(await deliver(await sendAndReadReturnPath(), report({ status }))).toBe(250)
     expect(await suppressed()).toEqual([])
     const { emails } = await world.operate("email list", { company: company.companyId })
     expect(emails).toMatchObject([{ status: "returned" }])
@@ -139,84 +143,84 @@ describe("a report that a mail failed for good", () => {
     { action: "failed", status: "4.4.7" },
     { action: "delivered", status: "2.0.0" },
     { type: "mixed" },
-  ])("is none: %j", async (said) => {
-    expect(await bring(await sent(), report(said))).toBe(250)
+  ])("suppresses nothing if it does not report a permanent failure: %j", async (fields) => {
+    expect(await deliver(await sendAndReadReturnPath(), report(fields))).toBe(250)
     expect(await suppressed()).toEqual([])
   })
 
-  it("is none where somebody is away", async () => {
+  it("is not an automatic reply", async () => {
     const away = "From: ada@example.com\r\nSubject: I am away\r\n\r\nBack on Monday.\r\n"
-    expect(await bring(await sent(), away)).toBe(250)
+    expect(await deliver(await sendAndReadReturnPath(), away)).toBe(250)
     expect(await suppressed()).toEqual([])
   })
 
-  it("is refused where it is too long", async () => {
+  it("is refused if it is too long", async () => {
     const long = report().replace("Sorry.", "x".repeat(80).concat("\r\n").repeat(14_000))
-    expect(await bring(await sent(), long)).toBe(552)
+    expect(await deliver(await sendAndReadReturnPath(), long)).toBe(552)
     expect(await suppressed()).toEqual([])
   })
 })
 
-describe("a report that comes early", () => {
-  it("is not taken where the read model of mails is behind, and is when it comes again", async () => {
-    const to = await sent()
+describe("a report that cannot be processed yet", () => {
+  it("is deferred while the read model of mails is behind, and accepted later", async () => {
+    const to = await sendAndReadReturnPath()
     const behind = { ...world.ports.projector, waitUntilWritten: async () => false }
     await withListener({ projector: behind }, async () => {
-      expect(await bring(to, report())).toBe(451)
+      expect(await deliver(to, report())).toBe(451)
     })
     expect(await suppressed()).toEqual([])
-    expect(await bring(to, report())).toBe(250)
+    expect(await deliver(to, report())).toBe(250)
     expect(await suppressed()).toMatchObject([{ email: ADA, reason: "bounced" }])
   })
 
-  it("is not taken where the fact cannot be stored", async () => {
-    const to = await sent()
+  it("is deferred if its fact cannot be stored", async () => {
+    const to = await sendAndReadReturnPath()
     const execute = async () => {
-      throw new Error("the store is away")
+      throw new Error("the store is unavailable")
     }
     const runner = Object.assign(Object.create(world.ports.runner), { execute })
     await withListener({ runner }, async () => {
-      expect(await bring(to, report())).toBe(451)
+      expect(await deliver(to, report())).toBe(451)
     })
     expect(await suppressed()).toEqual([])
   })
 
-  it("is not taken while the mail is being handed over, and is when it comes again", async () => {
+  it("is deferred while its mail is still being delivered, and accepted later", async () => {
     const early: Promise<[string, number]>[] = []
-    stand.rules = {
+    smtp.rules = {
       data: async () => {
-        early.push(knownWay().then(async (to) => [to, await bring(to, report())]))
+        early.push(readReturnPath().then(async (to) => [to, await deliver(to, report())]))
         await Promise.all(early)
         return null
       },
     }
     await postMail(world, company)
-    stand.rules = {}
-    const [[to, code] = expect.fail("it was handed over")] = await Promise.all(early)
+    smtp.rules = {}
+    const [[to, code] = expect.fail("the mail was not delivered")] = await Promise.all(early)
     expect(code).toBe(451)
     expect(await suppressed()).toEqual([])
-    expect(await bring(to, report())).toBe(250)
+    expect(await deliver(to, report())).toBe(250)
     expect(await suppressed()).toMatchObject([{ email: ADA, reason: "bounced" }])
   })
 
-  it("ends the trying of a mail of which nobody knew whether it was taken", async () => {
-    stand.rules = { data: () => "cut" }
-    const to = await sent()
-    stand.rules = {}
-    const { length } = stand.arrived
-    expect(await bring(to, report())).toBe(250)
+  it("ends the retries of a mail with an unknown outcome", async () => {
+    smtp.rules = { data: () => "cut" }
+    const to = await sendAndReadReturnPath()
+    smtp.rules = {}
+    const { length } = smtp.arrived
+    expect(await deliver(to, report())).toBe(250)
     await world.operate("clock advance", { duration: "80h" })
-    expect(stand.arrived).toHaveLength(length)
+    expect(smtp.arrived).toHaveLength(length)
     const { emails } = await world.operate("email list", { company: company.companyId })
     expect(emails).toMatchObject([{ to: ADA, status: "returned", code: "5.1.1" }])
-    const { jobs: work } = await world.operate("job list")
-    expect(work.filter((row: { kind: string }) => row.kind === "hand-mail")).toEqual([])
+    const { jobs } = await world.operate("job list")
+    expect(jobs.filter((row: { kind: string }) => row.kind === "hand-mail")).toEqual([])
   })
 })
 
-describe("an address of ours", () => {
-  it("takes nothing where it is forged, or another's", async () => {
-    const to = await sent()
+describe("a return path", () => {
+  it("accepts nothing if it is forged or belongs to another mail", async () => {
+    const to = await sendAndReadReturnPath()
     const forged = [
       to.replace(/[0-9a-f]{10}@/, "0000000000@"),
       to.replace(/^b\.([^.]+)\.0\./, "b.$1.1."),
@@ -224,45 +228,45 @@ describe("an address of ours", () => {
       "ada@example.com",
       to.replace("b.", "c."),
     ]
-    for (const one of forged) expect([one, await bring(one, report())]).toEqual([one, 550])
+    for (const one of forged) expect([one, await deliver(one, report())]).toEqual([one, 550])
     const token = unsubscribeTokenOf(world.ports.sealing, { mailId: "mail_1", recipientIndex: 0 })
-    expect(await bring(`b.${token}@cp-bounce.${company.domain}`, report())).toBe(550)
+    expect(await deliver(`b.${token}@cp-bounce.${company.domain}`, report())).toBe(550)
     expect(await suppressed()).toEqual([])
   })
 
-  it("is read as it was made", () => {
+  it("is parsed back into its mail and recipient", () => {
     const { sealing } = world.ports
-    const mailId = parseMailId("mail_0001") ?? expect.fail("it is one")
+    const mailId = parseMailId("mail_0001") ?? expect.fail("the id is invalid")
     const address = returnPathOf(sealing, { mailId, recipientIndex: 7 }, "mail.example.com")
     expect(address.split("@")[0]?.length).toBeLessThanOrEqual(64)
     expect(copyFromReturnPath(sealing, address)).toEqual({ mailId, recipientIndex: 7 })
   })
 
-  it("of no mail that is known takes a report, and nothing follows", async () => {
-    const mailId = parseMailId("mail_nobody") ?? expect.fail("it is one")
+  it("of an unknown mail accepts a report and changes nothing", async () => {
+    const mailId = parseMailId("mail_unknown") ?? expect.fail("the id is invalid")
     const to = returnPathOf(world.ports.sealing, { mailId, recipientIndex: 0 }, company.domain)
-    expect(await bring(to, report())).toBe(250)
+    expect(await deliver(to, report())).toBe(250)
     expect(await suppressed()).toEqual([])
   })
 })
 
 describe("the listener", () => {
-  it("has whoever brings a report come again where it cannot be kept", async () => {
+  it("defers a report that cannot be stored", async () => {
     const away = openBounceListener({ host: "127.0.0.1", port: 0 }, () => undefined)
     const listening = await away.listen(
       () => true,
       async () => {
-        throw new Error("the store is away")
+        throw new Error("the store is unavailable")
       },
     )
     const before = port
     port = listening?.port ?? 0
-    expect(await bring("b.1.0.ab@cp-bounce.example.com", report())).toBe(451)
+    expect(await deliver("b.1.0.ab@cp-bounce.example.com", report())).toBe(451)
     port = before
     await listening?.stop()
   })
 
-  it("signs nobody in, and offers no TLS by a key that everybody has", async () => {
+  it("offers neither authentication nor TLS", async () => {
     const socket = createConnection(port, "127.0.0.1")
     await once(socket, "data")
     socket.write("EHLO test\r\n")
@@ -274,7 +278,7 @@ describe("the listener", () => {
     socket.destroy()
   })
 
-  it("is not there unless it is asked for", async () => {
+  it("does not listen unless it is configured", async () => {
     const none = openBounceListener(null, () => undefined)
     expect(
       await none.listen(
@@ -284,7 +288,7 @@ describe("the listener", () => {
     ).toBeNull()
   })
 
-  it("says which address it cannot have", async () => {
+  it("names the address that it cannot listen on", async () => {
     const taken = openBounceListener({ host: "127.0.0.1", port }, () => undefined)
     const listening = taken.listen(
       () => true,

@@ -1,4 +1,4 @@
-/** Mails, mailboxes and who must not be written to, as the domain decides. */
+/** The domain rules of mails, mailboxes and suppressions. */
 import { describe, expect, it } from "vitest"
 import type { MailEvent, MailOutcome } from "../../domain/email/mail-events.ts"
 import {
@@ -42,12 +42,12 @@ const ACCEPT: MailCommand = {
   })),
 }
 
-/** A mail on a clock of its own. */
+/** A mail with a clock of its own. */
 class Mailing {
   #state = mailDecider.initial()
   at = 0
 
-  ask(command: MailCommand): readonly MailEvent[] | string {
+  execute(command: MailCommand): readonly MailEvent[] | string {
     const decided = mailDecider.decide(command, this.#state, { at: this.at })
     if (!Array.isArray(decided)) return (decided as { code: string }).code
     for (const event of decided as readonly MailEvent[])
@@ -56,7 +56,7 @@ class Mailing {
   }
 
   progress(recipientIndex: number, result: MailOutcome["result"], code: string | null = null) {
-    return this.ask({
+    return this.execute({
       type: "RecordMailOutcomes",
       mailId: MAIL_ID,
       outcomes: [{ recipientIndex, result, code }],
@@ -64,17 +64,17 @@ class Mailing {
   }
 
   get view(): MailView {
-    return viewOfMail(this.#state) ?? expect.fail("it was accepted")
+    return viewOfMail(this.#state) ?? expect.fail("the mail was not accepted")
   }
 
   copy(n: number) {
-    return this.view.copies[n] ?? expect.fail("it has a copy")
+    return this.view.copies[n] ?? expect.fail("the mail has no such copy")
   }
 }
 
 function accepted(): Mailing {
   const mailing = new Mailing()
-  mailing.ask(ACCEPT)
+  mailing.execute(ACCEPT)
   return mailing
 }
 
@@ -82,18 +82,18 @@ describe("a mail", () => {
   it("is accepted once", () => {
     const mailing = new Mailing()
     expect(mailing.progress(0, "delivered")).toBe("no_mail")
-    expect(mailing.ask(ACCEPT)).toHaveLength(1)
-    expect(mailing.ask(ACCEPT)).toEqual([])
-    expect(mailing.ask({ type: "AbandonMail", mailId: MAIL_ID })).toEqual([])
+    expect(mailing.execute(ACCEPT)).toHaveLength(1)
+    expect(mailing.execute(ACCEPT)).toEqual([])
+    expect(mailing.execute({ type: "AbandonMail", mailId: MAIL_ID })).toEqual([])
   })
 
-  it("that was abandoned is never accepted", () => {
+  it("cannot be accepted after it was abandoned", () => {
     const mailing = new Mailing()
-    expect(mailing.ask({ type: "AbandonMail", mailId: MAIL_ID })).toHaveLength(1)
-    expect(mailing.ask(ACCEPT)).toBe("no_mail")
+    expect(mailing.execute({ type: "AbandonMail", mailId: MAIL_ID })).toHaveLength(1)
+    expect(mailing.execute(ACCEPT)).toBe("no_mail")
   })
 
-  it("is tried after 1, 5 and 15 minutes, an hour, each four hours, and bounces after 72", () => {
+  it("is retried after 1, 5 and 15 minutes, an hour and then every four hours, and bounces after 72 hours", () => {
     const mailing = accepted()
     const waits: number[] = []
     while (mailing.copy(0).status !== "bounced") {
@@ -109,7 +109,7 @@ describe("a mail", () => {
     expect(mailing.at).toBeLessThan(77 * HOUR)
   })
 
-  it("of unknown end goes once more after 15 minutes, and never again", () => {
+  it("with an unknown outcome is retried once, after 15 minutes", () => {
     const mailing = accepted()
     mailing.progress(0, "unknown")
     expect(mailing.copy(0).dueAt).toBe(15 * MINUTE)
@@ -120,34 +120,34 @@ describe("a mail", () => {
     expect(mailing.view.isChargeSettled).toBe(true)
   })
 
-  it("keeps what is known of a copy", () => {
+  it("keeps a copy's final status", () => {
     const mailing = accepted()
     mailing.progress(0, "delivered")
     expect(mailing.progress(0, "bounced", "550")).toEqual([])
     expect(mailing.copy(0).status).toBe("delivered")
   })
 
-  it("is refused as a whole while nobody has it", () => {
+  it("is refused if no recipient has it", () => {
     const mailing = accepted()
     mailing.progress(0, "bounced", "550")
-    mailing.ask({ type: "RefuseMail", mailId: MAIL_ID, recipientIndexes: [1], code: "554" })
+    mailing.execute({ type: "RefuseMail", mailId: MAIL_ID, recipientIndexes: [1], code: "554" })
     expect(mailing.view).toMatchObject({ refused: "554", isChargeSettled: false })
     expect(mailing.view.copies.map(({ dueAt }) => dueAt)).toEqual([null, null])
     expect(mailing.progress(1, "delivered")).toEqual([])
   })
 
   it.each(["delivered", "relayed", "unknown"] as const)(
-    "bounces for the others where one %s",
+    "bounces for the other recipients if one copy is %s",
     (result) => {
       const mailing = accepted()
       mailing.progress(0, result)
-      mailing.ask({ type: "RefuseMail", mailId: MAIL_ID, recipientIndexes: [1], code: "554" })
+      mailing.execute({ type: "RefuseMail", mailId: MAIL_ID, recipientIndexes: [1], code: "554" })
       expect(mailing.view).toMatchObject({ refused: null, isChargeSettled: true })
       expect(mailing.copy(1)).toMatchObject({ status: "bounced", code: "554" })
     },
   )
 
-  it("is charged for good once somebody has it, or nobody can be reached", () => {
+  it("is settled once a recipient has it or all bounced", () => {
     const mailing = accepted()
     mailing.progress(0, "deferred", "451")
     expect(mailing.view.isChargeSettled).toBe(false)
@@ -157,50 +157,50 @@ describe("a mail", () => {
     expect(mailing.view.isChargeSettled).toBe(true)
   })
 
-  it("comes back once from who seemed to have it, and from nobody else", () => {
+  it("bounces once, only from a recipient who seemed to have it", () => {
     const mailing = accepted()
-    const back = { type: "BounceMail", mailId: MAIL_ID, code: "5.1.1" } as const
-    expect(mailing.ask({ ...back, recipientIndex: 0 })).toEqual([])
+    const bounce = { type: "BounceMail", mailId: MAIL_ID, code: "5.1.1" } as const
+    expect(mailing.execute({ ...bounce, recipientIndex: 0 })).toEqual([])
     mailing.progress(0, "relayed")
-    expect(mailing.ask({ ...back, recipientIndex: 0 })).toHaveLength(1)
-    expect(mailing.ask({ ...back, recipientIndex: 0 })).toEqual([])
-    expect(mailing.ask({ ...back, recipientIndex: 7 })).toEqual([])
+    expect(mailing.execute({ ...bounce, recipientIndex: 0 })).toHaveLength(1)
+    expect(mailing.execute({ ...bounce, recipientIndex: 0 })).toEqual([])
+    expect(mailing.execute({ ...bounce, recipientIndex: 7 })).toEqual([])
   })
 })
 
-describe("a copy that came back", () => {
-  const back: MailCommand = {
+describe("a copy that bounces after delivery", () => {
+  const bounce: MailCommand = {
     type: "BounceMail",
     mailId: MAIL_ID,
     recipientIndex: 0,
     code: "5.1.1",
   }
 
-  it("is not handed over again, also where nobody knew whether it was had", () => {
+  it("is not sent again, even if its outcome was unknown", () => {
     const mailing = accepted()
     mailing.progress(0, "unknown")
-    expect(mailing.ask(back)).toHaveLength(1)
+    expect(mailing.execute(bounce)).toHaveLength(1)
     expect(mailing.copy(0)).toMatchObject({ status: "returned", dueAt: null })
-    expect(mailing.ask(back)).toEqual([])
+    expect(mailing.execute(bounce)).toEqual([])
   })
 
-  it("may have been had before it was put off", () => {
+  it("is returned, even if a retry was deferred after an unknown outcome", () => {
     const mailing = accepted()
     mailing.progress(0, "unknown")
     mailing.progress(0, "deferred", "451")
-    expect(mailing.ask(back)).toHaveLength(1)
+    expect(mailing.execute(bounce)).toHaveLength(1)
     expect(mailing.copy(0)).toMatchObject({ status: "returned", dueAt: null })
   })
 
-  it("is none where nobody can have had it", () => {
+  it("is ignored if no attempt can have reached the recipient", () => {
     const mailing = accepted()
-    expect(mailing.ask(back)).toEqual([])
+    expect(mailing.execute(bounce)).toEqual([])
     mailing.progress(0, "deferred", "451")
-    expect(mailing.ask(back)).toEqual([])
+    expect(mailing.execute(bounce)).toEqual([])
   })
 })
 
-const read = (text: string) => parseMailbox(text, domainToASCII)
+const parse = (text: string) => parseMailbox(text, domainToASCII)
 
 describe("a mailbox", () => {
   it.each([
@@ -213,9 +213,9 @@ describe("a mailbox", () => {
     ["<ada@example.com>", null, "ada@example.com"],
     ["Ada+Tag@Example.COM", null, "Ada+Tag@example.com"],
     ["ada@bücher.example", null, "ada@xn--bcher-kva.example"],
-  ])("is read: %s", (text, name, address) => {
+  ])("is parsed: %s", (text, name, address) => {
     const domain = address.slice(address.indexOf("@") + 1)
-    expect(read(text)).toEqual({ name, address, domain })
+    expect(parse(text)).toEqual({ name, address, domain })
   })
 
   it.each([
@@ -256,25 +256,30 @@ describe("a mailbox", () => {
     `a@${"b.".repeat(126)}com`,
     "a@example.c_m",
     "a@ex\u00adample.com",
-  ])("is none: %j", (text) => {
-    expect(read(text)).toBeNull()
+  ])("is rejected: %j", (text) => {
+    expect(parse(text)).toBeNull()
   })
 
-  it("is one of the same key as it is written otherwise", () => {
-    const ways = ["Ada@Bücher.example", "x <aDA@XN--BCHER-KVA.example>"]
-    const keys = ways.map((text) => normalizedAddress(read(text) ?? expect.fail(text)))
+  it("has the same normalized address in every spelling", () => {
+    const spellings = ["Ada@Bücher.example", "x <aDA@XN--BCHER-KVA.example>"]
+    const keys = spellings.map((text) => normalizedAddress(parse(text) ?? expect.fail(text)))
     expect(keys).toEqual(Array(2).fill("ada@xn--bcher-kva.example"))
   })
 
-  it("is read again as it is written down", () => {
+  it("survives formatting and parsing", () => {
     const name = fc.option(fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }))
     fc.assert(
-      fc.property(name, (named) => {
-        const text = formatMailbox({ name: named, address: "a@example.com", domain: "example.com" })
-        const found = read(text)
-        // What is no name at all is refused, and never read as another address.
+      fc.property(name, (displayName) => {
+        const text = formatMailbox({
+          name: displayName,
+          address: "a@example.com",
+          domain: "example.com",
+        })
+        const found = parse(text)
+        // A name that cannot be formatted is rejected, never parsed as another address.
         if (found !== null) expect(found.address).toBe("a@example.com")
-        if (found !== null && found.name !== null) expect(read(formatMailbox(found))).toEqual(found)
+        if (found !== null && found.name !== null)
+          expect(parse(formatMailbox(found))).toEqual(found)
       }),
     )
   })
@@ -286,7 +291,7 @@ function after(...commands: readonly SuppressionCommand[]) {
   const counts: number[] = []
   const state = commands.reduce((known, command) => {
     const events = suppressionsDecider.decide(command, known, { at: 0 })
-    if (!Array.isArray(events)) throw new Error("nothing is refused")
+    if (!Array.isArray(events)) throw new Error("the command was rejected")
     counts.push(events.length)
     return events.reduce(suppressionsDecider.evolve, known)
   }, suppressionsDecider.initial())
@@ -303,8 +308,8 @@ const suppress = (sendingDomainId: string | null): SuppressionCommand => ({
 
 const LIFT: SuppressionCommand = { type: "LiftSuppression", tag: TAG }
 
-describe("who must not be written to", () => {
-  it("is that from one sending domain or from all", () => {
+describe("a suppression", () => {
+  it("covers one sending domain or all", () => {
     const { state } = after(suppress("sdom_1"))
     expect(isSuppressed(TAG, "sdom_1")(state)).toBe(true)
     expect(isSuppressed(TAG, "sdom_2")(state)).toBe(false)
@@ -312,7 +317,7 @@ describe("who must not be written to", () => {
     expect(isSuppressed("bb" as AddressTag, "sdom_1")(state)).toBe(false)
   })
 
-  it("is told once, and lifted as a whole", () => {
+  it("is recorded once, and lifted for all domains", () => {
     const { state, counts } = after(
       suppress("sdom_1"),
       suppress("sdom_1"),
@@ -324,23 +329,23 @@ describe("who must not be written to", () => {
     expect(isSuppressed(TAG, "sdom_1")(state)).toBe(false)
   })
 
-  it("is offered to be it where that is on", () => {
-    const turn = (isOn: boolean): SuppressionCommand => {
+  it("is offered by unsubscribe links only if they are switched on", () => {
+    const switchTo = (isOn: boolean): SuppressionCommand => {
       return { type: "SwitchUnsubscribe", sendingDomainId: "sdom_1", isOn }
     }
-    const { state, counts } = after(turn(false), turn(true), turn(true))
+    const { state, counts } = after(switchTo(false), switchTo(true), switchTo(true))
     expect(counts).toEqual([0, 1, 0])
     expect(isUnsubscribeOffered("sdom_1")(state)).toBe(true)
-    expect(isUnsubscribeOffered("sdom_1")(after(turn(true), turn(false)).state)).toBe(false)
+    expect(isUnsubscribeOffered("sdom_1")(after(switchTo(true), switchTo(false)).state)).toBe(false)
   })
 })
 
-const answered = (command: string, response: string) =>
+const answerTo = (command: string, response: string) =>
   deliveryAnswerFromError({ command, response, responseCode: Number(response.slice(0, 3)) })
 
 describe("an address", () => {
   it.each(["5.1.1", "5.1.2", "5.1.10", "5.2.1", "550", "551", "553", "556"])(
-    "is dead behind %s",
+    "is dead for code %s",
     (code) => {
       expect(isDeadAddressCode(code)).toBe(true)
     },
@@ -357,23 +362,23 @@ describe("an address", () => {
     "suppressed",
     "policy",
     null,
-  ])("may be alive behind %s", (code) => {
+  ])("may be alive for code %s", (code) => {
     expect(isDeadAddressCode(code)).toBe(false)
   })
 })
 
-describe("a rejection of the recipient by a reply code alone", () => {
+describe("a rejection of the recipient without an enhanced status code", () => {
   it.each([
     ["550 no such user", "550"],
     ["550 relaying is not allowed", "policy"],
     ["553 blocked, see our policy", "policy"],
     ["554 blocked", "554"],
-  ])("%s has the code %s", (response, code) => {
-    expect(answered("RCPT TO", response)).toEqual({ answer: "rejected", code })
+  ])("%s gets the code %s", (response, code) => {
+    expect(answerTo("RCPT TO", response)).toEqual({ answer: "rejected", code })
   })
 })
 
-describe("a report without a status code of its own", () => {
+describe("a report with the generic status 5.0.0", () => {
   const report = (diagnostic: string) => {
     const fields = `Reporting-MTA: dns; a.test\r\n\r\nAction: failed\r\nStatus: 5.0.0\r\nDiagnostic-Code: ${diagnostic}\r\n`
     const head = "Content-Type: multipart/report; report-type=delivery-status; boundary=b"
@@ -386,7 +391,7 @@ describe("a report without a status code of its own", () => {
     ["smtp; 550 blocked by policy", "policy"],
     ["smtp; 554 no", "554"],
     ["x-unix; unknown user", "5.0.0"],
-  ])("has the code of its diagnostic: %s", async (diagnostic, code) => {
+  ])("gets the code of its diagnostic: %s", async (diagnostic, code) => {
     expect(await parseBounceStatus(report(diagnostic))).toBe(code)
   })
 })

@@ -1,4 +1,4 @@
-/** Random commands about one mail, and about whom a company must not write to. */
+/** Random commands for one mail and for a company's suppressions. */
 import fc from "fast-check"
 import { commandArbitrary } from "../kernel/command-histories.ts"
 import { weighted } from "../projections/ledger-steps.ts"
@@ -24,17 +24,17 @@ const ACCEPT: MailCommand = {
   from: "s1.company.YQ",
   bodyHash: "ab",
   hasUnsubscribe: true,
-  recipients: [0, 1, 2].map((at) => ({ recipientIndex: at, to: sealedFor(at), tag: tagOf(at) })),
+  recipients: [0, 1, 2].map((n) => ({ recipientIndex: n, to: sealedFor(n), tag: tagOf(n) })),
 }
 
 const outcome = fc
   .tuple(recipientNumber, fc.constantFrom(...MAIL_DISPATCH_RESULTS), fc.option(code))
-  .map(([at, result, said]) => ({ recipientIndex: at, result, code: said }))
+  .map(([recipientIndex, result, reply]) => ({ recipientIndex, result, code: reply }))
 const outcomes = fc.array(outcome, { maxLength: 4 })
 
 const id = { mailId: fc.constant(mailId) }
 
-/** One about a mail. */
+/** A command for a mail. */
 export const mailCommand = weighted<MailCommand>(
   [3, fc.constant(ACCEPT)],
   [
@@ -62,7 +62,7 @@ export const mailCommand = weighted<MailCommand>(
 
 const sendingDomainId = fc.constantFrom("sdom_1", "sdom_2")
 
-/** One about whom a company must not write to. */
+/** A command for suppressions. */
 export const suppressionCommand: fc.Arbitrary<SuppressionCommand> = fc.oneof(
   fc.tuple(recipientNumber, fc.option(sendingDomainId)).map(([one, from]): SuppressionCommand => {
     const who = { tag: tagOf(one), to: sealedFor(one) }

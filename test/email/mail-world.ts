@@ -1,4 +1,4 @@
-/** Companies that send mail, as tests have them. */
+/** Companies that send mail, for tests. */
 import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
 import type { SendingDomainId } from "../../domain/domains/domain-events.ts"
 import { parseDomainId, parseSendingDomainId } from "../../domain/domains/domain-events.ts"
@@ -8,32 +8,32 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
 import { type ApiAnswer, type Company, type World, makeCompany } from "../support/world.ts"
 
-/** The route. */
+/** The route that sends mail. */
 const SEND = "/api/v1/email/send"
 
-/** What one recipient costs, in micros. */
+/** Price of one recipient, in micro-dollars. */
 export const RECIPIENT_MICROS = 1_000
 
-let given = 0
+let companies = 0
 
 /** A company with a verified sending domain. */
 export interface MailingCompany extends Company {
   /** The sending domain's name. */
   readonly domain: string
   readonly sendingDomainId: SendingDomainId
-  /** What its DKIM record says. */
+  /** The public key of its DKIM record. */
   readonly publicKey: string
 }
 
 /** A company with a verified sending domain, `mail.` below its connected one. */
 export async function makeMailingCompany(world: World): Promise<MailingCompany> {
   const company = await makeCompany(world)
-  given += 1
-  const name = `acme${given}.example`
+  companies += 1
+  const name = `acme${companies}.example`
   return { ...company, ...(await addVerifiedDomain(world.ports, company.companyId, name)) }
 }
 
-/** Connects a domain and has a sending domain under it verified, as a check would that found all right. */
+/** Connects a domain and verifies a sending domain below it, as a successful check would. */
 export async function addVerifiedDomain(
   { runner, dkimKeys }: Ports,
   companyId: CompanyId,
@@ -68,23 +68,28 @@ export async function addVerifiedDomain(
   )
   const add = { type: "AddSendingDomain", sendingDomainId, name: domain, records: [] } as const
   await runner.execute(stream, { ...add, selector, publicKey }, cause)
-  const right = { type: "CheckSendingDomain", sendingDomainId, faults: [], hasDmarc: true } as const
-  await runner.execute(stream, right, cause)
+  const passed = {
+    type: "CheckSendingDomain",
+    sendingDomainId,
+    faults: [],
+    hasDmarc: true,
+  } as const
+  await runner.execute(stream, passed, cause)
   return { domain, sendingDomainId, publicKey }
 }
 
-/** Sends a mail; by default one to `ada@example.com`. */
+/** Sends a mail, by default to `ada@example.com`. */
 export function postMail(
   world: Pick<World, "call">,
   { key, domain }: Pick<MailingCompany, "key" | "domain">,
   mail: object = {},
   headers: Record<string, string> = {},
 ): Promise<ApiAnswer> {
-  const usual = { from: `Acme <hello@${domain}>`, to: "ada@example.com", subject: "Hello" }
-  return world.call(key, "POST", SEND, { body: { ...usual, text: "Hi", ...mail }, headers })
+  const defaults = { from: `Acme <hello@${domain}>`, to: "ada@example.com", subject: "Hello" }
+  return world.call(key, "POST", SEND, { body: { ...defaults, text: "Hi", ...mail }, headers })
 }
 
-/** What the built-in mailer does next. */
+/** Sets what the simulated mailer does next. */
 export const setMailerOutcome = (world: World, outcome: string, times?: number) =>
   world.operate("simulator set", {
     name: "mail",
@@ -92,7 +97,7 @@ export const setMailerOutcome = (world: World, outcome: string, times?: number) 
     ...(times === undefined ? {} : { times }),
   })
 
-/** What the built-in mailer took of a company. */
+/** The mails of a company that the simulated mailer accepted. */
 export async function mailsOf(
   world: World,
   { companyId }: Pick<Company, "companyId">,

@@ -1,3 +1,4 @@
+/** The simulated mailer. */
 import { randomBytes } from "node:crypto"
 import { beforeEach, describe, expect, it } from "vitest"
 import { openSimulatedMailer } from "../../adapters/providers/mailer/simulator.ts"
@@ -24,7 +25,7 @@ let now = NOW
 const pool = database.pool()
 let mailer: Mailer & SimulatedMails
 
-/** A mailer as a process opens it: with nothing in memory. */
+/** Opens the mailer like a new process, with nothing in memory. */
 function open(): Mailer & SimulatedMails {
   const pacer = { elapsedMs: () => 0, pause: async (ms: number) => void pauses.push(ms) }
   const sealing = openPostgresSealing(pool, masterKey)
@@ -47,7 +48,7 @@ function mailOf(given: Partial<SystemMail> = {}): SystemMail {
   return { ...mail, recipients: [ADA, BOB], about: null, ...given }
 }
 
-async function mailIs(outcome: string, times: number | null = null): Promise<void> {
+async function setOutcome(outcome: string, times: number | null = null): Promise<void> {
   await openPostgresSimulators(pool).set({ name: "mail", outcome, times })
 }
 
@@ -61,15 +62,15 @@ const SENT = {
   isBounced: false,
 }
 
-describe("a mail that is taken", () => {
-  it("is remembered as it was given, by the ledger's time", async () => {
+describe("an accepted mail", () => {
+  it("is stored as it was sent, with the ledger's time", async () => {
     expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
     expect(await mailer.list(null, 10)).toEqual([SENT])
     expect(await open().list(COMPANY, 10)).toEqual([SENT])
     expect(await mailer.list("co_bbbbbb", 10)).toEqual([])
   })
 
-  it("is one mail, however often and by however many it is sent", async () => {
+  it("is one mail, however often and by however many processes it is sent", async () => {
     const others = [mailer, open(), open(), open(), open()]
     await Promise.all(others.map((one) => one.sendSystemMail(mailOf())))
     now = NOW + 1
@@ -79,7 +80,7 @@ describe("a mail that is taken", () => {
     expect(await mailer.list(null, 10)).toEqual([SENT])
   })
 
-  it("is listed with the newest last, and no more of them than asked for", async () => {
+  it("is listed with the newest last, up to the limit", async () => {
     for (const mailId of ["mail_c", "mail_a", "mail_b"])
       await mailer.sendSystemMail(mailOf({ mailId }))
     const listed = async (limit: number) =>
@@ -89,75 +90,75 @@ describe("a mail that is taken", () => {
   })
 })
 
-describe("what the mailer is set to", () => {
-  it("unavailable does nothing and says so", async () => {
-    await mailIs("unavailable", 1)
+describe("the outcome", () => {
+  it("unavailable sends nothing and fails", async () => {
+    await setOutcome("unavailable", 1)
     await expect(mailer.sendSystemMail(mailOf())).rejects.toThrow(ProviderUnavailable)
     expect(await mailer.list(null, 10)).toEqual([])
     expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
   })
 
-  it("silent takes it without a word, and the same again is the same mail", async () => {
-    await mailIs("silent", 1)
+  it("silent accepts the mail without an answer; a retry is the same mail", async () => {
+    await setOutcome("silent", 1)
     await expect(mailer.sendSystemMail(mailOf())).rejects.toThrow(ProviderOutcomeUnknown)
     expect(await mailer.list(null, 10)).toEqual([SENT])
     expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
     expect(await mailer.list(null, 10)).toEqual([SENT])
   })
 
-  it("slow takes it after a while", async () => {
-    await mailIs("slow", 1)
+  it("slow accepts the mail after two seconds", async () => {
+    await setOutcome("slow", 1)
     expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
     expect(pauses).toEqual([2_000])
   })
 
-  it("refuse does nothing, and the same again may be taken once it is mended", async () => {
-    await mailIs("refuse", 1)
+  it("refuse sends nothing; a retry is accepted after the outcome is reset", async () => {
+    await setOutcome("refuse", 1)
     expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "refused", code: "550" })
     expect(await mailer.list(null, 10)).toEqual([])
     expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
   })
 
-  it("bounce brings it back; the same again goes to those who have not got it", async () => {
+  it("bounce returns the mail; a retry goes only to recipients who did not get it", async () => {
     expect(await mailer.sendSystemMail(mailOf({ recipients: [ADA] }))).toEqual({ answer: "taken" })
-    await mailIs("bounce", 1)
+    await setOutcome("bounce", 1)
     const bounced = { answer: "bounced", from: [BOB.personId] }
     expect(await mailer.sendSystemMail(mailOf())).toEqual(bounced)
     expect(await mailer.list(null, 10)).toEqual([{ ...SENT, isBounced: true }])
-    const mended = { ...BOB, address: "robert@example.com" }
+    const corrected = { ...BOB, address: "robert@example.com" }
     const moved = { ...ADA, address: "ada@elsewhere.example" }
-    const again = mailOf({ recipients: [moved, mended] })
+    const again = mailOf({ recipients: [moved, corrected] })
     expect(await mailer.sendSystemMail(again)).toEqual({ answer: "taken" })
-    expect(await mailer.list(null, 10)).toEqual([{ ...SENT, to: [ADA.address, mended.address] }])
+    expect(await mailer.list(null, 10)).toEqual([{ ...SENT, to: [ADA.address, corrected.address] }])
   })
 })
 
 describe("erasing", () => {
   const erase = async (subject: string) => {
-    const gone = "delete from ledger.subject_keys where company_id = $1 and subject = $2"
-    await pool.query(gone, [COMPANY, subject])
+    const deletion = "delete from ledger.subject_keys where company_id = $1 and subject = $2"
+    await pool.query(deletion, [COMPANY, subject])
   }
 
-  it("a person takes the address out, and leaves those of others", async () => {
+  it("a person removes only their address", async () => {
     await mailer.sendSystemMail(mailOf())
     await erase(BOB.personId)
     expect(await open().list(null, 10)).toEqual([{ ...SENT, to: [ADA.address] }])
   })
 
-  it("whom a mail is about takes subject and text with it", async () => {
+  it("the person a mail is about removes its subject and text", async () => {
     await mailer.sendSystemMail(mailOf({ about: "per_carl" }))
     await erase("per_carl")
     expect(await open().list(null, 10)).toEqual([{ ...SENT, subject: null, text: null }])
   })
 
-  it("a company leaves nothing that can be read", async () => {
+  it("a company makes everything unreadable", async () => {
     await mailer.sendSystemMail(mailOf())
     await pool.query("delete from ledger.company_keys where company_id = $1", [COMPANY])
     const rest = { ...SENT, to: [], subject: null, text: null }
     expect(await open().list(null, 10)).toEqual([rest])
   })
 
-  it("has nothing to do with what stands in the table: none of it is in the clear", async () => {
+  it("needs no change of the table: nothing in it is stored in clear text", async () => {
     await mailer.sendSystemMail(mailOf({ about: "per_carl" }))
     const { rows } = await pool.query<{ row: string }>(
       "select s::text as row from ledger.simulated_records s",

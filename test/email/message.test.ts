@@ -1,4 +1,4 @@
-/** Mails as bytes, what the program's own say, and what a server's reply to one means. */
+/** Composed mails, the texts of reminders and alerts, and the meaning of SMTP replies. */
 import { generateKeyPairSync } from "node:crypto"
 import fc from "fast-check"
 import { dkimVerify } from "mailauth"
@@ -23,7 +23,7 @@ const pair = generateKeyPairSync("rsa", {
 
 const SIGNER = { domain: "mail.example.com", selector: "cp1", privateKey: pair.privateKey }
 const RECORD = `v=DKIM1; k=rsa; p=${pair.publicKey.toString("base64")}`
-const LETTER: MessageContent = {
+const CONTENT: MessageContent = {
   mailId: "mail_1",
   from: { name: "Acme", address: "a@mail.example.com" },
   replyTo: null,
@@ -40,10 +40,10 @@ const COPY: MessageCopy = {
 }
 
 async function bytesOf(
-  letter: Partial<MessageContent> = {},
+  content: Partial<MessageContent> = {},
   copy: Partial<MessageCopy> = {},
 ): Promise<Buffer> {
-  const copyFor = await messageComposer.compose({ ...LETTER, ...letter })
+  const copyFor = await messageComposer.compose({ ...CONTENT, ...content })
   return messageComposer.sign(copyFor({ ...COPY, ...copy }), SIGNER)
 }
 
@@ -59,8 +59,8 @@ async function verdictOf(bytes: Buffer): Promise<string | undefined> {
 const words = fc.string({ unit: "grapheme", minLength: 1, maxLength: 120 })
 const line = words.map((text) => text.replaceAll(/\p{Cc}/gu, "")).filter((text) => text !== "")
 
-describe("a mail as bytes", () => {
-  it("passes DKIM, whatever it says and whoever it is from and to", async () => {
+describe("a composed mail", () => {
+  it("passes DKIM with any content, sender and recipient", async () => {
     await fc.assert(
       fc.asyncProperty(line, words, words, line, async (subject, text, html, name) => {
         const from = { name, address: "a@mail.example.com" }
@@ -76,7 +76,7 @@ describe("a mail as bytes", () => {
     )
   }, 60_000)
 
-  it("is the same again, and another for another recipient", async () => {
+  it("is the same when composed again, and names only its recipient", async () => {
     const html = "<p>Hi</p>"
     const [one, again] = await Promise.all([bytesOf({ html }), bytesOf({ html })])
     expect(one?.equals(again ?? Buffer.alloc(0))).toBe(true)
@@ -84,7 +84,7 @@ describe("a mail as bytes", () => {
     expect(other.toString()).not.toContain("ada@example.com")
   })
 
-  it("signs the offer to unsubscribe with it", async () => {
+  it("includes the unsubscribe link in its signature", async () => {
     const bytes = await bytesOf({}, { unsubscribeUrl: "https://ledger.test/u/1.0.ab" })
     const { results } = await dkimVerify(bytes, { resolver: async () => [[RECORD]] })
     expect(results[0]?.status.result).toBe("pass")
@@ -93,24 +93,24 @@ describe("a mail as bytes", () => {
     expect(bytes.toString()).toContain("List-Unsubscribe: <https://ledger.test/u/1.0.ab>\r\n")
   })
 
-  it.each(["not a key", ""])("does not leave unsigned: %j", async (privateKey) => {
-    const copyFor = await messageComposer.compose(LETTER)
+  it.each(["not a key", ""])("is not sent unsigned: %j", async (privateKey) => {
+    const copyFor = await messageComposer.compose(CONTENT)
     const signing = messageComposer.sign(copyFor(COPY), { ...SIGNER, privateKey })
     await expect(signing).rejects.toThrow(UnsignedMail)
   })
 
-  it("does not leave with a signature that nobody checks", async () => {
+  it("is not sent with an Ed25519 signature, which receivers do not check", async () => {
     const { privateKey } = generateKeyPairSync("ed25519", {
       publicKeyEncoding: { type: "spki", format: "pem" },
       privateKeyEncoding: { type: "pkcs8", format: "pem" },
     })
-    const copyFor = await messageComposer.compose(LETTER)
+    const copyFor = await messageComposer.compose(CONTENT)
     const signing = messageComposer.sign(copyFor(COPY), { ...SIGNER, privateKey })
     await expect(signing).rejects.toThrow(UnsignedMail)
   })
 
   it.each(["x".repeat(998), "漢".repeat(998), "😀".repeat(998), "=?UTF-8?Q?a?=", " edges "])(
-    "carries its subject to the letter, in short lines: %#",
+    "keeps its subject exactly, in short lines: %#",
     async (subject) => {
       const bytes = await bytesOf({ subject })
       expect((await PostalMime.parse(bytes)).subject).toBe(subject)
@@ -126,7 +126,7 @@ describe("a mail as bytes", () => {
     },
   )
 
-  it("keeps to itself what looks like a file or an address", async () => {
+  it("does not load a file that its text names", async () => {
     const text = "file:///etc/passwd"
     const parsed = await PostalMime.parse(await bytesOf({ text }))
     expect(parsed.text?.trim()).toBe(text)
@@ -149,7 +149,7 @@ const REMINDER: Reminder = {
 const COMPANY = { company: "acme", holder: null }
 
 describe("a reminder", () => {
-  it("says whose limit, what was reached, what is used and left, and when it starts anew", () => {
+  it("names the holder, the reminder, the spending and the reset of the limit", () => {
     expect(reminderText(REMINDER, COMPANY)).toEqual({
       subject: "acme used $40.009 of the $50.00 monthly limit for AI spending",
       text: [
@@ -173,7 +173,7 @@ describe("a reminder", () => {
     ["day", "all", "daily limit for all spending"],
     ["week", "general", "weekly limit for general spending"],
     ["month", "ai", "monthly limit for AI spending"],
-  ] as const)("of a %s and %s spending names it so", (period, counted, limit) => {
+  ] as const)("of a %s limit for %s spending names both", (period, counted, limit) => {
     const reminder = { ...REMINDER, holder: "key", holderId: "key_1", period, class: counted }
     const names = { company: "acme", holder: 'the key "laptop" (key_1)' }
     const { subject, text } = reminderText(reminder as Reminder, names)
@@ -181,13 +181,16 @@ describe("a reminder", () => {
     expect(text).toContain(`Limit: ${limit} of the key "laptop" (key_1)`)
   })
 
-  it.each([50_000_000, 50_000_001])("of a limit that is used up (%i) says so", (usedMicros) => {
-    const { text } = reminderText({ ...REMINDER, usedMicros }, COMPANY)
-    expect(text).toContain("\nLeft: $0.00\n")
-    expect(text).toMatch(/The limit is used up: no more spending passes it until it resets/)
-  })
+  it.each([50_000_000, 50_000_001])(
+    "of an exhausted limit (%i) says that it is used up",
+    (usedMicros) => {
+      const { text } = reminderText({ ...REMINDER, usedMicros }, COMPANY)
+      expect(text).toContain("\nLeft: $0.00\n")
+      expect(text).toMatch(/The limit is used up: no more spending passes it until it resets/)
+    },
+  )
 
-  it("lets no name begin a line of its own, in the subject or in the text", () => {
+  it("keeps every name on one line, in the subject and in the text", () => {
     const names = { company: "acme", holder: "Ada\r\nBcc: eve@example.com\u2028x\0y" }
     const { subject, text } = reminderText(REMINDER, names)
     expect(subject).toContain("acme: Ada Bcc: eve@example.com x y used")
@@ -203,7 +206,7 @@ const LOW = {
   fundsMicros: 19_991_000,
 }
 
-it("a notice of low funds says whose they are, how much, below what, and since when", () => {
+it("an alert of low funds names the company, the funds, the threshold and the time", () => {
   expect(lowFundsText(LOW, "acme")).toEqual({
     subject: "acme: funds are $19.991, below $20.00",
     text: [
@@ -220,18 +223,18 @@ it("a notice of low funds says whose they are, how much, below what, and since w
   })
 })
 
-it("a notice of funds below zero writes the sign once", () => {
+it("an alert of funds below zero writes the sign once", () => {
   const { subject } = lowFundsText({ ...LOW, fundsMicros: -500_000 }, "acme")
   expect(subject).toBe("acme: funds are -$0.50, below $20.00")
 })
 
-it("a company's name begins no line of its own in a notice", () => {
+it("an alert keeps the company's name on one line", () => {
   const { subject, text } = lowFundsText(LOW, "acme\r\nBcc: eve@example.com")
   expect(subject).toBe("acme Bcc: eve@example.com: funds are $19.991, below $20.00")
   expect(text.split("\n")).toHaveLength(9)
 })
 
-describe("a reply of a server of mail", () => {
+describe("an SMTP reply", () => {
   it.each([
     ["DATA", 354, "unknown"],
     ["DATA", 250, "unknown"],
@@ -255,7 +258,7 @@ describe("a reply of a server of mail", () => {
     [{ code: "ETIMEDOUT", timeoutType: "GREETING_TIMEOUT" }, "deferred"],
     [{ code: "ETIMEDOUT", timeoutType: "SOCKET_TIMEOUT" }, "unknown"],
     [{ code: "ECONNECTION", originalCode: "ECONNRESET", command: "DATA" }, "unknown"],
-  ])("that never came, for %j, means %s", (error, answer) => {
+  ])("that never arrived, with the error %j, means %s", (error, answer) => {
     expect(deliveryAnswerFromError(error)).toMatchObject({ answer })
   })
 })
@@ -264,12 +267,12 @@ const PLAIN = { isTTY: false, columns: 80 }
 const [list] = simulatedMailOperations
 
 function shown(result: object): string {
-  if (list?.render === undefined) throw new Error("it has a table")
+  if (list?.render === undefined) throw new Error("mail list has no table")
   return list.render(result, PLAIN)
 }
 
-describe("mail list, for people", () => {
-  it("is a line a mail, without its text", () => {
+describe("mail list", () => {
+  it("prints a line per mail, without its text", () => {
     const mail = { companyId: "co_1", mailId: "mail_1", text: "many\nlines", status: "sent" }
     const at = "2026-11-21T12:00:00.000Z"
     const mails = [
@@ -283,7 +286,7 @@ describe("mail list, for people", () => {
     )
   })
 
-  it("says where there are none", () => {
+  it("says if there are no mails", () => {
     expect(shown({ mails: [] })).toBe("No mails.\n")
   })
 })

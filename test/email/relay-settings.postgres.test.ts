@@ -1,4 +1,4 @@
-/** A relay that takes nothing by our settings, each tried with a real server: mails wait, and it is said why. */
+/** Relays that reject our settings, each tried with a real server: mails wait, and a warning gives the reason. */
 import { SMTPServer, type SMTPServerOptions } from "smtp-server"
 import { expect, it, onTestFinished } from "vitest"
 import { openMailRelay } from "../../adapters/providers/mailer/mail-relay.ts"
@@ -15,23 +15,25 @@ import { partialFake } from "../support/partial-fake.ts"
 const ADA = "ada@example.com"
 const NO_TLS: SMTPServerOptions = { disabledCommands: ["AUTH", "STARTTLS"] }
 
-/** A world that sends by the relay of an address. */
+/** Opens a world that sends by a relay. */
 async function worldWith(MAIL_URL: string): Promise<World> {
   const world = await openWorld("settings", { rateLimits: "off", settings: { MAIL_URL } })
   onTestFinished(() => world.close())
   return world
 }
 
-/** Opens a server; without a key of its own it offers TLS by one that everybody has, whose time is over. */
-async function serverWith(options: SMTPServerOptions): Promise<{ port: number; heard: string[] }> {
-  const heard: string[] = []
+/** Opens a server; by default it offers TLS with the package's public, expired certificate. */
+async function serverWith(
+  options: SMTPServerOptions,
+): Promise<{ port: number; recipients: string[] }> {
+  const recipients: string[] = []
   const server = new SMTPServer({
     disableReverseLookup: true,
     closeTimeout: 200,
     authOptional: true,
     logger: false,
     onRcptTo: ({ address }, _session, done) => {
-      heard.push(address)
+      recipients.push(address)
       done()
     },
     ...options,
@@ -39,60 +41,61 @@ async function serverWith(options: SMTPServerOptions): Promise<{ port: number; h
   server.on("error", () => undefined)
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
   onTestFinished(() => new Promise((resolve) => server.close(() => resolve())))
-  return { port: (server.server.address() as { port: number }).port, heard }
+  return { port: (server.server.address() as { port: number }).port, recipients }
 }
 
 const refusing = (responseCode: number) => Object.assign(new Error("no"), { responseCode })
 
-/** What `doctor` says of it. */
+/** The findings of `doctor` about a relay. */
 const examined = (url: string) =>
   examineMailer(partialFake<DoctorContext>({ settings: settingsReader({ MAIL_URL: url }) }))
 
 const CASES: readonly {
-  readonly what: string
+  readonly relay: string
   readonly options: SMTPServerOptions
-  /** Not loopback by its name where it is to offer TLS. */
+  /** Uses 0.0.0.0 where the relay must not count as loopback. */
   readonly url: (port: number) => string
-  /** Whether `doctor` sees it; default yes. */
-  readonly isSeen?: false
+  /** Whether `doctor` finds the fault; default yes. */
+  readonly isFound?: false
 }[] = [
   {
-    what: "without STARTTLS",
+    relay: "without STARTTLS",
     options: NO_TLS,
     url: (port) => `smtp://name:secret@0.0.0.0:${port}`,
   },
   {
-    what: "whose certificate is none, behind STARTTLS",
+    relay: "with an invalid certificate after STARTTLS",
     options: {},
     url: (port) => `smtp://0.0.0.0:${port}`,
   },
   {
-    what: "whose certificate is none",
+    relay: "with an invalid certificate",
     options: { secure: true },
     url: (port) => `smtps://127.0.0.1:${port}`,
   },
   {
-    what: "that speaks no TLS at all",
+    relay: "without TLS",
     options: NO_TLS,
     url: (port) => `smtps://127.0.0.1:${port}`,
   },
   {
-    what: "that knows another password (535)",
+    relay: "that rejects the password (535)",
     options: { onAuth: (_auth, _session, done) => done(refusing(535)) },
     url: (port) => `smtp://name:wrong@127.0.0.1:${port}`,
   },
   {
-    what: "that wants a password (530)",
+    relay: "that requires a password (530)",
     options: { onMailFrom: (_sender, _session, done) => done(refusing(530)) },
     url: (port) => `smtp://127.0.0.1:${port}`,
-    isSeen: false,
+    isFound: false,
   },
 ]
 
-const SAID = "the mail relay rejected our settings; check the user, password and port of MAIL_URL"
+const WARNING =
+  "the mail relay rejected our settings; check the user, password and port of MAIL_URL"
 
-it.each(CASES)("a relay $what has mails wait", async ({ options, url, isSeen = true }) => {
-  const { port, heard } = await serverWith(options)
+it.each(CASES)("mails wait for a relay $relay", async ({ options, url, isFound = true }) => {
+  const { port, recipients } = await serverWith(options)
   const warnings: string[] = []
   const warn = (message: string, error: unknown) =>
     void warnings.push(`${message}: ${String(error)}`)
@@ -107,32 +110,32 @@ it.each(CASES)("a relay $what has mails wait", async ({ options, url, isSeen = t
   } as const
   const answer = await relay.deliver(envelope, Buffer.from("Subject: Hello\r\n\r\nHi"))
   expect(answer).toEqual({ answer: "deferred", code: "settings" })
-  expect(heard).toEqual([])
-  expect(warnings).toEqual([expect.stringContaining(SAID)])
+  expect(recipients).toEqual([])
+  expect(warnings).toEqual([expect.stringContaining(WARNING)])
   expect(warnings.join()).not.toMatch(/secret|wrong@/)
   const [finding] = await examined(url(port))
-  if (isSeen) expect(finding).toMatchObject({ state: "wrong", fix: "check MAIL_URL" })
-  // It sends nothing, so that it wants a password only shows where a mail goes.
+  if (isFound) expect(finding).toMatchObject({ state: "wrong", fix: "check MAIL_URL" })
+  // `doctor` sends no mail, so it does not notice that a password is required.
   else expect(finding).toMatchObject({ state: "ok" })
 })
 
-it("a relay on this machine is believed, whatever its certificate, and has its password", async () => {
-  const asked: unknown[] = []
-  const { port, heard } = await serverWith({
+it("a relay on this machine is trusted with any certificate, and gets the password", async () => {
+  const logins: unknown[] = []
+  const { port, recipients } = await serverWith({
     onAuth: ({ username, password }, { secure }, done) => {
-      asked.push({ username, password, secure })
+      logins.push({ username, password, secure })
       done(null, { user: username })
     },
   })
   const world = await worldWith(`smtp://name:sec%40ret@127.0.0.1:${port}`)
   expect((await postMail(world, await makeMailingCompany(world))).body.queued).toEqual([ADA])
-  expect(asked).toEqual([{ username: "name", password: "sec@ret", secure: true }])
-  expect(heard).toEqual([ADA])
+  expect(logins).toEqual([{ username: "name", password: "sec@ret", secure: true }])
+  expect(recipients).toEqual([ADA])
 })
 
-it("mails that waited for the settings go once these are fixed, for the one charge", async () => {
+it("mails that waited for the settings are sent after they are fixed, without a second charge", async () => {
   let password = "other"
-  const { port, heard } = await serverWith({
+  const { port, recipients } = await serverWith({
     onAuth: (given, _session, done) =>
       given.password === password ? done(null, { user: "name" }) : done(refusing(535)),
   })
@@ -145,20 +148,20 @@ it("mails that waited for the settings go once these are fixed, for the one char
   const { emails } = await world.operate("email list", { company: company.companyId })
   expect(emails).toMatchObject([{ status: "deferred", code: "settings" }])
   expect(await chargeAmountsOf(world, company)).toMatchObject([{ state: "open" }])
-  expect(heard).toEqual([])
-  expect(world.warnings.filter((one) => one.startsWith(SAID))).toHaveLength(1)
+  expect(recipients).toEqual([])
+  expect(world.warnings.filter((one) => one.startsWith(WARNING))).toHaveLength(1)
   expect(world.warnings.join()).not.toContain("right")
   password = "right"
   await world.operate("clock advance", { duration: "1m" })
-  expect(heard).toEqual([ADA])
+  expect(recipients).toEqual([ADA])
   expect(await chargeAmountsOf(world, company)).toMatchObject([{ state: "final" }])
   expect(await examined(url)).toMatchObject([{ state: "ok" }])
 })
 
-it("doctor says that a relay takes mail, and says nothing of the built-in mailer", async () => {
-  const stand = await openSmtpServer()
-  onTestFinished(stand.close)
-  expect(await examined(stand.url)).toMatchObject([{ check: "mail", state: "ok" }])
+it("doctor reports a working relay, and nothing about the simulated mailer", async () => {
+  const smtp = await openSmtpServer()
+  onTestFinished(smtp.close)
+  expect(await examined(smtp.url)).toMatchObject([{ check: "mail", state: "ok" }])
   expect(await examineMailer(partialFake<DoctorContext>({ settings: settingsReader({}) }))).toEqual(
     [],
   )

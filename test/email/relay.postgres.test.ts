@@ -1,4 +1,4 @@
-/** Sending by a relay, which is a real server of mail: what it is told, how often, and what that costs. */
+/** Sending by a relay, which is a real SMTP server: its mails, their copies and their charges. */
 import { dkimVerify } from "mailauth"
 import PostalMime from "postal-mime"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
@@ -12,31 +12,31 @@ import {
 } from "./mail-world.ts"
 import { openSmtpServer } from "./smtp-server.ts"
 
-const stand = await openSmtpServer()
-afterAll(() => stand.close())
-const settings = { MAIL_URL: stand.url, MAIL_FROM: "Ledger <ledger@ledger.example>" }
+const smtp = await openSmtpServer()
+afterAll(() => smtp.close())
+const settings = { MAIL_URL: smtp.url, MAIL_FROM: "Ledger <ledger@ledger.example>" }
 const world = await ownWorld("settings", { rateLimits: "off", settings })
 let company: MailingCompany
 beforeEach(async () => {
   company = await makeMailingCompany(world)
-  stand.rules = {}
+  smtp.rules = {}
 })
 
 const NOTHING = { delivered: [], queued: [], bounced: [] }
 const many = (count: number) => Array.from({ length: count }, (_, n) => `a${n}@example.com`)
 const advance = (duration: string) => world.operate("clock advance", { duration })
-const arrived = () => stand.arrived.filter(({ from }) => from.endsWith(company.domain))
-const charged = async (recipients: number) =>
+const arrived = () => smtp.arrived.filter(({ from }) => from.endsWith(company.domain))
+const expectCharge = async (recipients: number) =>
   expect(await chargeAmountsOf(world, company)).toEqual([
     { micros: recipients * RECIPIENT_MICROS, state: "final" },
   ])
 
 describe("a relay", () => {
-  it("gets a signed mail for each recipient, that names them alone; its yes is queued", async () => {
+  it("gets a signed mail for each recipient that names no other; its acceptance means queued", async () => {
     const to = many(3)
     const sent = await postMail(world, company, { to, replyTo: "x@example.org" })
     expect(sent.body).toEqual({ ...NOTHING, queued: to })
-    await charged(3)
+    await expectCharge(3)
     expect(
       arrived()
         .map((one) => one.to)
@@ -53,7 +53,7 @@ describe("a relay", () => {
     }
   })
 
-  it("gets a mail whose signature holds whatever line endings its bodies have", async () => {
+  it("gets a mail whose signature is valid with any line endings in its bodies", async () => {
     const text = "one\rtwo\r\nthree\nfour"
     const html = "<p>one\rtwo</p>\r\r<p>three</p>"
     await postMail(world, company, { text, html })
@@ -63,19 +63,19 @@ describe("a relay", () => {
     const { results } = await dkimVerify(bytes, { resolver: async () => record })
     expect(results[0]?.status.result).toBe("pass")
     expect(bytes.toString()).not.toMatch(/\r(?!\n)|(?<!\r)\n/)
-    const read = await PostalMime.parse(bytes)
-    expect(read.text?.trimEnd()).toBe("one\ntwo\nthree\nfour")
-    expect(read.html?.trimEnd()).toBe("<p>one\ntwo</p>\n\n<p>three</p>")
+    const parsed = await PostalMime.parse(bytes)
+    expect(parsed.text?.trimEnd()).toBe("one\ntwo\nthree\nfour")
+    expect(parsed.html?.trimEnd()).toBe("<p>one\ntwo</p>\n\n<p>three</p>")
   })
 
-  it("of which 49 of 50 recipients are not there has one mail, and all are charged", async () => {
-    stand.rules = { recipient: (address) => (address.startsWith("a7@") ? null : 550) }
+  it("that rejects 49 of 50 recipients gets one mail, and all are charged", async () => {
+    smtp.rules = { recipient: (address) => (address.startsWith("a7@") ? null : 550) }
     const to = many(50)
     const { body } = await postMail(world, company, { to })
     expect(body.queued).toEqual(["a7@example.com"])
     expect(body.bounced).toHaveLength(49)
     expect(arrived()).toHaveLength(1)
-    await charged(50)
+    await expectCharge(50)
   })
 
   it.each([
@@ -85,24 +85,21 @@ describe("a relay", () => {
     ...["552 5.2.2 mailbox full", "550 5.7.1 not wanted here", "550 relay denied"].map(
       (answer) => [answer, false] as const,
     ),
-  ])(
-    "that rejects a recipient with `%s` has the address suppressed: %s",
-    async (answer, isDead) => {
-      stand.rules = { recipient: () => answer }
-      const { body } = await postMail(world, company, { to: ["gone@example.com"] })
-      expect(body.bounced).toEqual(["gone@example.com"])
-      await charged(1)
-      await world.operate("wait")
-      const named = { company: company.companyId }
-      const { suppressions } = await world.operate("suppression list", named)
-      const dead = { email: "gone@example.com", reason: "bounced", sendingDomainId: null }
-      expect(suppressions).toMatchObject(isDead ? [dead] : [])
-      expect(suppressions).toHaveLength(isDead ? 1 : 0)
-    },
-  )
+  ])("that rejects a recipient with `%s` causes a suppression: %s", async (answer, isDead) => {
+    smtp.rules = { recipient: () => answer }
+    const { body } = await postMail(world, company, { to: ["gone@example.com"] })
+    expect(body.bounced).toEqual(["gone@example.com"])
+    await expectCharge(1)
+    await world.operate("wait")
+    const named = { company: company.companyId }
+    const { suppressions } = await world.operate("suppression list", named)
+    const dead = { email: "gone@example.com", reason: "bounced", sendingDomainId: null }
+    expect(suppressions).toMatchObject(isDead ? [dead] : [])
+    expect(suppressions).toHaveLength(isDead ? 1 : 0)
+  })
 
-  it("that finds out behind the data that a recipient is not there has the address suppressed", async () => {
-    stand.rules = { data: () => "550 5.1.1 no such user" }
+  it("that rejects an unknown recipient after the data causes a suppression", async () => {
+    smtp.rules = { data: () => "550 5.1.1 no such user" }
     const { status, body } = await postMail(world, company)
     expect([status, body.bounced]).toEqual([200, ["ada@example.com"]])
     await world.operate("wait")
@@ -110,26 +107,26 @@ describe("a relay", () => {
     expect(suppressions).toHaveLength(1)
   })
 
-  it("that wants no mail of this sender has it not_sent, and not one connection for each", async () => {
-    stand.rules = { sender: () => 550 }
-    const before = stand.asked.recipients.length
+  it("that rejects the sender causes not_sent, without a connection for each recipient", async () => {
+    smtp.rules = { sender: () => 550 }
+    const before = smtp.activity.recipients.length
     const { status, body } = await postMail(world, company, { to: many(50) })
     expect([status, body.error]).toEqual([400, "not_sent"])
-    expect(stand.asked.recipients).toHaveLength(before)
+    expect(smtp.activity.recipients).toHaveLength(before)
     expect(await chargeAmountsOf(world, company)).toMatchObject([{ state: "given_back" }])
   })
 
-  it("that takes one and wants none of the rest has those bounced", async () => {
-    stand.rules = { data: (to) => (to === "a0@example.com" ? null : 554) }
+  it("that accepts one recipient and rejects the rest causes bounces for the rest", async () => {
+    smtp.rules = { data: (to) => (to === "a0@example.com" ? null : 554) }
     const { status, body } = await postMail(world, company, { to: many(3) })
     const rest = ["a1@example.com", "a2@example.com"]
     expect([status, body]).toEqual([200, { ...NOTHING, queued: ["a0@example.com"], bounced: rest }])
-    await charged(3)
+    await expectCharge(3)
   })
 
-  it("that takes half and falls silent gets at most one more copy, of the same bytes", async () => {
+  it("that stops answering for half of the recipients gets at most one more copy, of the same bytes", async () => {
     const isSilent = (to: string) => Number(to.slice(1, to.indexOf("@"))) % 2 === 1
-    stand.rules = { data: (to) => (isSilent(to) ? "cut" : null) }
+    smtp.rules = { data: (to) => (isSilent(to) ? "cut" : null) }
     const headers = { "idempotency-key": "half" }
     const to = many(8)
     const first = await postMail(world, company, { to }, headers)
@@ -146,19 +143,19 @@ describe("a relay", () => {
       expect(got.length).toBeLessThanOrEqual(2)
       expect(new Set(got.map(({ bytes }) => bytes.toString())).size).toBeLessThanOrEqual(1)
     }
-    await charged(8)
-    const { jobs: work } = await world.operate("job list")
-    expect(work.filter((row: { stuck: string | null }) => row.stuck !== null)).toMatchObject([
+    await expectCharge(8)
+    const { jobs } = await world.operate("job list")
+    expect(jobs.filter((row: { stuck: string | null }) => row.stuck !== null)).toMatchObject([
       { kind: "hand-mail", companyId: company.companyId },
     ])
   })
 
-  it("carries the program's own mails, each person's once", async () => {
+  it("sends the program's own mails once to each person", async () => {
     const { personId } = await addPerson(world, company, {
       email: "ada@people.example",
       role: "owner",
     })
-    stand.rules = { recipient: (address) => (address === "ada@people.example" ? 451 : null) }
+    smtp.rules = { recipient: (address) => (address === "ada@people.example" ? 451 : null) }
     const mail = { mailId: "mail_own", companyId: company.companyId, subject: "Hi", text: "Hi" }
     const [owner, ada] = [company.ownerId, personId]
     const recipients = [
@@ -167,10 +164,10 @@ describe("a relay", () => {
     ]
     const send = () => world.ports.mailer.sendSystemMail({ ...mail, about: null, recipients })
     await expect(send()).rejects.toThrow("accepted nothing")
-    stand.rules = {}
+    smtp.rules = {}
     expect(await send()).toEqual({ answer: "taken" })
     expect(await send()).toEqual({ answer: "taken" })
-    const own = stand.arrived.filter(({ from }) => from === "ledger@ledger.example")
+    const own = smtp.arrived.filter(({ from }) => from === "ledger@ledger.example")
     expect(own.map(({ to }) => to).toSorted()).toEqual([
       "ada@people.example",
       "owner@people.example",

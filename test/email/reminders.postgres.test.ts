@@ -1,3 +1,4 @@
+/** Mails of reminders and low-funds alerts: recipients, content and retries. */
 import { sql } from "kysely"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { sendLowFundsAlert, sendReminder } from "../../src/charging/reactions.ts"
@@ -13,18 +14,18 @@ await world.operate("clock set", { to: "2040-03-14T12:00:00Z" })
 let company: Company
 beforeEach(async () => {
   company = await makeCompany(world)
-  await mailIs("ok")
+  await setMailOutcome("ok")
 })
 afterEach(async () => {
-  // What waits out a back-off would take the next test's outcomes away.
+  // A job that still waits to retry would use up the next test's outcomes.
   vi.restoreAllMocks()
-  await mailIs("ok")
+  await setMailOutcome("ok")
   for (const kind of ["send-reminder", "send-low-funds-alert"]) {
     await retryJobsOf(world, company.companyId, kind)
   }
 })
 
-async function mailIs(outcome: string, times?: number): Promise<void> {
+async function setMailOutcome(outcome: string, times?: number): Promise<void> {
   await world.operate("simulator set", { name: "mail", outcome, times })
 }
 
@@ -35,26 +36,26 @@ async function remindAt(reminders: readonly string[], rest: object = {}): Promis
 const add = async (email: string, role: string) =>
   (await addPerson(world, company, { name: "Ada", email, role })).personId
 
-/** The mails of the company, when everything that is due was done. */
+/** Runs all due jobs; returns the company's mails. */
 async function mails(): Promise<readonly Record<string, string>[]> {
   await world.operate("wait")
   return (await world.operate("mail list", { company: company.companyId })).mails
 }
 
-/** The reminders and notices that are not sent, with why they are parked. */
+/** The jobs of unsent reminders and alerts, with the reason if they are stuck. */
 async function unsent() {
-  const { jobs: work } = await world.operate("job list")
+  const { jobs } = await world.operate("job list")
   const kinds: unknown[] = ["send-reminder", "send-low-funds-alert"]
-  return work.filter((row: Record<string, unknown>) => {
+  return jobs.filter((row: Record<string, unknown>) => {
     return kinds.includes(row["kind"]) && row["companyId"] === company.companyId
   })
 }
 
 const ofCompany = (rest: object = {}) => ({ company: company.companyId, ...rest })
-const notice = (rest: object) => world.operate("funds notice", ofCompany(rest))
+const setAlert = (rest: object) => world.operate("funds notice", ofCompany(rest))
 
 describe("a reminder that was reached", () => {
-  it("is one email to all owners and to nobody else", async () => {
+  it("is one email to all owners and no other person", async () => {
     await add("second@example.com", "owner")
     await add("admin@example.com", "admin")
     await add("dev@example.com", "developer")
@@ -81,7 +82,7 @@ describe("a reminder that was reached", () => {
     await remindAt(["5", "10"], { class: "ai" })
     await spend(world, company.companyId, { dollars: 11, class: "ai" })
     const amountOf = ({ text }: Record<string, string>) => /at: (.*)/.exec(text ?? "")?.[1]
-    // Both are reached by one charge and sent at once, in any order.
+    // One charge reaches both, and they are sent concurrently.
     expect((await mails()).map(amountOf).toSorted()).toEqual(["$10.00", "$5.00"])
     await world.operate("clock advance", { duration: "31d" })
     await spend(world, company.companyId, { dollars: 5, class: "ai" })
@@ -91,7 +92,7 @@ describe("a reminder that was reached", () => {
     expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).toSorted())
   })
 
-  it("of a person's limit goes to that person too, by name", async () => {
+  it("of a person's limit also goes to that person, and names them", async () => {
     const personId = await add("ada@example.com", "user")
     await remindAt(["3"], { class: "general", period: "week", person: personId })
     await spend(world, company.companyId, { dollars: 3, personId })
@@ -122,28 +123,28 @@ describe("a reminder that was reached", () => {
     expect(second?.["text"]).toContain(`daily limit for all spending of the key ${company.keyId}`)
   })
 
-  it("by calls of the API is told as well", async () => {
+  it("reached by API calls is sent as well", async () => {
     await remindAt(["1"], { class: "general" })
     const { keyId, ownerId: personId, companyId } = company
     await recordServedCalls(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
     expect(await mails()).toMatchObject([{ to: OWNER, text: expect.stringContaining("$1.00") }])
   })
 
-  it("has nobody to tell where everybody was erased, as a notice of low funds", async () => {
+  it("is not sent if every person was erased, and neither is a low-funds alert", async () => {
     await remindAt(["1"], { class: "general" })
     await sql`update people set email = null where company_id = ${company.companyId}`.execute(
       world.ports.readAll,
     )
     await spend(world, company.companyId, { dollars: 1 })
-    await notice({ below: "100" })
+    await setAlert({ below: "100" })
     expect(await mails()).toEqual([])
     expect(await ledgerFactsOf(world, company.companyId, "LowFundsReached")).toHaveLength(1)
     expect(await unsent()).toEqual([])
   })
 })
 
-describe("listing mails", () => {
-  it("lists those of one company or of all", async () => {
+describe("mail list", () => {
+  it("lists the mails of one company or of all", async () => {
     const [former, all] = [company, async () => (await world.operate("mail list")).mails.length]
     await remindAt(["1"], { class: "general" })
     await spend(world, company.companyId, { dollars: 1 })
@@ -156,12 +157,12 @@ describe("listing mails", () => {
     expect(await all()).toBe(before + 1)
     const named = await world.operate("mail list", { company: former.companyId })
     expect(named.mails).toMatchObject([{ companyId: former.companyId }])
-    const missing = world.operate("mail list", { company: "nobody" })
+    const missing = world.operate("mail list", { company: "unknown" })
     await expect(missing).rejects.toMatchObject({ code: "not_found" })
   })
 })
 
-describe("a mailer that does not take the mail", () => {
+describe("a mailer that does not accept the mail", () => {
   beforeEach(async () => {
     await remindAt(["1"], { class: "general" })
   })
@@ -171,9 +172,9 @@ describe("a mailer that does not take the mail", () => {
     await expect.poll(isDone, { interval: 50 }).toBe(true)
   }
 
-  it("because it is away, twice, gets it a third time: one mail", async () => {
+  it("because it is unavailable twice gets a third attempt: one mail", async () => {
     const sending = vi.spyOn(world.ports.mailer, "sendSystemMail")
-    await mailIs("unavailable", 2)
+    await setMailOutcome("unavailable", 2)
     await reach()
     expect(await mails()).toEqual([])
     await untilDone()
@@ -182,12 +183,12 @@ describe("a mailer that does not take the mail", () => {
     expect(sending).toHaveBeenCalledTimes(3)
   })
 
-  it.each(["a reminder", "a notice"])(
-    "without saying whether it did, gets %s again under the same id: one mail",
-    async (what) => {
+  it.each(["a reminder", "an alert"])(
+    "because its answer was lost gets %s again under the same id: one mail",
+    async (mailOf) => {
       const sending = vi.spyOn(world.ports.mailer, "sendSystemMail")
-      await mailIs("silent", 2)
-      await (what === "a notice" ? notice({ below: "100" }) : reach())
+      await setMailOutcome("silent", 2)
+      await (mailOf === "an alert" ? setAlert({ below: "100" }) : reach())
       await untilDone()
       const [mail, ...others] = await mails()
       expect(others).toEqual([])
@@ -196,8 +197,8 @@ describe("a mailer that does not take the mail", () => {
     },
   )
 
-  it("in time counts as silent after ten seconds", async () => {
-    await mailIs("unavailable")
+  it("within ten seconds counts as silent", async () => {
+    await setMailOutcome("unavailable")
     await reach()
     await world.operate("wait")
     const work = await jobOf(world, "send-reminder", (await unsent())[0].name)
@@ -213,48 +214,48 @@ describe("a mailer that does not take the mail", () => {
     expect(pause).toHaveBeenCalledWith(10_000, expect.anything())
   })
 
-  it("for three days leaves it to an operator, who can have it sent", async () => {
-    await mailIs("unavailable")
+  it("for three days leaves the job to an operator, who can retry it", async () => {
+    await setMailOutcome("unavailable")
     await reach()
     await world.operate("clock advance", { duration: "72h" })
     const [{ jobId }] = await unsent()
     await retryJobsOf(world, company.companyId, "send-reminder")
     const reason = "the mailer is not available, for 72 hours"
     expect(await unsent()).toMatchObject([{ stuck: reason }])
-    await mailIs("ok")
-    await world.operate("job retry", { jobId: jobId })
+    await setMailOutcome("ok")
+    await world.operate("job retry", { jobId })
     expect(await mails()).toMatchObject([{ to: OWNER, at: "2040-04-17T12:00:00.000Z" }])
     expect(await unsent()).toEqual([])
   })
 
-  it("because it refuses it, leaves it to an operator with the reason", async () => {
-    await mailIs("refuse", 1)
+  it("because it rejects the mail leaves the job to an operator with the reason", async () => {
+    await setMailOutcome("refuse", 1)
     await reach()
     expect(await mails()).toEqual([])
-    const [parked] = await unsent()
-    expect(parked).toMatchObject({ stuck: "the mailer rejected the mail: 550" })
-    await world.operate("job retry", { jobId: parked.jobId })
+    const [stuck] = await unsent()
+    expect(stuck).toMatchObject({ stuck: "the mailer rejected the mail: 550" })
+    await world.operate("job retry", { jobId: stuck.jobId })
     expect(await mails()).toMatchObject([{ to: OWNER }])
     expect(await unsent()).toEqual([])
   })
 
-  it("because it came back, leaves it to an operator and shows it so", async () => {
+  it("because the mail bounced leaves the job to an operator and lists the mail as bounced", async () => {
     await add("second@example.com", "owner")
-    await mailIs("bounce", 1)
+    await setMailOutcome("bounce", 1)
     await reach()
     expect(await mails()).toMatchObject([{ status: "bounced" }])
-    const [parked] = await unsent()
-    expect(parked).toMatchObject({ stuck: "the mail bounced from 2 of 2 recipients" })
-    await world.operate("job retry", { jobId: parked.jobId })
+    const [stuck] = await unsent()
+    expect(stuck).toMatchObject({ stuck: "the mail bounced from 2 of 2 recipients" })
+    await world.operate("job retry", { jobId: stuck.jobId })
     expect(await mails()).toMatchObject([{ status: "sent" }])
     expect(await unsent()).toEqual([])
   })
 })
 
-describe("doing it again", () => {
-  it("after a crash between the mail and the word that it is done, is the same mail", async () => {
+describe("a retry", () => {
+  it("after a crash between sending and settling the job sends the same mail", async () => {
     await remindAt(["1"], { class: "general" })
-    // Whatever else is being done would be the first to be settled.
+    // Otherwise another job could be the first to be settled.
     await world.operate("wait")
     const settling = vi.spyOn(world.ports.jobs, "settle").mockRejectedValueOnce(new Error("power"))
     const sending = vi.spyOn(world.ports.mailer, "sendSystemMail")
@@ -273,31 +274,34 @@ describe("doing it again", () => {
 
   it.each([
     ["a reminder", sendReminder, () => spend(world, company.companyId, { dollars: 1 })],
-    ["a notice", sendLowFundsAlert, () => notice({ below: "100" })],
-  ] as const)("%s waits where the read models of people are behind", async (_, sending, reach) => {
-    if (sending === sendReminder) await remindAt(["1"], { class: "general" })
-    await mailIs("unavailable")
-    await reach()
-    await world.operate("wait")
-    const work = await jobOf(world, sending.kind, (await unsent())[0].name)
-    const projector = { ...world.ports.projector, waitUntilWritten: async () => false }
-    const ports = { ...world.ports, projector }
-    const reason = "the read models of people and keys are behind"
-    const retry = { result: "retry", afterMs: 2_000, reason }
-    expect(await sending.perform(ports, { ...work, attempts: 3 })).toEqual(retry)
-  })
+    ["an alert", sendLowFundsAlert, () => setAlert({ below: "100" })],
+  ] as const)(
+    "of %s waits while the read models of people are behind",
+    async (_, sending, reach) => {
+      if (sending === sendReminder) await remindAt(["1"], { class: "general" })
+      await setMailOutcome("unavailable")
+      await reach()
+      await world.operate("wait")
+      const work = await jobOf(world, sending.kind, (await unsent())[0].name)
+      const projector = { ...world.ports.projector, waitUntilWritten: async () => false }
+      const ports = { ...world.ports, projector }
+      const reason = "the read models of people and keys are behind"
+      const retry = { result: "retry", afterMs: 2_000, reason }
+      expect(await sending.perform(ports, { ...work, attempts: 3 })).toEqual(retry)
+    },
+  )
 })
 
-describe("a notice of low funds", () => {
+describe("a low-funds alert", () => {
   beforeEach(async () => {
     company = await makeCompany(world, { funds: "10" })
   })
 
-  it("is one email to all owners and to nobody else, with company, funds and sum", async () => {
+  it("is one email to all owners and no other person, with the company, the funds and the threshold", async () => {
     await add("second@example.com", "owner")
     await add("admin@example.com", "admin")
     const since = new Date(world.ports.clock.now()).toISOString()
-    await notice({ below: "5" })
+    await setAlert({ below: "5" })
     await spend(world, company.companyId, { dollars: 5 })
     expect(await mails()).toEqual([])
     await spend(world, company.companyId, { dollars: 0.25 })
@@ -313,8 +317,8 @@ describe("a notice of low funds", () => {
     })
   })
 
-  it("comes again only after the funds were at the sum", async () => {
-    await notice({ below: "5" })
+  it("is sent again only after the funds have reached the threshold", async () => {
+    await setAlert({ below: "5" })
     await spend(world, company.companyId, { dollars: 6 })
     await world.operate("funds add", ofCompany({ dollars: "0.5" }))
     await spend(world, company.companyId, { dollars: 0.1 })
@@ -327,11 +331,11 @@ describe("a notice of low funds", () => {
     ])
   })
 
-  it("comes at once for a sum above the funds, and for the calls that a night charges", async () => {
+  it("is sent immediately for a threshold above the funds, and after the nightly charge for API calls", async () => {
     const { companyId, keyId, ownerId: personId } = company
-    await notice({ below: "10.000001" })
+    await setAlert({ below: "10.000001" })
     expect(await mails()).toMatchObject([{ to: OWNER }])
-    await notice({ below: "9.5" })
+    await setAlert({ below: "9.5" })
     await recordServedCalls(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
     expect(await mails()).toHaveLength(1)
     await world.operate("clock advance", { duration: "25h" })
@@ -344,20 +348,20 @@ describe("funds notice", () => {
     company = await makeCompany(world, { funds: "10" })
   })
 
-  it("says what it replaced, and company show what is set", async () => {
+  it("returns the replaced threshold, and company show returns the current one", async () => {
     const { companyId } = company
     const shown = async () => (await world.operate("company show", ofCompany())).noticeBelowMicros
     expect(await shown()).toBeNull()
-    expect(await notice({ below: "5" })).toEqual({
+    expect(await setAlert({ below: "5" })).toEqual({
       companyId,
       belowMicros: 5_000_000,
       replacedMicros: null,
       balanceMicros: 10_000_000,
     })
     expect(await shown()).toBe(5_000_000)
-    expect(await notice({ below: "5" })).toMatchObject({ replacedMicros: 5_000_000 })
+    expect(await setAlert({ below: "5" })).toMatchObject({ replacedMicros: 5_000_000 })
     expect(await ledgerFactsOf(world, companyId, "LowFundsAlertSet")).toHaveLength(1)
-    expect(await notice({ off: true })).toMatchObject({
+    expect(await setAlert({ off: true })).toMatchObject({
       belowMicros: null,
       replacedMicros: 5_000_000,
     })
@@ -366,9 +370,9 @@ describe("funds notice", () => {
     expect(await mails()).toEqual([])
   })
 
-  it("wants a sum of 0 or more, and a company that is not deleted", async () => {
-    await expect(notice({ below: "-5" })).rejects.toMatchObject({ code: "bad_amount" })
+  it("requires a threshold of at least 0 and a company that is not deleted", async () => {
+    await expect(setAlert({ below: "-5" })).rejects.toMatchObject({ code: "bad_amount" })
     await world.operate("company delete", ofCompany())
-    await expect(notice({ below: "5" })).rejects.toMatchObject({ code: "ledger_closed" })
+    await expect(setAlert({ below: "5" })).rejects.toMatchObject({ code: "ledger_closed" })
   })
 })

@@ -1,4 +1,4 @@
-/** Sending by the built-in mailer: what is answered, what is charged, and what goes where. */
+/** Sending by the simulated mailer: answers, charges and copies. */
 import { afterEach, describe, expect, it } from "vitest"
 import { unsubscribeTokenOf } from "../../src/email/mail-copy-tokens.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
@@ -60,7 +60,7 @@ describe("400", () => {
     { html: "x".repeat(500_001) },
     { text: { path: "/etc/passwd" } },
     { to: { address: ADA } },
-  ])("validation, with nothing charged and nobody written to: %#", async (mail) => {
+  ])("validation, without a charge or a mail: %#", async (mail) => {
     const before = (await chargeAmountsOf(world, company)).length
     const sent = await postMail(world, company, mail)
     expect([sent.status, sent.body.error]).toEqual([400, "validation"])
@@ -68,7 +68,7 @@ describe("400", () => {
     expect(await mailsOf(world, company)).toEqual([])
   })
 
-  it("not_sent, from what is no verified sending domain of the company's", async () => {
+  it("not_sent, from a domain that is not a verified sending domain of the company", async () => {
     const other = await makeMailingCompany(world)
     const none = await makeCompany(world)
     const parent = company.domain.replace("mail.", "")
@@ -82,7 +82,7 @@ describe("400", () => {
     expect(await chargeAmountsOf(world, none)).toEqual([])
   })
 
-  it("not_sent, with all given back, where the mail is refused before anybody has it", async () => {
+  it("not_sent, with a full refund, if the mailer refuses the mail for all recipients", async () => {
     const own = await makeMailingCompany(world)
     await setMailerOutcome(world, "refuse")
     const headers = { "idempotency-key": "refused" }
@@ -93,7 +93,7 @@ describe("400", () => {
       { micros: 10 * RECIPIENT_MICROS, state: "given_back" },
     ])
     await setMailerOutcome(world, "ok")
-    // A refusal frees the key: the same again is another attempt.
+    // A rejected request releases its idempotency key, so the retry is a new attempt.
     expect((await postMail(world, own, { to }, headers)).body.delivered).toHaveLength(10)
     expect(await chargeAmountsOf(world, own)).toMatchObject([
       { state: "given_back" },
@@ -102,7 +102,7 @@ describe("400", () => {
   })
 })
 
-describe("what is not delivered at once", () => {
+describe("a mail that is not delivered immediately", () => {
   it("bounces, and stays charged", async () => {
     const own = await makeMailingCompany(world)
     await setMailerOutcome(world, "bounce")
@@ -138,21 +138,21 @@ describe("what is not delivered at once", () => {
     ])
   })
 
-  it("goes once more where the mailer was silent, then is an operator's, and stays charged", async () => {
+  it("is retried once after a lost answer, then waits for an operator, and stays charged", async () => {
     const own = await makeMailingCompany(world)
     await setMailerOutcome(world, "silent")
     expect((await postMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
     await advance("14m")
-    const parked = async () => {
-      const { jobs: work } = await world.operate("job list")
-      return work.filter(
+    const mailJobs = async () => {
+      const { jobs } = await world.operate("job list")
+      return jobs.filter(
         ({ companyId, kind }: Record<string, string>) =>
           companyId === own.companyId && kind === "hand-mail",
       )
     }
-    expect(await parked()).toMatchObject([{ kind: "hand-mail", stuck: null }])
+    expect(await mailJobs()).toMatchObject([{ kind: "hand-mail", stuck: null }])
     await advance("1m")
-    expect(await parked()).toMatchObject([
+    expect(await mailJobs()).toMatchObject([
       { kind: "hand-mail", stuck: expect.stringContaining("did not answer twice") },
     ])
     expect(await chargeAmountsOf(world, own)).toEqual([
@@ -161,8 +161,8 @@ describe("what is not delivered at once", () => {
   })
 })
 
-describe("an offer to unsubscribe", () => {
-  it("is made where it is on, taken by POST alone, and stops that sending domain", async () => {
+describe("an unsubscribe link", () => {
+  it("is added if switched on, unsubscribes by POST only, and stops mails of that sending domain", async () => {
     const own = await makeMailingCompany(world)
     const turned = { company: own.companyId, domain: own.domain, enabled: "yes" }
     await world.operate("suppression offer", turned)
@@ -186,7 +186,7 @@ describe("an offer to unsubscribe", () => {
     expect(forged.statusCode).toBe(404)
   })
 
-  it("has no page where it was not made", async () => {
+  it("has no page if it was not offered", async () => {
     const own = await makeMailingCompany(world)
     await postMail(world, own)
     await world.operate("wait")
@@ -199,7 +199,7 @@ describe("an offer to unsubscribe", () => {
   })
 })
 
-it("takes a test mail of an operator's for nothing", async () => {
+it("an operator's test mail is free", async () => {
   const own = await makeMailingCompany(world)
   const sent = await world.operate("email test", { company: own.companyId, to: ADA })
   expect(sent).toMatchObject({ from: `test@${own.domain}`, to: ADA, result: "accepted" })

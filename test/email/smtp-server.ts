@@ -1,40 +1,40 @@
-/** A real server of mail on this machine, that says what a test tells it to. */
+/** A real SMTP server on this machine that replies as a test decides. */
 import type { Socket } from "node:net"
 import { SMTPServer } from "smtp-server"
 
-/** What it says to a mail as a whole: `cut`, or as `SmtpRules` says of a reply. */
+/** The reply to a mail's data: `cut`, or a reply as in `SmtpRules`. */
 type DataAnswer = number | string | null
 
-/** What it says; null for yes, else a reply code, with or without its text. */
+/** The server's replies: null accepts, otherwise a reply code with or without text. */
 export interface SmtpRules {
   readonly sender?: (address: string) => number | null
   readonly recipient?: (address: string) => number | string | null
-  /** "cut": it takes the mail, and the connection is gone before it can say so. */
+  /** "cut": accepts the mail and cuts all connections before the reply. */
   readonly data?: (to: string) => DataAnswer | Promise<DataAnswer>
 }
 
-/** A server of mail. */
+/** An open SMTP server. */
 export type SmtpServerFixture = Awaited<ReturnType<typeof openSmtpServer>>
 
-/** Opens one at a free port. */
+/** Opens a server at a free port. */
 export async function openSmtpServer(rules: SmtpRules = {}) {
-  /** What it took, or was left with when the connection was cut. */
+  /** Mails that it accepted or had when the connection was cut. */
   const arrived: { readonly from: string; readonly to: string; readonly bytes: Buffer }[] = []
-  /** How many connected, and whom they asked for. */
-  const asked = { connections: 0, recipients: [] as string[] }
-  const stand = { arrived, asked, rules }
+  /** Number of connections, and recipients of all RCPT commands. */
+  const activity = { connections: 0, recipients: [] as string[] }
+  const fixture = { arrived, activity, rules }
   const server = new SMTPServer({
     disabledCommands: ["AUTH", "STARTTLS"],
     disableReverseLookup: true,
     closeTimeout: 200,
     onConnect: (_session, done) => {
-      asked.connections += 1
+      activity.connections += 1
       done()
     },
-    onMailFrom: ({ address }, _session, done) => done(smtpErrorOf(stand.rules.sender?.(address))),
+    onMailFrom: ({ address }, _session, done) => done(smtpErrorOf(fixture.rules.sender?.(address))),
     onRcptTo: ({ address }, _session, done) => {
-      asked.recipients.push(address)
-      done(smtpErrorOf(stand.rules.recipient?.(address)))
+      activity.recipients.push(address)
+      done(smtpErrorOf(fixture.rules.recipient?.(address)))
     },
     onData: (stream, { envelope }, done) => {
       const pieces: Buffer[] = []
@@ -42,7 +42,7 @@ export async function openSmtpServer(rules: SmtpRules = {}) {
       stream.on("end", async () => {
         const to = envelope.rcptTo.map(({ address }) => address).join()
         const from = envelope.mailFrom === false ? "" : envelope.mailFrom.address
-        const answer = (await stand.rules.data?.(to)) ?? null
+        const answer = (await fixture.rules.data?.(to)) ?? null
         if (answer === null || answer === "cut")
           arrived.push({ from, to, bytes: Buffer.concat(pieces) })
         if (answer === "cut") for (const socket of sockets) socket.destroy()
@@ -59,7 +59,7 @@ export async function openSmtpServer(rules: SmtpRules = {}) {
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
   const { port } = server.server.address() as { port: number }
   const close = () => new Promise<void>((resolve) => server.close(resolve))
-  return Object.assign(stand, { port, url: `smtp://127.0.0.1:${port}`, close })
+  return Object.assign(fixture, { port, url: `smtp://127.0.0.1:${port}`, close })
 }
 
 function smtpErrorOf(answer: number | string | null | undefined): Error | null {
