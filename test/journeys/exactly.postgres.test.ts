@@ -1,4 +1,4 @@
-/** Limits hold exactly, however many callers come at once. */
+/** Limits hold exactly with concurrent callers. */
 import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
@@ -8,7 +8,7 @@ await makeCallsFree(world)
 const URL = "/api/v1/phone/messages"
 
 describe("500 parallel texts", () => {
-  it("on a company limit for exactly 100: exactly 100 pass, each stored once", async () => {
+  it("within a company limit for 100 pass exactly 100 times, each stored once", async () => {
     const { key, companyId } = await makeCompany(world, { limits: [{ dollars: "0.9" }] })
     const answers = await Promise.all(
       Array.from({ length: 500 }, (_, i) =>
@@ -25,9 +25,9 @@ describe("500 parallel texts", () => {
     expect((await world.operate("audit show", ledger)).events).toHaveLength(100)
     await world.operate("wait")
     const { events } = await world.operate("audit show", { stream: `refusals-${companyId}` })
-    const inFull = events.filter((event: { type: string }) => event.type === "ChargeRefused")
-    expect(inFull).toHaveLength(1)
-    expect(inFull[0].data).toMatchObject({ code: "spend_limit_reached", amountMicros: "9000" })
+    const refusals = events.filter((event: { type: string }) => event.type === "ChargeRefused")
+    expect(refusals).toHaveLength(1)
+    expect(refusals[0].data).toMatchObject({ code: "spend_limit_reached", amountMicros: "9000" })
     const audit = await world.operate("audit verify")
     expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
   })

@@ -1,6 +1,6 @@
 /**
- * The life of a number: found, bought, set up; a call that is screened, answered, recorded and listened to;
- * another one that leaves a message; rent until the funds end, days of grace, and its end.
+ * The life of a phone number: search, purchase, settings, a screened and recorded call, a voicemail, rent until the
+ * funds run out, the grace period and the release.
  */
 import { expect, it } from "vitest"
 import {
@@ -24,29 +24,29 @@ await world.operate("clock set", { to: "2040-01-31T08:00:00Z" })
 const company = await makeCompany(world, { funds: "3.25" })
 
 const get = async (path: string) => (await world.call(company.key, "GET", path)).body
-const later = async (duration: string) => {
+const advance = async (duration: string) => {
   await world.operate("clock advance", { duration })
   await world.operate("wait")
 }
-const at = async (to: string) => {
+const setClock = async (to: string) => {
   await world.operate("clock set", { to })
   await world.operate("wait")
 }
-/** Does something with a call, and lets all that follows be done. */
-async function done(name: string, input: object) {
+/** Runs an operation on a call, and waits until its jobs are done. */
+async function operate(name: string, input: object) {
   const answer = await world.operate(name, input)
   await world.operate("wait")
   return answer
 }
 const callIn = (to: string) =>
-  done("carrier call-in", { company: company.companyId, from: CALLER, to })
+  operate("carrier call-in", { company: company.companyId, from: CALLER, to })
 const lastCall = async () => (await get("/api/v1/phone/calls")).calls.at(-1)
 
-/** The number that it is about. */
+/** The number of this journey. */
 let id = ""
 let number = ""
 
-it("is found, bought and set up", async () => {
+it("a number is found, bought and configured", async () => {
   const { numbers: offered } = (
     await requestNumberSearch(world, company, "?areaCode=415&contains=0123")
   ).body
@@ -54,7 +54,7 @@ it("is found, bought and set up", async () => {
   expect(number).toBe("+14155550123")
   expect(await fundsMicrosOf(world, company)).toBe(3_250_000 - RENT)
 
-  // Set up: two phones at once, who answers presses 1, and calls are recorded.
+  // Two phones ring concurrently, the answering person presses 1, and calls are recorded.
   const settings = { id, ringTo: PHONES.map((phone) => ({ phone })), recordCalls: true }
   const set = await world.call(company.key, "PATCH", "/api/v1/phone/settings", {
     body: { numbers: [{ ...settings, acknowledgeRecording: true }] },
@@ -62,14 +62,14 @@ it("is found, bought and set up", async () => {
   expect(set.status).toBe(200)
 })
 
-it("takes a call that rings both phones: who presses 1 has it, recorded behind the notice", async () => {
+it("a call rings both phones, connects the one where 1 is pressed, and is recorded after the notice", async () => {
   const first = await callIn(number)
-  await done("call answer", { callId: first.callId, leg: 1 })
-  await done("call answer", { callId: first.callId, leg: 2 })
-  await done("call press", { callId: first.callId, digits: "1", leg: 2 })
-  await done("call say", { callId: first.callId })
-  await later("61s")
-  await done("call hang-up", { callId: first.callId })
+  await operate("call answer", { callId: first.callId, leg: 1 })
+  await operate("call answer", { callId: first.callId, leg: 2 })
+  await operate("call press", { callId: first.callId, digits: "1", leg: 2 })
+  await operate("call say", { callId: first.callId })
+  await advance("61s")
+  await operate("call hang-up", { callId: first.callId })
   await world.operate("wait")
   expect(await lastCall()).toMatchObject({
     id: first.callId,
@@ -82,12 +82,12 @@ it("takes a call that rings both phones: who presses 1 has it, recorded behind t
     chargedMicros: 2 * MINUTE,
   })
 
-  // Listened to, in part and as a whole, and deleted for good.
+  // The recording can be read in full or in part, and is deleted permanently.
   const audio = `/api/v1/phone/recordings/${first.callId}`
   const listed = await get("/api/v1/phone/recordings")
   expect(listed.recordings.map((one: { id: string }) => one.id)).toEqual([first.callId])
-  const whole = await world.call(company.key, "GET", audio)
-  expect([whole.status, whole.headers["content-type"]]).toEqual([200, "audio/mpeg"])
+  const full = await world.call(company.key, "GET", audio)
+  expect([full.status, full.headers["content-type"]]).toEqual([200, "audio/mpeg"])
   const part = await world.call(company.key, "GET", audio, { headers: { range: "bytes=0-99" } })
   expect([part.status, part.headers["content-length"]]).toEqual([206, "100"])
   const deleted = await world.call(company.key, "DELETE", audio)
@@ -95,12 +95,12 @@ it("takes a call that rings both phones: who presses 1 has it, recorded behind t
   expect((await world.call(company.key, "GET", audio)).status).toBe(404)
 })
 
-it("takes a message where nobody takes the call", async () => {
+it("an unanswered call leaves a voicemail", async () => {
   const second = await callIn(number)
-  await later("26s")
-  await done("call say", { callId: second.callId })
-  await later("10s")
-  await done("call hang-up", { callId: second.callId })
+  await advance("26s")
+  await operate("call say", { callId: second.callId })
+  await advance("10s")
+  await operate("call hang-up", { callId: second.callId })
   await world.operate("wait")
   expect(await lastCall()).toMatchObject({
     id: second.callId,
@@ -112,12 +112,12 @@ it("takes a message where nobody takes the call", async () => {
   expect((await world.call(company.key, "GET", message)).status).toBe(200)
 })
 
-it("owes rent three times: paid, paid into a debt, and refused", async () => {
-  await at("2040-02-29T08:00:00Z")
-  await at("2040-03-31T08:00:00Z")
+it("rent is paid, then paid into debt, then refused", async () => {
+  await setClock("2040-02-29T08:00:00Z")
+  await setClock("2040-03-31T08:00:00Z")
   const funds = await fundsMicrosOf(world, company)
   expect(funds).toBeLessThan(0)
-  await at("2040-04-30T08:00:00Z")
+  await setClock("2040-04-30T08:00:00Z")
   expect((await rentsOf(world, company)).map(({ name }) => name)).toEqual([
     "first",
     "2040-02",
@@ -130,10 +130,10 @@ it("owes rent three times: paid, paid into a debt, and refused", async () => {
   expect([text.status, text.body.error]).toEqual([409, "no_number"])
 })
 
-it("has days of grace, and ends; an audit comes to all of it by itself", async () => {
-  await at("2040-05-14T07:59:59.999Z")
+it("the number is released after the grace period, and the audit passes", async () => {
+  await setClock("2040-05-14T07:59:59.999Z")
   expect((await numbersOf(world, company)).some((one) => one["id"] === id)).toBe(true)
-  await at("2040-05-14T08:00:00.000Z")
+  await setClock("2040-05-14T08:00:00.000Z")
   expect((await numbersOf(world, company)).some((one) => one["id"] === id)).toBe(false)
   expect((await requestNumberRelease(world, company, id)).status).toBe(404)
   expect(await world.operate("audit replay", { company: company.companyId })).toMatchObject({

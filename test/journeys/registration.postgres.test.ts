@@ -1,7 +1,4 @@
-/**
- * From nothing to texting: in test mode with pages that are served here, and in earnest, as Telnyx has it
- * reviewed.
- */
+/** Registration from start to the first text: in test mode with hosted pages, and live with Telnyx. */
 import { randomUUID } from "node:crypto"
 import { afterAll, expect, it } from "vitest"
 import { domainStreamOf } from "../../domain/domains/aggregates.ts"
@@ -29,70 +26,74 @@ import {
   saveRegistration,
 } from "../registration/registration-world.ts"
 
-const here = await ownDomainWorld()
-const by = await openTelnyxInstallation()
-afterAll(() => by.close())
+const testWorld = await ownDomainWorld()
+const installation = await openTelnyxInstallation()
+afterAll(() => installation.close())
 
-it("goes from nothing to approved in test mode, with pages that are served here, and costs nothing", async () => {
-  // Business, pages and their host name.
-  const { company, domainId, hostname } = await makeHostedPages(here)
-  const waiting = await phoneRouteBody(here, company, "POST pages/check")
+it("a registration in test mode with hosted pages is approved without a charge", async () => {
+  // The business, its pages and their host name.
+  const { company, domainId, hostname } = await makeHostedPages(testWorld)
+  const waiting = await phoneRouteBody(testWorld, company, "POST pages/check")
   expect(waiting).toMatchObject({ passed: false, domainStatus: "waiting_certificate" })
 
-  // Somebody comes to the page by https, which shows that it is live; then it passes.
+  // The first visit over https shows that the page is live; then the check passes.
   const reached = { type: "MarkAppAddressReached", hostname } as const
   const stream = domainStreamOf(company.companyId, domainId as DomainId)
-  await here.ports.runner.execute(stream, reached, causedBy("visit"))
-  await loadHostNames(here)
-  const passed = await phoneRouteBody(here, company, "POST pages/check")
+  await testWorld.ports.runner.execute(stream, reached, causedBy("visit"))
+  await loadHostNames(testWorld)
+  const passed = await phoneRouteBody(testWorld, company, "POST pages/check")
   expect(passed).toEqual({ passed: true, problems: [], domainStatus: "live", domainError: null })
 
-  // The campaign as it is drafted, with replies as they are suggested.
-  const { texting } = await phoneRouteBody(here, company, "GET settings")
-  await phoneRouteBody(here, company, "PATCH settings", { texting: texting.suggested })
-  const draft = await phoneRouteBody(here, company, "POST campaign/draft")
+  // The campaign with the drafted text and the suggested replies.
+  const { texting } = await phoneRouteBody(testWorld, company, "GET settings")
+  await phoneRouteBody(testWorld, company, "PATCH settings", { texting: texting.suggested })
+  const draft = await phoneRouteBody(testWorld, company, "POST campaign/draft")
   const campaign = { ...draft, brandType: "low_volume" }
-  expect((await phoneRouteBody(here, company, "PUT campaign", campaign)).problems).toEqual([])
+  expect((await phoneRouteBody(testWorld, company, "PUT campaign", campaign)).problems).toEqual([])
 
-  // Reviewed by whoever stands in for the carriers.
-  expect((await requestBusinessReview(here, company)).status).toBe(200)
-  expect((await requestCampaignReview(here, company)).body.overall).toBe("waiting")
-  const { overall, testMode } = await phoneRouteBody(here, company, "POST registration/confirm")
+  // The simulator approves in place of the carriers.
+  expect((await requestBusinessReview(testWorld, company)).status).toBe(200)
+  expect((await requestCampaignReview(testWorld, company)).body.overall).toBe("waiting")
+  const { overall, testMode } = await phoneRouteBody(
+    testWorld,
+    company,
+    "POST registration/confirm",
+  )
   expect([overall, testMode]).toEqual(["approved", true])
-  expect(await reviewFeesOf(here, company)).toEqual([])
-  const { texting: shown, pagesPassedAt } = await phoneRouteBody(here, company, "GET state")
+  expect(await reviewFeesOf(testWorld, company)).toEqual([])
+  const { texting: shown, pagesPassedAt } = await phoneRouteBody(testWorld, company, "GET state")
   expect([shown, pagesPassedAt]).toEqual(["approved", expect.any(String)])
 
-  // Somebody agrees on the page, and is texted.
+  // A person opts in on the page and gets a text.
   const agreed = {
     phone: "(415) 555-0177",
     service: "yes",
-    _time: await waitForFormTime(here, hostname),
+    _time: await waitForFormTime(testWorld, hostname),
   }
-  const sent = await submitOptIn(here, hostname, agreed)
+  const sent = await submitOptIn(testWorld, hostname, agreed)
   expect(sent.status).toBe(303)
-  expect((await visitHost(here, hostname, String(sent.headers["location"]))).status).toBe(200)
-  const [optIn] = await optInsOf(here, company)
+  expect((await visitHost(testWorld, hostname, String(sent.headers["location"]))).status).toBe(200)
+  const [optIn] = await optInsOf(testWorld, company)
   expect(optIn).toMatchObject({ phone: "+14155550177", service: true, method: "web" })
-  expect((await postText(here, company.key, { to: optIn.phone })).status).toBe(200)
+  expect((await postText(testWorld, company.key, { to: optIn.phone })).status).toBe(200)
 })
 
-/** Telnyx tells that something is new, at the address that it was given. */
-async function told(url: unknown, type: string): Promise<void> {
+/** Sends a webhook of Telnyx that announces a change. */
+async function notifyOf(url: unknown, type: string): Promise<void> {
   const path = new URL(String(url)).pathname
   const data = { record_type: "event", event_type: type, id: randomUUID(), payload: {} }
-  expect((await by.tell(path, { data })).status).toBe(200)
-  await by.world.operate("wait")
+  expect((await installation.tell(path, { data })).status).toBe(200)
+  await installation.world.operate("wait")
 }
 
-it("is reviewed by Telnyx part by part, each for its fee, until a number of the company can text", async () => {
-  const { world, server } = by
+it("a live registration is reviewed by Telnyx part by part, for a fee each, until a number can text", async () => {
+  const { world, server } = installation
   const { brands, campaigns, assignments } = server.registry
-  const company = await by.makeTexting()
+  const company = await installation.makeTexting()
   await world.operate("funds add", { company: company.companyId, dollars: "100" }, "review")
   await saveRegistration(world, company)
 
-  // The business: asked for something more, put right for nothing, and approved.
+  // The business: rejected with feedback, corrected without a fee, and approved.
   const sent = await requestBusinessReview(world, company, { live: true })
   expect([sent.status, sent.body.testMode, sent.body.overall]).toEqual([200, false, "waiting"])
   const refused = await postText(world, company.key, { from: company.number })
@@ -100,30 +101,32 @@ it("is reviewed by Telnyx part by part, each for its fee, until a number of the 
   const [brand] = brands
   if (brand === undefined) throw new Error("Telnyx has no business")
   expect(brand).toMatchObject({ displayName: "Acme Bakery", ein: "123456789" })
-  server.registry.feedback.set(String(brand["brandId"]), ["The tax number is another one's."])
+  server.registry.feedback.set(String(brand["brandId"]), [
+    "The tax number belongs to another business.",
+  ])
   Object.assign(brand, { status: "OK", identityStatus: "UNVERIFIED" })
-  await told(brand["webhookURL"], "10dlc.brand.update")
+  await notifyOf(brand["webhookURL"], "10dlc.brand.update")
   const [business] = (await registrationStatusOf(world, company)).parts
   expect(business).toMatchObject({
     status: "action_needed",
-    reasons: ["The tax number is another one's."],
+    reasons: ["The tax number belongs to another business."],
   })
   expect((await requestBusinessReview(world, company)).status).toBe(200)
   expect(brands).toHaveLength(1)
   Object.assign(brand, { status: "OK", identityStatus: "VERIFIED" })
-  await told(brand["webhookURL"], "10dlc.brand.update")
+  await notifyOf(brand["webhookURL"], "10dlc.brand.update")
   expect(await partStatusLine(world, company)).toMatch(/^business approved, campaign not_sent/)
 
-  // The campaign, and the number in it.
+  // The campaign, and the assignment of the number to it.
   await requestCampaignReview(world, company)
   const [campaign] = campaigns
   if (campaign === undefined) throw new Error("Telnyx has no campaign")
   expect(campaign).toMatchObject({ brandId: brand["brandId"], embeddedLink: false })
   campaign["campaignStatus"] = "MNO_PROVISIONED"
-  await told(campaign["webhookURL"], "10dlc.campaign.update")
+  await notifyOf(campaign["webhookURL"], "10dlc.campaign.update")
   expect(assignments).toMatchObject([{ phoneNumber: company.number }])
   Object.assign(assignments[0] ?? {}, { assignmentStatus: "ASSIGNED" })
-  await told(campaign["webhookURL"], "10dlc.phone_number.update")
+  await notifyOf(campaign["webhookURL"], "10dlc.phone_number.update")
   expect(await partStatusLine(world, company)).toBe(
     "business approved, campaign approved, number approved",
   )
@@ -134,7 +137,7 @@ it("is reviewed by Telnyx part by part, each for its fee, until a number of the 
     "campaign_fee 15000000 final",
   ])
 
-  // Suspended months later, which nobody tells: it is asked for each day.
+  // A later suspension sends no webhook; the daily check finds it.
   campaign["campaignStatus"] = "TCR_SUSPENDED"
   await world.operate("clock advance", { duration: "2d" })
   await world.operate("wait")

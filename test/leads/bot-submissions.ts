@@ -1,7 +1,7 @@
-/** Robots as the metrics count them. */
+/** Bot submissions as the metrics count them. */
 import type { World } from "../support/world.ts"
 
-/** How many sent a form so far, by reason. */
+/** Number of forms sent by bots so far, by reason. */
 export async function countBotSubmissions({
   app,
 }: World): Promise<Readonly<Record<string, number>>> {

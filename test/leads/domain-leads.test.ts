@@ -17,27 +17,32 @@ const NOW = Date.UTC(2026, 4, 4, 10)
 const MINUTE = 60_000
 const DAY = 86_400_000
 
-/** A company's leads, to be asked one command after the other. */
+/** A company's leads with one open form; `ask` executes a command. */
 function company() {
-  const { ask: asked, state } = deciderSession(leadsDecider)
-  const ask = (command: LeadCommand, at = NOW) => asked(command, at)
+  const { ask: execute, state } = deciderSession(leadsDecider)
+  const ask = (command: LeadCommand, at = NOW) => execute(command, at)
   ask(openFormCommand())
   return { ask, state }
 }
 
-/** How many leads were taken of so many that are sent, each a step later than the one before. */
-function taken(ask: ReturnType<typeof company>["ask"], count: number, from: number, step: number) {
-  let some = 0
+/** Sends leads, each one step later than the previous; returns how many were accepted. */
+function countAccepted(
+  ask: ReturnType<typeof company>["ask"],
+  count: number,
+  from: number,
+  step: number,
+) {
+  let accepted = 0
   for (let i = 0; i < count; i += 1) {
     const at = from + i * step
     const answer = ask(receiveLeadCommand(`lead_${at}_${i}`), at)
-    if (answer !== "minute_full" && answer !== "day_full") some += answer.length
+    if (answer !== "minute_full" && answer !== "day_full") accepted += answer.length
   }
-  return some
+  return accepted
 }
 
 describe("a form", () => {
-  it("takes leads from when it is opened until it is closed, and is opened once", () => {
+  it("accepts leads until it is closed, and cannot be opened again", () => {
     const { ask } = company()
     expect(ask(openFormCommand())).toEqual([])
     expect(ask(receiveLeadCommand("lead_1", "lead_0", "form_2"))).toBe("no_form")
@@ -51,16 +56,16 @@ describe("a form", () => {
     expect(ask(receiveLeadCommand("lead_2"))).toBe("no_form")
   })
 
-  it("takes sixty a minute, each form its own", () => {
+  it("accepts sixty leads a minute, counted per form", () => {
     const { ask } = company()
     ask(openFormCommand("form_2"))
-    expect(taken(ask, MAX_LEADS_PER_MINUTE + 5, NOW, 1)).toBe(60)
+    expect(countAccepted(ask, MAX_LEADS_PER_MINUTE + 5, NOW, 1)).toBe(60)
     expect(ask(receiveLeadCommand("lead_x", "lead_0", "form_2"), NOW + 100)).toHaveLength(1)
     expect(ask(receiveLeadCommand("lead_y"), NOW + MINUTE - 1)).toBe("minute_full")
     expect(ask(receiveLeadCommand("lead_y"), NOW + MINUTE)).toHaveLength(1)
   })
 
-  it("takes as many as come where rate limits are off", () => {
+  it("accepts any number of leads if rate limits are off", () => {
     const { ask } = company()
     const unlimited = (i: number) => ({ ...receiveLeadCommand(`lead_${i}`), isLimited: false })
     const answers = Array.from({ length: MAX_LEADS_PER_MINUTE + 5 }, (_none, i) =>
@@ -70,35 +75,40 @@ describe("a form", () => {
     expect(ask(receiveLeadCommand("lead_limited"), NOW)).toBe("minute_full")
   })
 
-  it("takes two thousand on a day in UTC", () => {
+  it("accepts two thousand leads per UTC day", () => {
     const { ask } = company()
     const midnight = Date.UTC(2026, 4, 5)
-    expect(taken(ask, MAX_LEADS_PER_DAY + 9, midnight - DAY, 2_000)).toBe(2_000)
+    expect(countAccepted(ask, MAX_LEADS_PER_DAY + 9, midnight - DAY, 2_000)).toBe(2_000)
     expect(ask(receiveLeadCommand("lead_y"), midnight - 1)).toBe("day_full")
     expect(ask(receiveLeadCommand("lead_y"), midnight)).toHaveLength(1)
   })
 
-  it("takes none while a hundred thousand wait, and one when one was collected", () => {
-    const one = company()
+  it("accepts no lead while a hundred thousand are uncollected, and one more after one is collected", () => {
+    const leads = company()
     const waiting = Array.from(
       { length: MAX_UNCOLLECTED_LEADS },
       (_none, i): LeadId => `lead_w${i}`,
     )
-    Object.assign(one.state(), { uncollected: new Set(waiting) })
-    expect(one.ask(receiveLeadCommand("lead_1"))).toBe("too_many_uncollected")
-    one.ask({ type: "CollectLeads", leadIds: ["lead_w7"] })
-    expect(one.ask(receiveLeadCommand("lead_1"))).toHaveLength(1)
-    expect(one.ask(receiveLeadCommand("lead_2"))).toBe("too_many_uncollected")
+    Object.assign(leads.state(), { uncollected: new Set(waiting) })
+    expect(leads.ask(receiveLeadCommand("lead_1"))).toBe("too_many_uncollected")
+    leads.ask({ type: "CollectLeads", leadIds: ["lead_w7"] })
+    expect(leads.ask(receiveLeadCommand("lead_1"))).toHaveLength(1)
+    expect(leads.ask(receiveLeadCommand("lead_2"))).toBe("too_many_uncollected")
   })
 })
 
-describe("the same lead again", () => {
+describe("a duplicate lead", () => {
   it.each([
-    ["at once", "lead_1", 0, 0],
-    ["over the minute's end", "lead_2", DUPLICATE_LEAD_WINDOW_MS - 1, 0],
-    ["a minute later", "lead_2", DUPLICATE_LEAD_WINDOW_MS, 1],
-    ["by a name that waited for its turn", "lead_1", DUPLICATE_LEAD_WINDOW_MS + 5_000, 0],
-  ] as const)("%s", (_when, leadId, later, count) => {
+    ["is dropped immediately after the first", "lead_1", 0, 0],
+    ["is dropped across the end of a minute", "lead_2", DUPLICATE_LEAD_WINDOW_MS - 1, 0],
+    ["is accepted a minute later", "lead_2", DUPLICATE_LEAD_WINDOW_MS, 1],
+    [
+      "is dropped if it has the same id, however late",
+      "lead_1",
+      DUPLICATE_LEAD_WINDOW_MS + 5_000,
+      0,
+    ],
+  ] as const)("%s", (_title, leadId, later, count) => {
     const { ask } = company()
     ask(receiveLeadCommand("lead_1"))
     ask({ type: "CollectLeads", leadIds: ["lead_1"] })
@@ -106,9 +116,9 @@ describe("the same lead again", () => {
     expect(answer).toHaveLength(count)
   })
 
-  it("is told yes though the form is full by now, and no once it is closed", () => {
+  it("is accepted without effect when the form is full, and rejected once the form is closed", () => {
     const { ask } = company()
-    taken(ask, MAX_LEADS_PER_MINUTE - 1, NOW, 1)
+    countAccepted(ask, MAX_LEADS_PER_MINUTE - 1, NOW, 1)
     ask(receiveLeadCommand("lead_last"), NOW + 200)
     expect(ask(receiveLeadCommand("lead_last"), NOW + 300)).toEqual([])
     expect(ask(receiveLeadCommand("lead_other"), NOW + 300)).toBe("minute_full")
@@ -117,10 +127,10 @@ describe("the same lead again", () => {
   })
 })
 
-/** Plays commands, each up to some seconds behind the one before. */
-const plays = fc.array(fc.tuple(leadCommand, fc.nat(40_000)), { maxLength: 60, size: "max" })
+/** Random commands, each up to 40 seconds after the previous. */
+const histories = fc.array(fc.tuple(leadCommand, fc.nat(40_000)), { maxLength: 60, size: "max" })
 
-function played(given: readonly (readonly [LeadCommand, number])[]): readonly LeadEvent[] {
+function factsOf(given: readonly (readonly [LeadCommand, number])[]): readonly LeadEvent[] {
   const { ask } = company()
   let at = NOW
   return given.flatMap(([command, later]) => {
@@ -130,12 +140,12 @@ function played(given: readonly (readonly [LeadCommand, number])[]): readonly Le
   })
 }
 
-describe("whatever is asked, in any order", () => {
-  it("a lead is collected once, after it came and never after it was erased", () => {
+describe("any sequence of commands", () => {
+  it("collects a lead at most once, after it was received and before it is erased", () => {
     fc.assert(
-      fc.property(plays, (given) => {
+      fc.property(histories, (given) => {
         const waiting = new Set<LeadId>()
-        for (const fact of played(given)) {
+        for (const fact of factsOf(given)) {
           if (fact.type === "LeadReceived") waiting.add(fact.leadId)
           if (fact.type === "LeadErased") waiting.delete(fact.leadId)
           if (fact.type !== "LeadsCollected") continue
@@ -146,14 +156,16 @@ describe("whatever is asked, in any order", () => {
     )
   })
 
-  it("no id is given twice within the time that its name can wait, nor while it is not collected", () => {
+  it("receives no id twice within three minutes", () => {
     fc.assert(
-      fc.property(plays, (given) => {
-        const came = new Map<LeadId, number>()
-        for (const fact of played(given)) {
+      fc.property(histories, (given) => {
+        const receivedAt = new Map<LeadId, number>()
+        for (const fact of factsOf(given)) {
           if (fact.type !== "LeadReceived") continue
-          expect(fact.at - (came.get(fact.leadId) ?? -Infinity)).toBeGreaterThanOrEqual(3 * MINUTE)
-          came.set(fact.leadId, fact.at)
+          expect(fact.at - (receivedAt.get(fact.leadId) ?? -Infinity)).toBeGreaterThanOrEqual(
+            3 * MINUTE,
+          )
+          receivedAt.set(fact.leadId, fact.at)
         }
       }),
     )

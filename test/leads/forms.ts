@@ -1,10 +1,10 @@
-/** Forms of companies, and sending them: as a browser does, and as a program does. */
+/** Opens forms and sends them, as a browser and as a program. */
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 
-/** Where leads are listed and collected. */
+/** The route that lists and collects leads. */
 export const LEADS_PATH = "/api/v1/leads"
 
-/** Opens a form; resolves with its id. */
+/** Opens a form; returns its id. */
 export async function openForm(
   world: World,
   { companyId }: Partial<Pick<Company, "companyId">>,
@@ -14,7 +14,7 @@ export async function openForm(
   return (await world.operate("form add", { ...form, ...changed })).formId
 }
 
-/** Values that make a lead. */
+/** Values of a complete lead. */
 export const SAMPLE_LEAD = {
   firstName: "Ada",
   email: "ada@example.com",
@@ -53,7 +53,7 @@ async function sendTo(world: World, url: string, payload: string, headers: Heade
   return { status: answer.statusCode, headers: answer.headers, body }
 }
 
-/** All leads of a company, page by page, as its own program reads them. */
+/** Reads all leads of a company, page by page. */
 export async function listAllLeads(
   world: World,
   { key }: Pick<Company, "key">,
@@ -63,13 +63,13 @@ export async function listAllLeads(
   const found: ApiAnswer["body"][] = []
   let cursor: string | undefined
   do {
-    const words = {
+    const parameters = {
       ...(since === null ? {} : { since }),
       ...(cursor === undefined ? {} : { cursor }),
     }
-    const query = new URLSearchParams(words).toString()
+    const query = new URLSearchParams(parameters).toString()
     const headers = { authorization: `Bearer ${key}` }
-    // As it is sent: what parses answers elsewhere leaves names such as __proto__ out.
+    // Not by `world.call`, whose parser drops names such as __proto__.
     const answer = await world.app.inject({ method: "GET", url: `${LEADS_PATH}?${query}`, headers })
     const body = answer.json()
     found.push(...body.leads)
@@ -78,7 +78,7 @@ export async function listAllLeads(
   return found
 }
 
-/** Does all that there is to do with forms and leads: one is open and one closed, a lead is erased. */
+/** Exercises forms and leads: leaves an open form, a closed form, and a collected and an erased lead. */
 export async function exerciseForms(
   world: World,
   company: Pick<Company, "companyId" | "key">,
@@ -89,7 +89,7 @@ export async function exerciseForms(
     smsConsent: true,
     consentText: "Text me.",
   })
-  await postFormJson(world, open, { phone: "+14155550100", colour: "blue", utm_source: "news" })
+  await postFormJson(world, open, { phone: "+14155550100", color: "blue", utm_source: "news" })
   await postForm(world, closed)
   await world.operate("form close", { formId: closed })
   await world.call(company.key, "POST", LEADS_PATH, { body: { collected: [body.id] } })

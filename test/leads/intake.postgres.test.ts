@@ -1,4 +1,4 @@
-/** What a form takes in, as it is sent: every rule and each side of its borders. */
+/** What a form accepts: every rule, on both sides of its limit. */
 import { anyTable } from "../support/read-models.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { createHash } from "node:crypto"
@@ -11,7 +11,7 @@ import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { SAMPLE_LEAD, listAllLeads, openForm, postForm, postFormJson } from "./forms.ts"
 
-// The API lets any number of calls pass, a form does not.
+// Rate limits of the API are off, those of forms are on.
 const world = await ownWorld("time", { rateLimits: "off", settings: { RATE_LIMITS: "on" } })
 let company: Company
 let form: string
@@ -23,12 +23,12 @@ beforeEach(async () => {
 const last = async () => (await listAllLeads(world, company)).at(-1)
 const EMAIL = { email: "ada@example.com" }
 
-describe("a form that is sent", () => {
-  it("by a browser leads to its thanks, wherever _next would lead, and is a lead", async () => {
+describe("a sent form", () => {
+  it("from a browser becomes a lead and redirects to its own thanks page, whatever _next says", async () => {
     const values = {
       ...SAMPLE_LEAD,
       _next: "https://evil.example",
-      colour: " blue ",
+      color: " blue ",
       utm_source: "news",
     }
     const { status, headers } = await postForm(world, form, {
@@ -52,13 +52,13 @@ describe("a form that is sent", () => {
       smsConsent: false,
       emailConsent: false,
       utm: { source: "news" },
-      fields: { colour: "blue" },
+      fields: { color: "blue" },
       createdAt: expect.any(String),
       collectedAt: null,
     })
   })
 
-  it("by a program is answered with the lead's id", async () => {
+  it("from a program returns the lead's id", async () => {
     const { status, body } = await postFormJson(world, form, {
       ...SAMPLE_LEAD,
       size: 4,
@@ -80,12 +80,12 @@ describe("a form that is sent", () => {
     ["0", false],
     [false, false],
     ["2", false],
-  ])("takes %j for a consent or not", async (smsConsent, given) => {
+  ])("reads the consent value %j as %j", async (smsConsent, consents) => {
     await postFormJson(world, form, { ...EMAIL, smsConsent })
-    expect(await last()).toMatchObject({ smsConsent: given, emailConsent: false, fields: {} })
+    expect(await last()).toMatchObject({ smsConsent: consents, emailConsent: false, fields: {} })
   })
 
-  it("keeps the hash of the text that stood beside a consent, and makes no opt-in of it", async () => {
+  it("stores the hash of the consent text, and does not create an opt-in", async () => {
     const consentText = "Acme may text me."
     await postFormJson(world, form, { phone: "+14155550188", smsConsent: "on", consentText })
     const shown = await world.operate("audit show", { stream: `leads-${company.companyId}` })
@@ -96,7 +96,7 @@ describe("a form that is sent", () => {
     expect(body.optins).toEqual([])
   })
 
-  it("keeps what no text can hold as a mark, and every name that it may have", async () => {
+  it("replaces invalid characters, and stores fields of any name", async () => {
     const names = { __proto__x: "0", constructor: "1", toString: "2", hasOwnProperty: "3" }
     const odd = `{"__proto__":"own","email":"a@b.example","lastName":"\\ud800x\\u0000\\u202e"`
     await postFormJson(world, form, `${odd},${JSON.stringify(names).slice(1)}`)
@@ -111,11 +111,11 @@ describe("a form that is sent", () => {
   })
 })
 
-describe("a border", () => {
+describe("a limit", () => {
   const many = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_none, i) => [`field ${i}`, "x"]))
   const long = (count: number) => "\u{1f600}".repeat(count)
-  // An email and its name are 20 bytes; the rest is in fields of up to 2,000, each with a name of one.
+  // The email field takes 20 bytes; the rest is in fields of up to 2,000 bytes with one-letter names.
   const bytes = (count: number) =>
     Object.fromEntries(
       Array.from({ length: Math.ceil(count / 2_000) }, (_none, i) => [
@@ -124,20 +124,20 @@ describe("a border", () => {
       ]),
     )
   it.each<[string, object, object]>([
-    ["a value", { firstName: long(2_000) }, { firstName: long(2_001) }],
-    ["a field of its own", { colour: long(2_000) }, { colour: long(2_001) }],
+    ["a standard field", { firstName: long(2_000) }, { firstName: long(2_001) }],
+    ["a custom field", { color: long(2_000) }, { color: long(2_001) }],
     ["a message", { message: "m".repeat(5_000) }, { message: "m".repeat(5_001) }],
-    ["a consent's text", { consentText: "m".repeat(5_000) }, { consentText: "m".repeat(5_001) }],
-    ["a name", { [long(100)]: "x" }, { [long(101)]: "x" }],
-    ["fields", many(50), many(51)],
-    ["all of it", bytes(16_000 - 20), bytes(16_000 - 19)],
-    ["how many there are", many(50), many(10_000)],
-  ])("of %s is taken, and one more is 413", async (_what, fits, tooMuch) => {
+    ["a consent text", { consentText: "m".repeat(5_000) }, { consentText: "m".repeat(5_001) }],
+    ["a field's name", { [long(100)]: "x" }, { [long(101)]: "x" }],
+    ["the number of fields", many(50), many(51)],
+    ["the whole form", bytes(16_000 - 20), bytes(16_000 - 19)],
+    ["the number of fields, far above it", many(50), many(10_000)],
+  ])("of %s is accepted, and more is 413", async (_what, fits, tooMuch) => {
     expect((await postFormJson(world, form, { ...EMAIL, ...fits })).status).toBe(201)
     const { status, body } = await postFormJson(world, form, { ...EMAIL, ...tooMuch })
     expect([status, body.error ?? body]).toEqual([413, "too_large"])
-    // What somebody wrote is not told again.
-    expect(body.message).not.toMatch(/colour|field \d|😀|xx/u)
+    // The message does not repeat what the sender wrote.
+    expect(body.message).not.toMatch(/color|field \d|😀|xx/u)
     expect(await listAllLeads(world, company)).toHaveLength(1)
   })
 
@@ -149,7 +149,7 @@ describe("a border", () => {
   })
 
   it.each([{}, { message: "Hi" }, { email: " ", phone: "\t" }])(
-    "is an email or a phone number: %j",
+    "requires an email or a phone number: %j",
     async (values) => {
       const { status, body } = await postFormJson(world, form, values)
       expect([status, Object.keys(body.fields)]).toEqual([400, ["email", "phone"]])
@@ -160,7 +160,7 @@ describe("a border", () => {
   )
 
   it.each(["not-an-email", "ada@localhost", "ada@example..com", "Ada <ada@example.com>"])(
-    "is an email that can be answered: %s",
+    "requires a valid email: %s",
     async (email) => {
       const { status, body } = await postFormJson(world, form, { ...SAMPLE_LEAD, email })
       expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", ["email"]])
@@ -173,33 +173,33 @@ describe("a border", () => {
     ["email", "ada+news@mail.example.co.uk"],
     ["email", "käthe@bücher.example"],
     ["phone", "(415) 555-0100 ext. 3"],
-  ])("is taken as it was written: %s %s", async (name, value) => {
+  ])("keeps contact data as written: %s %s", async (name, value) => {
     expect((await postFormJson(world, form, { ...SAMPLE_LEAD, [name]: value })).status).toBe(201)
     expect(await listAllLeads(world, company)).toMatchObject([{ [name]: value }])
   })
 })
 
-describe("who sends it", () => {
+describe("the origin", () => {
   it.each([
     ["http://ledger.test", 201],
     ["https://www.acme.example", 201],
     ["http://WWW.acme.example:8080", 201],
-    // The page's own, at the name that this server is asked by.
+    // The hosted page's own origin.
     ["http://127.0.0.1:3000", 201],
-    // A page that keeps to itself where it is.
+    // A page that hides its origin.
     ["null", 201],
     ["https://acme.example", 403],
     ["https://www.acme.example.evil.example", 403],
     ["https://evil.example", 403],
     ["www.acme.example", 403],
     ["https://www.acme.example@evil.example", 403],
-  ])("from a page at %s: %s", async (origin, status) => {
+  ])("%s gets %s", async (origin, status) => {
     const answer = await postFormJson(world, form, SAMPLE_LEAD, { origin, host: "127.0.0.1:3000" })
     expect(answer.status).toBe(status)
     expect(answer.headers["access-control-allow-origin"]).toBeUndefined()
   })
 
-  it("asks before in vain", async () => {
+  it("gets no CORS headers from a preflight request", async () => {
     const headers = { origin: "https://evil.example", "access-control-request-method": "POST" }
     const answer = await world.app.inject({ method: "OPTIONS", url: `/forms/${form}`, headers })
     expect(answer.statusCode).toBe(405)
@@ -207,8 +207,8 @@ describe("who sends it", () => {
   })
 })
 
-describe("a form that takes nothing", () => {
-  it("is the same 404, whatever it was", async () => {
+describe("a form that accepts nothing", () => {
+  it("is the same 404 whether it is unknown, closed, deleted or erased", async () => {
     const closed = await openForm(world, company)
     await world.operate("form close", { formId: closed })
     const [deleted, erased] = [await makeCompany(world), await makeCompany(world)]
@@ -237,7 +237,7 @@ describe("a form that takes nothing", () => {
   })
 
   it.each(["text/plain", "multipart/form-data; boundary=x", "application/xml"])(
-    "takes no %s",
+    "rejects the content type %s",
     async (type) => {
       const answer = await postForm(world, form, "email=a@b.example", { "content-type": type })
       expect([answer.status, answer.body.error]).toEqual([415, "unsupported_media_type"])
@@ -245,20 +245,20 @@ describe("a form that takes nothing", () => {
   )
 })
 
-describe("the same form again", () => {
-  it("within a minute is one lead, however many come at once", async () => {
-    const many = await Promise.all(Array.from({ length: 12 }, () => postFormJson(world, form)))
-    expect(new Set(many.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1)
+describe("a repeated form", () => {
+  it("is one lead within a minute, even with concurrent requests", async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => postFormJson(world, form)))
+    expect(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1)
     await world.operate("clock advance", { duration: "59s" })
-    expect((await postFormJson(world, form)).body.id).toBe(many[0]?.body.id)
+    expect((await postFormJson(world, form)).body.id).toBe(answers[0]?.body.id)
     expect((await postFormJson(world, form, { ...SAMPLE_LEAD, lastName: "B" })).status).toBe(201)
     expect(await listAllLeads(world, company)).toHaveLength(2)
     await world.operate("clock advance", { duration: "1s" })
-    expect((await postFormJson(world, form)).body.id).not.toBe(many[0]?.body.id)
+    expect((await postFormJson(world, form)).body.id).not.toBe(answers[0]?.body.id)
     expect(await listAllLeads(world, company)).toHaveLength(3)
   })
 
-  it("by another form, or from another address, is another lead", async () => {
+  it("is another lead from another form or another client address", async () => {
     const [first, second] = [
       await postFormJson(world, form),
       await postFormJson(world, await openForm(world, company)),
@@ -274,12 +274,12 @@ describe("the same form again", () => {
   })
 })
 
-describe("too many", () => {
-  it("are none with RATE_LIMITS=off", async () => {
+describe("too many leads", () => {
+  it("are accepted with RATE_LIMITS=off", async () => {
     const { ports } = world
-    const off: Ports["settings"] = (asked) => {
-      const changed = Object.is(asked, rateSettings) ? { RATE_LIMITS: "off" } : {}
-      return { ...ports.settings(asked), ...changed }
+    const off: Ports["settings"] = (reader) => {
+      const changed = Object.is(reader, rateSettings) ? { RATE_LIMITS: "off" } : {}
+      return { ...ports.settings(reader), ...changed }
     }
     const at = { companyId: company.companyId, formId: form as FormId }
     const content = { text: "{}", smsConsent: false, emailConsent: false, consentTextHash: null }
@@ -289,7 +289,7 @@ describe("too many", () => {
     expect(answers.filter((answer) => "leadId" in answer)).toHaveLength(65)
   })
 
-  it("by one form in a minute are 429, and none of them leaves a key", async () => {
+  it("from one form in a minute are 429, and leave no keys", async () => {
     const send = (i: number) => postFormJson(world, form, { email: `${i}@example.com` })
     const answers = await Promise.all(Array.from({ length: 65 }, (_none, i) => send(i)))
     const full = answers.filter(({ status }) => status === 429)
@@ -307,7 +307,7 @@ describe("too many", () => {
       .where("company_id", "=", company.companyId)
       .where("subject", "like", "lead_%")
       .execute()
-    // A few came in the same moment and were decided behind the sixtieth.
+    // Concurrent requests may have created their key before the sixtieth lead was stored.
     expect(keys.length).toBeLessThanOrEqual(65)
     await world.operate("clock advance", { duration: "1m" })
     expect((await send(99)).status).toBe(201)

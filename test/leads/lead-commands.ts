@@ -1,4 +1,4 @@
-/** Random commands to a company's leads. Names are few, so that commands meet. */
+/** Random commands for a company's leads. Ids are few, so that commands affect the same leads. */
 import fc from "fast-check"
 import type { SealedText } from "../../domain/kernel/ids.ts"
 import type { FormId, LeadId } from "../../domain/leads/lead-events.ts"
@@ -7,7 +7,7 @@ import type { LeadCommand, ReceiveLead } from "../../domain/leads/leads.ts"
 const leadId = fc.nat(11).map((i): LeadId => `lead_${i}`)
 const formId = fc.constantFrom<FormId[]>("form_1", "form_1", "form_2")
 
-/** The command that takes a lead in. */
+/** A command that receives a lead. */
 export function receiveLeadCommand(
   id: LeadId,
   formerId: LeadId = "lead_before",
@@ -26,7 +26,7 @@ export function receiveLeadCommand(
   }
 }
 
-/** The command that opens a form. */
+/** A command that opens a form. */
 export function openFormCommand(form: FormId = "form_1"): LeadCommand {
   const hostnames = ["s1.company.Yg" as const]
   return {
@@ -38,7 +38,7 @@ export function openFormCommand(form: FormId = "form_1"): LeadCommand {
   }
 }
 
-/** One of them. */
+/** A random command. */
 export const leadCommand: fc.Arbitrary<LeadCommand> = fc.oneof(
   { weight: 3, arbitrary: formId.map((id) => openFormCommand(id)) },
   { weight: 1, arbitrary: formId.map((id) => ({ type: "CloseLeadForm" as const, formId: id })) },

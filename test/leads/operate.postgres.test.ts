@@ -1,4 +1,4 @@
-/** What operators do about forms and leads, and what companies collect. */
+/** The operations of forms and leads, and the collection of leads by companies. */
 import { beforeEach, describe, expect, it, afterAll } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import type { Company, World } from "../support/world.ts"
@@ -11,21 +11,21 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-/** What an operation answered, as people read it. */
+/** An operation's result as the command line prints it. */
 function rendered(name: string, result: unknown): string {
   const found = PROGRAM.operations.find((one) => one.name === name)
   return found?.render?.(result, { isTTY: false, columns: 80 }) ?? ""
 }
 
 describe("form add", () => {
-  it("shows where its page is, and HTML that sends it from a page of one's own", async () => {
+  it("returns the hosted page's address, and HTML for the company's own page", async () => {
     const given = { company: company.companyId, name: " Contact <us> " }
     const added = await world.operate("form add", { ...given, hostnames: ["WWW.acme.example"] })
     const { formId, url, html } = added
     expect(url).toBe(`http://ledger.test/forms/${formId}`)
     expect(rendered("form add", added)).toContain(html)
     expect(html).toContain(`<form method="post" action="${url}">`)
-    // What stands in it is what is taken in, from one's own page.
+    // Every field of the HTML is accepted when the company's page sends it.
     const names = [...html.matchAll(/ name="(\w+)"/g)].map(([, name]) => name)
     expect(names).toEqual(["firstName", "lastName", "email", "phone", "message", "website_url"])
     const values = Object.fromEntries(
@@ -45,13 +45,13 @@ describe("form add", () => {
   })
 
   it.each(["https://acme.example", "acme.example/", "a b", "-a.example", "", "a..b"])(
-    "takes no host name %j",
+    "rejects the host name %j",
     async (hostname) => {
       await expect(openForm(world, company, { hostnames: [hostname] })).rejects.toThrow(/host name/)
     },
   )
 
-  it("is for companies that live", async () => {
+  it("rejects an erased company", async () => {
     await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
     await expect(openForm(world, company)).rejects.toThrow(/was erased/)
@@ -59,7 +59,7 @@ describe("form add", () => {
 })
 
 describe("form close", () => {
-  it("is done once, of a form that there is", async () => {
+  it("closes an existing form, and is idempotent", async () => {
     const formId = await openForm(world, company)
     for (let i = 0; i < 2; i += 1) {
       expect(await world.operate("form close", { formId })).toMatchObject({ status: "closed" })
@@ -73,15 +73,15 @@ describe("form close", () => {
 })
 
 describe("lead add", () => {
-  it("puts a lead in as if its form had been sent", async () => {
+  it("adds a lead as if its form had been sent", async () => {
     const form = await openForm(world, company)
     const given = { company: company.companyId, form, firstName: "Ada", phone: "+1 415 555 0123" }
-    const fields = ["colour=blue=green", "__proto__=x", "company=Acme"]
+    const fields = ["color=blue=green", "__proto__=x", "company=Acme"]
     const { leadId } = await world.operate("lead add", { ...given, fields })
     const [lead] = await listAllLeads(world, company)
     expect(lead).toMatchObject({ id: leadId, firstName: "Ada", email: null, company: "Acme" })
     expect(Object.entries(lead.fields)).toEqual([
-      ["colour", "blue=green"],
+      ["color", "blue=green"],
       ["__proto__", "x"],
     ])
     expect((await world.operate("lead add", { ...given, fields })).leadId).toBe(leadId)
@@ -99,7 +99,7 @@ describe("lead add", () => {
 })
 
 describe("lead list", () => {
-  it("shows what moves a cursor, turns a line around or is a formula as harmless text", async () => {
+  it("escapes control characters, bidirectional marks and HTML", async () => {
     const form = await openForm(world, company)
     const html = `<script>alert(1)</script>=HYPERLINK("x")\u0000`.repeat(120).slice(0, 2_000)
     const odd = { firstName: "\u001b[2J=1+1\u202eabc", lastName: html, phone: "a\nb" }
@@ -118,16 +118,16 @@ describe("lead list", () => {
   })
 })
 
-/** So many a form takes in a minute. */
-const A_FORM = 60
-/** Another process on the same database. */
+/** Leads that a form accepts per minute. */
+const LEADS_PER_FORM = 60
+/** A second process on the same database. */
 const other = await openWorld("start", { rateLimits: "off", url: world.databaseUrl })
 afterAll(() => other.close())
 
-/** Sends so many leads at once, by as many forms as it takes; resolves with their ids. */
+/** Sends leads concurrently, by as many forms as needed; returns their ids. */
 async function sendMany(count: number): Promise<readonly string[]> {
   const forms = await Promise.all(
-    Array.from({ length: Math.ceil(count / A_FORM) }, () => openForm(world, company)),
+    Array.from({ length: Math.ceil(count / LEADS_PER_FORM) }, () => openForm(world, company)),
   )
   const sent = Array.from({ length: count }, async (_none, i) => {
     const answer = await postFormJson(world, forms[i % forms.length] ?? "", {
@@ -143,7 +143,7 @@ const collect = (from: World, { key }: Company, collected: unknown) =>
   from.call(key, "POST", LEADS_PATH, { body: { collected } })
 
 describe("the list", () => {
-  it("of 450 leads of one millisecond has each once, in pages of 200, the oldest first", async () => {
+  it("contains each of 450 leads of one millisecond once, in pages of 200, oldest first", async () => {
     const ids = await sendMany(450)
     const found = await listAllLeads(world, company)
     expect(found.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
@@ -154,11 +154,11 @@ describe("the list", () => {
     const since = found[249]?.createdAt
     const rest = await world.call(company.key, "GET", `${LEADS_PATH}?since=${since}`)
     expect([rest.body.leads, rest.body.nextCursor]).toEqual([found.slice(250), undefined])
-    const walked = await world.call(company.key, "GET", `${LEADS_PATH}?cursor=${body.nextCursor}`)
-    expect(walked.body.leads).toEqual(found.slice(200, 400))
+    const nextPage = await world.call(company.key, "GET", `${LEADS_PATH}?cursor=${body.nextCursor}`)
+    expect(nextPage.body.leads).toEqual(found.slice(200, 400))
   })
 
-  it("asked for again and again while forms are sent loses none and shows none twice", async () => {
+  it("misses no lead and repeats none while forms are being sent", async () => {
     const form = await openForm(world, company)
     const ids: string[] = []
     let isDone = false
@@ -184,15 +184,15 @@ describe("the list", () => {
     expect(found.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
   })
 
-  it.each(["0", "xx", "A", "since"])("has no cursor %s, nor since", async (place) => {
+  it.each(["0", "xx", "A", "since"])("rejects %s as cursor and as since", async (value) => {
     const { key } = await makeCompany(world)
     for (const name of ["cursor", "since"]) {
-      const { status, body } = await world.call(key, "GET", `${LEADS_PATH}?${name}=${place}`)
+      const { status, body } = await world.call(key, "GET", `${LEADS_PATH}?${name}=${value}`)
       expect([status, Object.keys(body.fields)]).toEqual([400, [name]])
     }
   })
 
-  it("is the company's own: forms whose ids were swapped bring each its own leads", async () => {
+  it("contains only the company's own leads, whatever form id a lead's fields contain", async () => {
     const [one, two] = [await makeCompany(world), await makeCompany(world)]
     const [ofOne, ofTwo] = [await openForm(world, one), await openForm(world, two)]
     await postFormJson(world, ofTwo, {
@@ -209,7 +209,7 @@ describe("the list", () => {
 })
 
 describe("collecting", () => {
-  it("counts each lead once, by however many at once, in two processes", async () => {
+  it("counts each lead once, with concurrent requests in two processes", async () => {
     const ids = await sendMany(500)
     const rounds = Array.from({ length: 20 }, (_none, i) =>
       collect(i % 2 === 0 ? world : other, company, i % 3 === 0 ? ids.toReversed() : ids),
@@ -220,7 +220,7 @@ describe("collecting", () => {
     expect(found.filter(({ collectedAt }) => collectedAt === null)).toEqual([])
   })
 
-  it("changes nothing of leads that are another's, collected before, or none", async () => {
+  it("ignores unknown leads and those of another company, and keeps the first collection time", async () => {
     const stranger = await makeCompany(world)
     const [first = "", second = ""] = await sendMany(2)
     expect((await collect(world, stranger, [first, second])).body).toEqual({ collected: 0 })
@@ -241,16 +241,16 @@ describe("collecting", () => {
   })
 
   it.each([
-    ["500 ids", Array.from({ length: 500 }, () => "lead_0"), 200],
-    ["501 ids", Array.from({ length: 501 }, () => "lead_0"), 400],
-    ["none", [], 200],
-    ["a number", [1], 400],
-    ["nothing", null, 400],
-  ])("takes %s or not", async (_what, collected, status) => {
+    ["500 ids is accepted", Array.from({ length: 500 }, () => "lead_0"), 200],
+    ["501 ids is rejected", Array.from({ length: 501 }, () => "lead_0"), 400],
+    ["no ids is accepted", [], 200],
+    ["a number is rejected", [1], 400],
+    ["null is rejected", null, 400],
+  ])("of %s", async (_what, collected, status) => {
     expect((await collect(world, await makeCompany(world), collected)).status).toBe(status)
   })
 
-  it("is neither counted nor charged, and a list waits for it by its place", async () => {
+  it("is neither counted nor charged, and a list waits for its position", async () => {
     const [id] = await sendMany(1)
     await listAllLeads(world, company)
     const { headers } = await collect(world, company, [id])
@@ -259,7 +259,7 @@ describe("collecting", () => {
       headers: { "ledger-position": position },
     })
     expect(listed.body.leads).toMatchObject([{ id, collectedAt: expect.any(String) }])
-    const { counts: tallies } = await world.operate("calls list", { company: company.companyId })
-    expect(tallies).toEqual([])
+    const { counts } = await world.operate("calls list", { company: company.companyId })
+    expect(counts).toEqual([])
   })
 })

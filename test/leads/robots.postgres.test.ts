@@ -1,4 +1,4 @@
-/** Robots that send forms: they learn nothing, and nothing of what they sent is kept. */
+/** Bots that send forms: they get the usual answer, and nothing they sent is stored. */
 import { anyTable } from "../support/read-models.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { dumpDatabase, secretsFoundIn, readUnsealedStreams } from "../company/planted-data.ts"
@@ -15,16 +15,16 @@ beforeEach(async () => {
   form = await openForm(world, company, { refuseLinks: true })
 })
 
-/** When the hosted page was made, as it stands in it. */
-async function timeOnPage(of: string): Promise<string> {
-  const { body } = await world.app.inject({ method: "GET", url: `/forms/${of}` })
+/** The signed time in a form's hosted page. */
+async function timeOnPage(formId: string): Promise<string> {
+  const { body } = await world.app.inject({ method: "GET", url: `/forms/${formId}` })
   return /name="_time" value="([^"]+)"/.exec(body)?.[1] ?? ""
 }
 
 const LINKS = "http://a.example HTTPS://b.example www.c.example"
 
-describe("a robot", () => {
-  it("is answered like everybody", async () => {
+describe("a bot", () => {
+  it("gets the same answer as a person", async () => {
     for (const values of [SAMPLE_LEAD, { ...SAMPLE_LEAD, website_url: "x" }]) {
       const page = await postForm(world, form, values)
       expect([page.status, page.headers["location"]]).toEqual([303, `/forms/${form}/thanks`])
@@ -39,10 +39,10 @@ describe("a robot", () => {
     expect(await listAllLeads(world, company)).toHaveLength(2)
   })
 
-  it("a thousand of them leave no lead, no key and no trace of a person", async () => {
+  it("leaves no lead, no key and no personal data, even in a thousand submissions", async () => {
     const secrets = {
-      name: "Wilhelmina Roboticus",
-      email: "wilhelmina@robots.example",
+      name: "Wilhelmina Botsworth",
+      email: "wilhelmina@bots.example",
       message: "buy the purple pills",
     }
     const { name: firstName, email, message } = secrets
@@ -68,8 +68,11 @@ describe("a robot", () => {
     ).toEqual([])
     expect(world.warnings).toEqual([])
     const after = await countBotSubmissions(world)
-    const more = Object.entries(after).map(([by, count]) => [by, count - (before[by] ?? 0)])
-    expect(Object.fromEntries(more)).toEqual({ honeypot: 250, quick: 250, links: 250 })
+    const added = Object.entries(after).map(([reason, count]) => [
+      reason,
+      count - (before[reason] ?? 0),
+    ])
+    expect(Object.fromEntries(added)).toEqual({ honeypot: 250, quick: 250, links: 250 })
   })
 
   const keys = async () =>
@@ -81,8 +84,8 @@ describe("a robot", () => {
     ).length
 })
 
-describe("who is none", () => {
-  it("needed two seconds for the hosted page, whose time nobody else can say", async () => {
+describe("a person", () => {
+  it("takes at least two seconds for the hosted page, whose signed time is valid for that form only", async () => {
     const time = await timeOnPage(form)
     const other = await timeOnPage(await openForm(world, company))
     const start = world.ports.clock.now()
@@ -94,7 +97,7 @@ describe("who is none", () => {
       world.operate("clock set", { to: new Date(start + ms).toISOString() })
     await at(1_999)
     expect(await send({ _time: time })).toBe(0)
-    // Plain HTML has none; what is no time of this form's says nothing.
+    // A plain HTML form has no time. A time of another form, or an invalid one, is ignored.
     expect(await send({ lastName: "1" })).toBe(1)
     expect(await send({ lastName: "2", _time: other })).toBe(2)
     expect(await send({ lastName: "3", _time: `${time}0` })).toBe(3)
@@ -106,31 +109,36 @@ describe("who is none", () => {
   })
 
   it.each([
-    ["two links", true, { phone: "1", message: "http://www.a.example https://www.b.example" }, 1],
     [
-      "two, and where its page is",
+      "sends two links",
+      true,
+      { phone: "1", message: "http://www.a.example https://www.b.example" },
+      1,
+    ],
+    [
+      "sends two links, and the page's own addresses",
       true,
       { phone: "1", message: "www.a www.b", pageUrl: "http://c", _next: "http://d" },
       1,
     ],
-    ["three links and an address of a domain", true, { ...SAMPLE_LEAD, message: LINKS }, 1],
-    ["three links and no such address", true, { phone: "1", message: LINKS }, 0],
+    ["sends three links and an email address", true, { ...SAMPLE_LEAD, message: LINKS }, 1],
+    ["does not send three links without an email address", true, { phone: "1", message: LINKS }, 0],
     [
-      "three links in three fields",
+      "does not send three links in three fields",
       true,
       { phone: "1", a: "http://a", b: "http://b", c: "www.c" },
       0,
     ],
-    ["three links where nobody minds", false, { phone: "1", message: LINKS }, 1],
-  ])("has %s", async (_what, refuseLinks, values, count) => {
+    ["sends three links to a form that allows them", false, { phone: "1", message: LINKS }, 1],
+  ])("%s", async (_title, refuseLinks, values, count) => {
     const own = await openForm(world, company, { refuseLinks })
     expect((await postFormJson(world, own, values)).status).toBe(201)
     expect(await listAllLeads(world, company)).toHaveLength(count)
   })
 })
 
-describe("an address", () => {
-  it("sends ten forms in a minute, whatever it says of where it comes from", async () => {
+describe("a client address", () => {
+  it("may send ten forms a minute, whatever its forwarding headers say", async () => {
     const strict = await openWorld("start", { url: world.databaseUrl })
     freezeRateWindow(strict)
     const statuses: number[] = []
