@@ -1,4 +1,4 @@
-/** Alerts fire for what they name, and the dashboard and they ask for what there is. */
+/** The alert rules, the dashboard, the scrape job and the runbook of the deployment. */
 import { readFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { resolve, join, dirname } from "node:path"
 import { spawnSync, execFile } from "node:child_process"
@@ -10,23 +10,23 @@ import type { ServerDataFolder, ServerProcess } from "../support/server-process.
 import { makeDataFolder } from "../support/server-process.ts"
 import { BUNDLE_FILE } from "../../bin/program.mjs"
 
-/** Where they are. */
+/** The folder of the deployment's files. */
 const DEPLOY = resolve(import.meta.dirname, "../../deploy")
 
 /** The rules for Prometheus, as text. */
 const RULES = readFileSync(resolve(DEPLOY, "prometheus/rules.yml"), "utf8")
 
-/** The run-book, as text. */
+/** The runbook, as text. */
 const RUNBOOK = readFileSync(resolve(DEPLOY, "../docs/runbook.md"), "utf8")
 
-/** An alert as it is written. */
+/** An alert rule. */
 interface Alert {
   readonly name: string
-  /** Its fields on their own lines, by name. */
+  /** Fields by name. */
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** All of them. */
+/** Parses the alerts of a rules file. */
 function alertsIn(rules: string): readonly Alert[] {
   return rules
     .split(/^ {6}- alert: /m)
@@ -42,7 +42,7 @@ function alertsIn(rules: string): readonly Alert[] {
     }))
 }
 
-/** The metrics that a text names: what begins as all of ours do. */
+/** The metrics that a text names; all begin with `ledger_`. */
 function metricsIn(text: string): readonly string[] {
   return [...new Set([...text.matchAll(/\bledger_\w+/g)].map(([name]) => name))].toSorted()
 }
@@ -53,12 +53,12 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[]
 }
 
-/** The dashboard, as far as it is looked at. */
+/** The fields of the dashboard that the tests read. */
 const DASHBOARD = JSON.parse(readFileSync(resolve(DEPLOY, "grafana/dashboard.json"), "utf8")) as {
   readonly panels: readonly Panel[]
 }
 
-/** Everything that its panels ask Prometheus, with its variables filled in. */
+/** The queries of all panels, with variables filled in. */
 function dashboardQueries(): readonly string[] {
   return DASHBOARD.panels.flatMap(({ targets = [] }) =>
     targets.map(({ expr }) =>
@@ -67,32 +67,32 @@ function dashboardQueries(): readonly string[] {
   )
 }
 
-const isThere = spawnSync("promtool", ["--version"]).status === 0
+const isPromtoolInstalled = spawnSync("promtool", ["--version"]).status === 0
 const FOLDER = join(DEPLOY, "prometheus")
 
-/** What promtool says, and how it ends. */
+/** Runs promtool; returns its status and output. */
 function promtool(...words: string[]) {
   const { status, stdout, stderr } = spawnSync("promtool", words, { cwd: FOLDER, encoding: "utf8" })
-  return { status, said: `${stdout}${stderr}` }
+  return { status, output: `${stdout}${stderr}` }
 }
 
 describe("the alerts", () => {
   const alerts = alertsIn(RULES)
 
-  it("are rules that Prometheus takes, and fire for what they name", (ctx) => {
-    if (!isThere) ctx.skip("promtool is not installed")
+  it("are valid Prometheus rules that fire in their cases", (ctx) => {
+    if (!isPromtoolInstalled) ctx.skip("promtool is not installed")
     const checked = promtool("check", "rules", "rules.yml")
-    expect(checked.said).toContain(`SUCCESS: ${alerts.length} rules found`)
+    expect(checked.output).toContain(`SUCCESS: ${alerts.length} rules found`)
     expect(promtool("test", "rules", "rules-test.yml")).toMatchObject({ status: 0 })
   })
 
-  it("have each a test, a time, a severity, a sentence and a section of the run-book", () => {
+  it("each have a test, a duration, a severity, a summary and a section of the runbook", () => {
     const names = alerts.map(({ name }) => name)
     const sections = [...RUNBOOK.matchAll(/^## (\w+)$/gm)].map(([, name]) => name)
     expect(sections).toEqual(names)
-    const tried = readFileSync(join(FOLDER, "rules-test.yml"), "utf8")
+    const cases = readFileSync(join(FOLDER, "rules-test.yml"), "utf8")
     for (const { name, fields } of alerts) {
-      expect(tried, name).toContain(`alertname="${name}"`)
+      expect(cases, name).toContain(`alertname="${name}"`)
       expect(fields, name).toMatchObject({
         for: expect.stringMatching(/^\d+[sm]$/) as string,
         severity: expect.stringMatching(/^(critical|warning)$/) as string,
@@ -106,12 +106,12 @@ describe("the alerts", () => {
 describe("the scrape job", () => {
   const job = readFileSync(join(FOLDER, "scrape.yml"), "utf8")
 
-  it("is one that Prometheus takes", (ctx) => {
-    if (!isThere) ctx.skip("promtool is not installed")
+  it("is a valid Prometheus configuration", (ctx) => {
+    if (!isPromtoolInstalled) ctx.skip("promtool is not installed")
     expect(promtool("check", "config", "scrape.yml")).toMatchObject({ status: 0 })
   })
 
-  it("is called as the alerts have it, and asks each process by its number", () => {
+  it("has the job name that the alerts use, and scrapes each process by its number", () => {
     expect(job).toContain("job_name: company-ledger\n")
     const numbers = [...job.matchAll(/__param_process: "(\d+)"/g)].map(([, number]) => number)
     expect(numbers).toEqual(["1", "2"])
@@ -119,19 +119,19 @@ describe("the scrape job", () => {
   })
 })
 
-/** The files of a dashboard's queries as rules, for promtool to read them. */
+/** The dashboard's queries as recording rules, which promtool can check. */
 const asRules = (queries: readonly string[]): string =>
   JSON.stringify({
     groups: [
       {
         name: "dashboard",
-        rules: queries.map((expr, i) => ({ record: `asked:${i}`, expr })),
+        rules: queries.map((expr, i) => ({ record: `query:${i}`, expr })),
       },
     ],
   })
 
 describe("the dashboard", () => {
-  it("has its rows, and a query in each panel of them", () => {
+  it("has its rows, and a query in every panel", () => {
     const rows = DASHBOARD.panels.filter(({ type }) => type === "row").map(({ title }) => title)
     expect(rows).toEqual(["Money", "Calls", "Ledger", "Work", "Process"])
     for (const { type, title, targets = [] } of DASHBOARD.panels) {
@@ -139,42 +139,42 @@ describe("the dashboard", () => {
     }
   })
 
-  it("asks what Prometheus can read", (ctx) => {
-    if (!isThere) ctx.skip("promtool is not installed")
+  it("has valid Prometheus queries", (ctx) => {
+    if (!isPromtoolInstalled) ctx.skip("promtool is not installed")
     const folder = mkdtempSync(join(tmpdir(), "ledger-dashboard-"))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const file = join(folder, "queries.json")
     writeFileSync(file, asRules(dashboardQueries()))
-    expect(promtool("check", "rules", file).said).toContain(
+    expect(promtool("check", "rules", file).output).toContain(
       `SUCCESS: ${dashboardQueries().length} rules found`,
     )
   })
 })
 
 describe("a running server", () => {
-  let place: ServerDataFolder
-  let told: string
+  let dataFolder: ServerDataFolder
+  let metrics: string
   beforeAll(async () => {
-    place = await makeDataFolder()
-    const server = await place.start()
-    told = await (await fetch(`${server.url}/metrics`)).text()
+    dataFolder = await makeDataFolder()
+    const server = await dataFolder.start()
+    metrics = await (await fetch(`${server.url}/metrics`)).text()
   })
-  afterAll(() => place.removeFiles())
+  afterAll(() => dataFolder.removeFiles())
 
   it.each([
     ["rules", () => RULES],
     ["dashboard", () => dashboardQueries().join("\n")],
   ])("has every metric that the %s name", (_what, text) => {
-    const types = [...told.matchAll(/^# TYPE (\w+) (\w+)$/gm)]
-    const there = types.flatMap(([, name = "", type]) =>
+    const types = [...metrics.matchAll(/^# TYPE (\w+) (\w+)$/gm)]
+    const exposed = types.flatMap(([, name = "", type]) =>
       type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
     )
     const named = metricsIn(text())
     expect(named.length).toBeGreaterThan(10)
-    expect(named.filter((name) => !there.includes(name))).toEqual([])
+    expect(named.filter((name) => !exposed.includes(name))).toEqual([])
   })
 
-  it("has the series that alerts are about from its start on", () => {
+  it("exposes the series of the alerts from its start", () => {
     for (const series of [
       'ledger_ready{name="event store"} 1',
       'ledger_jobs{state="stuck"} 0',
@@ -185,40 +185,46 @@ describe("a running server", () => {
       "ledger_corrupt_streams 0",
       'ledger_read_model_behind_seconds{name="charges"}',
     ]) {
-      expect(told).toContain(`\n${series}`)
+      expect(metrics).toContain(`\n${series}`)
     }
   })
 })
 
 const run = promisify(execFile)
 
-/** The commands of the run-book's code, in their order. */
+/** The commands in the runbook's code blocks, in order. */
 const COMMANDS = [...RUNBOOK.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, code = ""]) =>
   code.trimEnd().split("\n"),
 )
 
-/** Nothing is parked here: what decides on parked work is understood, and finds none. */
-const NO_WORK = "999999"
-const ON_WORK = COMMANDS.filter((line) => line.includes("JOB_ID"))
+/** An unknown job: the installation has no stuck job, so commands for one must fail with its id. */
+const UNKNOWN_JOB = "999999"
+const JOB_COMMANDS = COMMANDS.filter((line) => line.includes("JOB_ID"))
 
-/** What machines lack, such as sandboxes, makes it end with 1. */
-const VERDICTS = ["company-ledger doctor"]
+/** Commands that exit with 1 if the machine lacks something, such as sandboxes. */
+const MAY_FAIL = ["company-ledger doctor"]
 
-let place: ServerDataFolder
+let installation: ServerDataFolder
 let server: ServerProcess
 let bin: string
-/** Runs a line of the run-book where the server's settings are; answers its code and output. */
+/** Runs a line of the runbook with the server's settings; returns its exit code and output. */
 async function inShell(line: string) {
-  const filled = line.replace("JOB_ID", NO_WORK).replace("http://127.0.0.1:3000", server.url)
+  const filled = line.replace("JOB_ID", UNKNOWN_JOB).replace("http://127.0.0.1:3000", server.url)
   const { HOME, PATH, TMPDIR } = process.env
-  const env = { HOME, TMPDIR, PATH: `${bin}:${PATH}`, LEDGER_DATA_DIR: place.dataDir, PORT: "0" }
-  const options = { cwd: dirname(place.dataDir), env }
+  const env = {
+    HOME,
+    TMPDIR,
+    PATH: `${bin}:${PATH}`,
+    LEDGER_DATA_DIR: installation.dataDir,
+    PORT: "0",
+  }
+  const options = { cwd: dirname(installation.dataDir), env }
   try {
     const { stdout } = await run("sh", ["-c", filled], options)
-    return { code: 0, said: stdout }
+    return { code: 0, output: stdout }
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
-    return { code, said: `${stdout}${stderr}` }
+    return { code, output: `${stdout}${stderr}` }
   }
 }
 
@@ -227,37 +233,37 @@ beforeAll(async () => {
   const program = join(bin, "company-ledger")
   await writeFile(program, `#!/bin/sh\nexec "${process.execPath}" "${BUNDLE_FILE}" "$@"\n`)
   await chmod(program, 0o755)
-  place = await makeDataFolder()
-  server = await place.start()
-  await place.runCommand("company", "create", "acme", "--funds", "50")
+  installation = await makeDataFolder()
+  server = await installation.start()
+  await installation.runCommand("company", "create", "acme", "--funds", "50")
 })
 afterAll(async () => {
-  await place.removeFiles()
+  await installation.removeFiles()
   await rm(bin, { recursive: true })
 })
 
-describe("the run-book", () => {
-  it("has commands that do what it says of them", async (ctx) => {
+describe("the runbook", () => {
+  it("has commands that succeed on a running server", async (ctx) => {
     if (spawnSync("curl", ["--version"]).status !== 0) ctx.skip("curl is not installed")
     expect(COMMANDS.length).toBeGreaterThan(30)
-    // A refused call, for the figures to name.
+    // A rejected call, so that the metrics have one.
     await fetch(`${server.url}/api/v1/account`)
     const failed: object[] = []
-    const said = new Map<string, string>()
+    const outputs = new Map<string, string>()
     for (const line of COMMANDS) {
-      if (said.has(line)) continue
+      if (outputs.has(line)) continue
       const ended = await inShell(line)
-      said.set(line, ended.said)
-      const isWell = ON_WORK.includes(line)
-        ? ended.code === 1 && ended.said.includes(NO_WORK)
-        : ended.code === 0 || VERDICTS.includes(line)
-      if (!isWell) failed.push({ line, ...ended })
+      outputs.set(line, ended.output)
+      const isExpected = JOB_COMMANDS.includes(line)
+        ? ended.code === 1 && ended.output.includes(UNKNOWN_JOB)
+        : ended.code === 0 || MAY_FAIL.includes(line)
+      if (!isExpected) failed.push({ line, ...ended })
     }
-    expect(ON_WORK).toHaveLength(2)
+    expect(JOB_COMMANDS).toHaveLength(2)
     expect(failed).toEqual([])
-    expect(said.get("company-ledger doctor")).toContain("event store")
+    expect(outputs.get("company-ledger doctor")).toContain("event store")
     const restored = "LEDGER_DATA_DIR=./restored company-ledger audit verify"
-    expect(said.get(restored)).toContain("Everything is valid")
-    // Each of them is a process.
+    expect(outputs.get(restored)).toContain("Everything is valid")
+    // Each command starts a process.
   }, 900_000)
 })

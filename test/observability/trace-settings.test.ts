@@ -1,14 +1,14 @@
-/** Who is told of traces is a setting, and what it may hold is no secret to give away. */
+/** The settings of traces. */
 import { describe, expect, it } from "vitest"
 import { listSettings, readConfig } from "../../src/bootstrap/settings/config.ts"
 
 describe("OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_TRACES_SAMPLER_ARG", () => {
-  it("tell nobody where they are unset or empty", () => {
+  it("send no traces if unset or empty", () => {
     expect(readConfig({}).traces).toBeNull()
     expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: "" }).traces).toBeNull()
   })
 
-  it("name who collects, and the share", () => {
+  it("name the collector and the sampled share", () => {
     const url = "https://collector.example:4318"
     const { traces } = readConfig({
       OTEL_EXPORTER_OTLP_ENDPOINT: url,
@@ -17,7 +17,7 @@ describe("OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_TRACES_SAMPLER_ARG", () => {
     expect(traces).toEqual({ url, sampleRatio: 0.1 })
   })
 
-  it("are refused where they are no address, or no share", () => {
+  it("are rejected if they are not an address or a share", () => {
     const wrong = { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318", OTEL_TRACES_SAMPLER_ARG: "2" }
     expect(() => readConfig(wrong)).toThrow(
       "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://localhost:4318.\n" +

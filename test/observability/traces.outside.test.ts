@@ -1,4 +1,4 @@
-/** Traces: one from a call over its append and the work that follows to the provider. */
+/** Traces of a call: its append, its job and its provider call. */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -18,7 +18,7 @@ interface Attribute {
   readonly value: { readonly stringValue?: string; readonly intValue?: number }
 }
 
-/** A span as it was sent. */
+/** A span as the exporter sends it. */
 interface SentSpan {
   readonly traceId: string
   readonly spanId: string
@@ -27,25 +27,25 @@ interface SentSpan {
   readonly attributes: readonly Attribute[]
 }
 
-interface Sent {
+interface SentTraces {
   readonly resourceSpans: readonly {
     readonly scopeSpans: readonly { readonly spans: readonly SentSpan[] }[]
   }[]
 }
 
-/** One that is running. */
+/** A running trace collector. */
 interface Collector {
   readonly url: string
   readonly spans: readonly SentSpan[]
   readonly close: () => Promise<void>
 }
 
-/** Starts one. */
+/** Starts a collector that stores all spans. */
 async function startCollector(): Promise<Collector> {
   const spans: SentSpan[] = []
   const server = createServer((request, response) => {
     void json(request).then((body) => {
-      const { resourceSpans } = body as Sent
+      const { resourceSpans } = body as SentTraces
       const scopes = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
       if (request.url === "/v1/traces") spans.push(...scopes.flatMap((one) => one.spans))
       response.setHeader("content-type", "application/json").end("{}")
@@ -67,10 +67,10 @@ async function startCollector(): Promise<Collector> {
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c"
 const CALLER = "b7ad6b7169203331"
-const FROM = `00-${TRACE}-${CALLER}-01`
+const CALLER_PARENT = `00-${TRACE}-${CALLER}-01`
 const TO = "+14155550123"
 
-/** What spans may carry: names of few words, counts, and ids that say nothing of a person. */
+/** The attributes that spans may have: short names, counts, and ids that identify no person. */
 const KEYS = [
   "http.request.method",
   "http.route",
@@ -91,19 +91,19 @@ const KEYS = [
   "ledger.act",
 ]
 
-/** The sources: each module of theirs is a file that coverage names. */
+/** Runs from the sources, because coverage then names each module as a file. */
 const SOURCES = join(import.meta.dirname, "../../src/main.ts")
 
-/** A server with a company, that says by its coverage which modules it loaded. */
+/** Starts a server with a company; its coverage shows which modules it loaded. */
 async function serve(settings: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), "ledger-loaded-"))
-  const place = await makeDataFolder({ NODE_V8_COVERAGE: folder, ...settings }, SOURCES)
+  const dataFolder = await makeDataFolder({ NODE_V8_COVERAGE: folder, ...settings }, SOURCES)
   onTestFinished(async () => {
-    await place.removeFiles()
+    await dataFolder.removeFiles()
     await rm(folder, { recursive: true })
   })
-  const server = await place.start()
-  const { key } = await makeCompany(place, { ownerName: "Ada Example" })
+  const server = await dataFolder.start()
+  const { key } = await makeCompany(dataFolder, { ownerName: "Ada Example" })
   const send = async (headers: Record<string, string> = {}) => {
     const body = { to: TO, body: "private words" }
     const sent = await server.call(key, "POST", "/api/v1/phone/messages", { body, headers })
@@ -120,11 +120,11 @@ async function serve(settings: Record<string, string>) {
 }
 
 describe("a server", () => {
-  it("tells of a call, its append, the work and the provider in its caller's trace", async () => {
+  it("exports a call, its append, its job and its provider call in the caller's trace", async () => {
     const collector = await startCollector()
     onTestFinished(() => collector.close())
     const { key, send, loaded } = await serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-    await send({ traceparent: FROM })
+    await send({ traceparent: CALLER_PARENT })
     const own = () => collector.spans.filter(({ traceId }) => traceId === TRACE)
     const named = (name: string) => own().find((span) => span.name === name)
     await expect.poll(() => named("carrier send")).toBeDefined()
@@ -136,35 +136,35 @@ describe("a server", () => {
     const work = named("job send-text")
     expect(work).toMatchObject({ parentSpanId: call?.spanId })
     expect(named("carrier send")).toMatchObject({ parentSpanId: work?.spanId })
-    const told = JSON.stringify(collector.spans)
-    expect(told).toContain('"ledger.charge.id"')
+    const exported = JSON.stringify(collector.spans)
+    expect(exported).toContain('"ledger.charge.id"')
     for (const secret of [TO, TO.slice(1), "private words", key, "Ada", "per_", "key_"]) {
-      expect(told).not.toContain(secret)
+      expect(exported).not.toContain(secret)
     }
     const keys = collector.spans.flatMap(({ attributes }) => attributes.map((one) => one.key))
     expect(KEYS).toEqual(expect.arrayContaining([...new Set(keys)]))
     expect(await loaded()).toContain("sdk-trace")
   })
 
-  it("loads nothing of OpenTelemetry where no setting names a collector", async () => {
+  it("does not load OpenTelemetry if no collector is set", async () => {
     const { send, loaded } = await serve({})
-    await send({ traceparent: FROM })
-    // Its types of constants alone, which the metrics' package brings.
+    await send({ traceparent: CALLER_PARENT })
+    // The metrics package loads only the API's constants.
     expect(await loaded()).toEqual(["api"])
   })
 })
 
 describe("no tracing", () => {
-  it("leaves what is asked outside as it is, and nothing to follow", () => {
-    const ports = { carrier: { asked: async () => "nothing" } }
+  it("leaves the ports unchanged, and has no current trace", () => {
+    const ports = { carrier: { send: async () => "nothing" } }
     expect(withTracing(ports, NO_TRACING)).toBe(ports)
     expect(NO_TRACING.currentTraceParent()).toBeNull()
   })
 })
 
 describe("tracing", () => {
-  /** One that tells a collector, and a provider's server that answers with what it was sent. */
-  async function opened(sampleRatio = 1) {
+  /** Opens tracing with a collector, and a provider's server that returns the `traceparent` it received. */
+  async function openFixture(sampleRatio = 1) {
     const collector = await startCollector()
     const warn = (message: string, error: unknown) =>
       expect.unreachable(`${message}: ${String(error)}`)
@@ -180,37 +180,37 @@ describe("tracing", () => {
       await collector.close()
       server.close()
     })
-    const asked = async () => (await fetch(url)).text()
+    const send = async () => (await fetch(url)).text()
     return {
       collector,
       tracing,
-      ports: withTracing({ carrier: { asked, isReal: () => true } }, tracing),
-      asked,
+      ports: withTracing({ carrier: { send, isReal: () => true } }, tracing),
+      send,
     }
   }
 
   const CALL = { name: "call", kind: "server" } as const
 
-  it("tells providers of the trace in which they are asked, and nobody else", async () => {
-    const { tracing, ports, asked, collector } = await opened()
-    expect(await ports.carrier.asked()).toBe("nothing")
-    const [told, untold, real] = await tracing.span(CALL, FROM, async () => [
-      await ports.carrier.asked(),
-      await asked(),
+  it("sends the trace to providers, and not to other servers", async () => {
+    const { tracing, ports, send, collector } = await openFixture()
+    expect(await ports.carrier.send()).toBe("nothing")
+    const [viaPort, direct, real] = await tracing.span(CALL, CALLER_PARENT, async () => [
+      await ports.carrier.send(),
+      await send(),
       ports.carrier.isReal(),
     ])
-    expect([untold, real]).toEqual(["nothing", true])
+    expect([direct, real]).toEqual(["nothing", true])
     await tracing.close()
-    const span = collector.spans.find(({ name }) => name === "carrier asked")
-    expect(told).toBe(`00-${TRACE}-${span?.spanId}-01`)
-    expect(collector.spans.map(({ name }) => name).toSorted()).toEqual(["call", "carrier asked"])
+    const span = collector.spans.find(({ name }) => name === "carrier send")
+    expect(viaPort).toBe(`00-${TRACE}-${span?.spanId}-01`)
+    expect(collector.spans.map(({ name }) => name).toSorted()).toEqual(["call", "carrier send"])
   })
 
-  it("tells of an append in the trace of each who waits for it", async () => {
-    const { tracing, collector } = await opened()
+  it("exports an append in the trace of each caller that waits for it", async () => {
+    const { tracing, collector } = await openFixture()
     const other = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`
     const append = { name: "append", kind: "producer" } as const
-    await tracing.sharedSpan(append, [FROM, other, FROM], async () => undefined)
+    await tracing.sharedSpan(append, [CALLER_PARENT, other, CALLER_PARENT], async () => undefined)
     await tracing.close()
     expect(collector.spans.map(({ traceId }) => traceId).toSorted()).toEqual([
       TRACE,
@@ -218,23 +218,23 @@ describe("tracing", () => {
     ])
   })
 
-  it("tells of nothing that its caller, or the share, leaves out", async () => {
-    const { tracing, ports, collector } = await opened(0)
-    const unwanted = FROM.replace(/01$/, "00")
+  it("exports no span that the caller or the sampled share excludes", async () => {
+    const { tracing, ports, collector } = await openFixture(0)
+    const unwanted = CALLER_PARENT.replace(/01$/, "00")
     for (const parent of [unwanted, null, "no traceparent"]) {
-      const told = await tracing.span(CALL, parent, async () => [
+      const observed = await tracing.span(CALL, parent, async () => [
         tracing.currentTraceParent(),
-        await ports.carrier.asked(),
+        await ports.carrier.send(),
       ])
-      expect(told).toEqual([null, "nothing"])
+      expect(observed).toEqual([null, "nothing"])
     }
     await tracing.close()
     expect(collector.spans).toEqual([])
   })
 
-  it("names what went wrong, and says nothing of it", async () => {
-    const { tracing, collector } = await opened()
-    const fails = tracing.span(CALL, FROM, async () => {
+  it("exports the type of an error, and not its message", async () => {
+    const { tracing, collector } = await openFixture()
+    const fails = tracing.span(CALL, CALLER_PARENT, async () => {
       throw new TypeError(`no such number ${TO}`)
     })
     await expect(fails).rejects.toThrow(TypeError)
