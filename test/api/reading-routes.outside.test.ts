@@ -77,7 +77,7 @@ describe("every reading route", () => {
 
   it("gets a helpful error if it has no case", () => {
     expect(() => readAfterWriteCaseOf({}, "GET /a")).toThrow(
-      /^GET \/a has no reading: put one .* `write`/,
+      /^GET \/a has no read-after-write case: add one .* `writeValue`/,
     )
   })
 })

@@ -263,7 +263,7 @@ describe("Telnyx, where it does not answer as it should", () => {
     const { registry, server } = await telnyx()
     const ref = acceptedReferenceIn(await registry.submit(newBusinessSubmission()))
     const campaignRef = acceptedReferenceIn(await registry.submit(newCampaignSubmission(ref)))
-    const reasons = ["By the stand-in."]
+    const reasons = ["By the simulated server."]
     const refuse = () => {
       server.nextBehavior = { status, code: "10015" }
     }

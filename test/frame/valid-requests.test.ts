@@ -51,16 +51,16 @@ describe("an example", () => {
       withoutExample(createRoute),
       "POST /api/v1/pretended has no example: write `example: ",
     ],
-    ["bytes", bytesRoute, "body is not there."],
+    ["bytes", bytesRoute, "body is missing."],
     [
       "path parameters",
       withoutExample(paramsRoute),
-      "params.thing is not there. params.port is not there.",
+      "params.thing is missing. params.port is missing.",
     ],
     [
       "a required field",
       route({ ...createRoute, example: { body: { nam: "a" } } }),
-      /^POST \/api\/v1\/pretended has an example that is not right: .* body\.name: /s,
+      /^POST \/api\/v1\/pretended has an invalid example: .* body\.name: /s,
     ],
     [
       "a query",

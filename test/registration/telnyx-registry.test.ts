@@ -125,7 +125,7 @@ describe("a business", () => {
       ref,
     })
     by.server.behaviorByCall.set(`PUT /10dlc/brand/${ref}/revet`, { status: 400, code: "1" })
-    const review = { answer: "action_needed", reasons: ["By the stand-in."] }
+    const review = { answer: "action_needed", reasons: ["By the simulated server."] }
     expect(await by.registry.submit(again)).toEqual({ answer: "taken", ref, review })
   })
 })

@@ -1,11 +1,11 @@
-/** Calls of the API over HTTP, for servers that listen. */
+/** Calls the API of a listening server over HTTP. */
 import { expectContract } from "./api-contract.ts"
 import type { World } from "./world.ts"
 
 /**
- * Calls the API of a server as `World.call` does; its answers keep the contract.
+ * Returns a function like `World.call` for a server; it checks every answer against the contract.
  *
- * @throws TypeError where the connection ends before the answer does
+ * @throws TypeError if the connection ends before the answer
  */
 export function apiCallerAt(server: string, { timeoutMs = 60_000 } = {}): World["call"] {
   return async (key, method, url, { body, headers } = {}) => {
@@ -28,7 +28,7 @@ export function apiCallerAt(server: string, { timeoutMs = 60_000 } = {}): World[
       headers: Object.fromEntries(answer.headers),
       body: type.startsWith("application/json") ? (JSON.parse(text) as unknown) : text,
     }
-    // A page is a proxy's own answer.
+    // An HTML page is a proxy's own answer.
     if (!type.startsWith("text/html")) expectContract(method, url, found)
     return found
   }

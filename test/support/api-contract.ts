@@ -1,4 +1,4 @@
-/** What every answer of the API must be, whatever a test asks it for, by the API's own document. */
+/** Checks every API answer in the tests against the API document. */
 import { expect } from "vitest"
 import type { ZodType } from "zod"
 import type { RequestExample, Route } from "../../src/frame/routes/declare/route.ts"
@@ -17,21 +17,21 @@ import { errorBodySchema } from "../../src/frame/http/documents/named-schemas.ts
 import { PROGRAM } from "../../src/slices.ts"
 import { routeNameOf } from "./routes-table.ts"
 
-/** What is sent, beside the key. */
+/** A request without its key. */
 export interface ValidRequest {
-  /** With what stands at the path's names, and without a query. */
+  /** The path with its parameters filled in, without a query. */
   readonly path: string
-  /** Empty, or with its question mark. */
+  /** The query with its question mark, or empty. */
   readonly query: string
   readonly body?: object
   readonly headers: Readonly<Record<string, string>>
 }
 
 /**
- * A right request to a route.
+ * A valid request to a route, from its example.
  *
- * @param at when it is asked, UTC milliseconds
- * @throws Error where the route's example is not there, or is not right
+ * @param at time of the request, in UTC milliseconds
+ * @throws Error if the route's example is missing or invalid
  */
 export function validRequest(route: Route, at = Date.now()): ValidRequest {
   const shown = requestExampleOf(route, at)
@@ -51,18 +51,18 @@ export function validRequest(route: Route, at = Date.now()): ValidRequest {
   }
 }
 
-/** What a route itself shows of a right request. @param at when it is asked, UTC milliseconds */
+/** The example request of a route. @param at time of the request, in UTC milliseconds */
 export function requestExampleOf({ example = {} }: Route, at = Date.now()): RequestExample {
   return typeof example === "function" ? example(at) : example
 }
 
 function missingExampleMessage(route: Route, faults: readonly string[]): string {
   const name = routeNameOf(route, PROGRAM.routes)
-  const what = route.example === undefined ? "has no example" : "has an example that is not right"
-  return `${name} ${what}: write \`example: { params, query, body }\` in its route({…}), with what a right request needs. ${faults.join(" ")}`
+  const fault = route.example === undefined ? "has no example" : "has an invalid example"
+  return `${name} ${fault}: write \`example: { params, query, body }\` of a valid request in its route({…}). ${faults.join(" ")}`
 }
 
-/** What its schemas say against an example, a sentence each. */
+/** The faults of an example by the route's schemas, one sentence each. */
 function faultsOf(route: Route, shown: RequestExample): readonly string[] {
   const { params = {}, query = {}, body } = shown
   const named = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => name)
@@ -70,8 +70,8 @@ function faultsOf(route: Route, shown: RequestExample): readonly string[] {
   const isRaw = route.body === RAW_BODY || route.body === CHUNKED_BODY
   const isBodyMissing = route.method !== "GET" && route.body !== undefined && body === undefined
   return [
-    ...missing.map((name) => `params.${name} is not there.`),
-    ...(isBodyMissing ? ["body is not there."] : []),
+    ...missing.map((name) => `params.${name} is missing.`),
+    ...(isBodyMissing ? ["body is missing."] : []),
     ...partFaults("params", route.params, params),
     ...partFaults("query", route.query, query),
     ...(isBodyMissing || isRaw || route.method === "GET"
@@ -80,7 +80,7 @@ function faultsOf(route: Route, shown: RequestExample): readonly string[] {
   ]
 }
 
-/** A body without the field that is left out. */
+/** A body without a field. */
 function without(body: object | undefined, field: string | undefined): object | undefined {
   if (body === undefined || field === undefined) return body
   return Object.fromEntries(Object.entries(body).filter(([name]) => name !== field))
@@ -91,7 +91,7 @@ function partFaults(part: string, schema: ZodType | undefined, value: unknown): 
   return issues.map(({ path, message }) => `${[part, ...path].join(".")}: ${message}`)
 }
 
-/** What a path of a request is asked of: a route, or several that share its verb and path. */
+/** The route at a verb and path, or the variants that share them. */
 export function entryAt(
   entries: readonly (Route | RouteVariants)[],
   method: string,
@@ -100,15 +100,15 @@ export function entryAt(
   const fits = (entry: Route | RouteVariants) =>
     new RegExp(`^${entry.url.replaceAll(/:\w+/g, "[^/]+")}$`).test(path)
   const found = entries.filter((entry) => entry.method === method && fits(entry))
-  // What a path says in full comes before what stands at a name.
+  // A literal path comes before one with parameters.
   return found.find(({ url }) => url === path) ?? found[0]
 }
 
-/** The right requests to what is asked at one verb and path: one a shape. */
+/** Valid requests at one verb and path: one per variant. */
 export const validRequestsOf = (entry: Route | RouteVariants): readonly ValidRequest[] =>
   routesIn([entry]).map((route) => validRequest(route))
 
-/** A refusal as the API says it. */
+/** The body of an API error. */
 interface RefusalBody {
   readonly error: string
   readonly message: string
@@ -116,14 +116,14 @@ interface RefusalBody {
   readonly operation?: string
 }
 
-/** What is refused by a body: JSON-RPC has it among the data of its error. */
+/** The API error in a body; JSON-RPC has it in the `data` of its error. */
 export function refusalFromBody(body: unknown): RefusalBody {
   const { error } = body as { readonly error?: unknown }
   const isForm = typeof error === "object" && error !== null && "data" in error
   return (isForm ? error.data : body) as RefusalBody
 }
 
-/** The codes of all routes, behind them those of slices alone. */
+/** Status of each error code: the common codes, then those of single slices. */
 export const STATUS_BY_ERROR_CODE: Readonly<Record<string, number>> = {
   ...ERROR_STATUSES,
   ...Object.fromEntries(
@@ -151,16 +151,16 @@ type Document = {
 
 const DOCUMENT = openApi(PROGRAM.entries, PROGRAM.retiredPaths, "http://ledger.test") as Document
 
-/** Headers that say something of an answer; all others are those of any HTTP server. */
+/** Headers that the document describes; all others are common HTTP headers. */
 const DOCUMENTED_HEADERS = Object.keys(DOCUMENT.components.headers)
 
-/** What is promised of an answer; null where the path is none of the document's. */
+/** The documented response; null if the path is not in the document. */
 function documentedResponse(method: string, url: string, status: number) {
   const [path = ""] = url.split("?", 1)
   const known = entryAt(PROGRAM.entries, method, path)?.url ?? path
   const item = DOCUMENT.paths[known.replaceAll(/:(\w+)/g, "{$1}")]
   if (item === undefined) return null
-  // A verb that is not there is described where there is one, and retired paths answer every verb.
+  // An unknown verb gets the response of a known one, and retired paths answer every verb.
   const operation = item[method.toLowerCase()] ?? Object.values(item)[0]
   const response = operation?.responses[status]
   const headers = Object.entries(response?.headers ?? {}).map(([name, header]) => {
@@ -175,7 +175,7 @@ function documentedResponse(method: string, url: string, status: number) {
   }
 }
 
-/** A part of a document in which every reference has become what it leads to; none leads to itself. */
+/** Replaces every reference in a part of a document by its target; no reference is circular. */
 export function inlineReferences<T>(part: T, root: object): T {
   if (Array.isArray(part)) return part.map((one: unknown) => inlineReferences(one, root)) as T
   if (typeof part !== "object" || part === null) return part
@@ -189,24 +189,22 @@ export function inlineReferences<T>(part: T, root: object): T {
   return { ...inlineReferences(target as object, root), ...Object.fromEntries(own) } as T
 }
 
-/** An answer, as far as the contract looks at it. */
+/** The parts of an answer that the contract covers. */
 interface ReceivedAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: unknown
 }
 
-/** What an error body never shows: frames of a stack, files of this program or of its packages. */
-const INSIDE = /\bat \S+ \(|node_modules|\.[mc]?[jt]s:\d|postgres|kysely|fastify/i
+/** Internals that an error body must not contain: stack frames and file names. */
+const INTERNALS = /\bat \S+ \(|node_modules|\.[mc]?[jt]s:\d|postgres|kysely|fastify/i
 
-/** What a schema says by itself, which is no sentence for a person. */
+/** The schema library's own messages, which are not for users. */
 const SCHEMA_WORDS = /\b(Invalid (input|option|string)|Unrecognized key|Too (big|small))\b/i
 
 /**
- * Holds an answer against its contract: a name for the request; where it is an error, its code with
- * the status of that code, a sentence, the fields that the document describes, and nothing of the
- * inside; where it is none, exactly the fields that the route promises. Its head carries what the
- * document names for it, and nothing else that says something of the answer.
+ * Checks an answer against its contract. Every answer has a request id and exactly the documented headers. An error has
+ * a documented code with its status, a sentence and no internals; a success has exactly the documented fields.
  */
 export function expectContract(method: string, url: string, answer: ReceivedAnswer): void {
   const call = `${method} ${url} ${answer.status}`
@@ -220,10 +218,10 @@ export function expectContract(method: string, url: string, answer: ReceivedAnsw
     return expect([answer.body, answer.headers["content-type"]], call).toEqual(["", undefined])
   }
   const parsed = routesIn([entry]).map(({ reply }) => reply.safeParse(answer.body))
-  const right = parsed.find(({ success }) => success) ?? parsed[0]
-  expect(right?.error?.issues ?? [], call).toEqual([])
-  // What the schema does not name, it leaves out: so nothing else may have been there.
-  expect(right?.data, call).toEqual(answer.body)
+  const match = parsed.find(({ success }) => success) ?? parsed[0]
+  expect(match?.error?.issues ?? [], call).toEqual([])
+  // The schema drops unknown fields, so equality proves that there are none.
+  expect(match?.data, call).toEqual(answer.body)
 }
 
 function expectHead(
@@ -233,18 +231,18 @@ function expectHead(
 ): void {
   const carried = DOCUMENTED_HEADERS.filter((name) => headers[name.toLowerCase()] !== undefined)
   if (promised === null) {
-    // What else is outside of the document is a test's own route.
-    if (status === 404) expect(carried, `${call}: its head`).toEqual(["x-request-id"])
+    // Other undocumented paths are routes of a test.
+    if (status === 404) expect(carried, `${call}: headers`).toEqual(["x-request-id"])
     return
   }
   expect(promised.isThere, `${call}: no such status in the document`).toBe(true)
   const named = promised.headers.map(({ name }) => name)
-  expect(named, `${call}: its head`).toEqual(expect.arrayContaining(carried))
+  expect(named, `${call}: headers`).toEqual(expect.arrayContaining(carried))
   const needed = promised.headers.filter(({ required }) => required).map(({ name }) => name)
-  expect(carried, `${call}: its head`).toEqual(expect.arrayContaining(needed))
+  expect(carried, `${call}: headers`).toEqual(expect.arrayContaining(needed))
   if (status < 400) return
   const { error } = refusalFromBody(body)
-  expect(promised.codes, `${call}: its code`).toContain(error)
+  expect(promised.codes, `${call}: code`).toContain(error)
   const isRated = error === "rate_limited" || status === 503
   expect(headers["retry-after"] !== undefined, `${call}: Retry-After`).toBe(isRated)
 }
@@ -254,14 +252,14 @@ function expectError(call: string, { status, body: answered }: ReceivedAnswer): 
   const { error, message } = body
   expect(STATUS_BY_ERROR_CODE[error], `${call} ${error}`).toBe(status)
   expect(message, call).toMatch(/^[A-Z].*\.$/s)
-  expect(JSON.stringify(body), call).not.toMatch(INSIDE)
+  expect(JSON.stringify(body), call).not.toMatch(INTERNALS)
   expect(JSON.stringify(body), call).not.toMatch(SCHEMA_WORDS)
   const parsed = errorBodySchema(Object.keys(STATUS_BY_ERROR_CODE)).safeParse(body)
   expect(parsed.error?.issues ?? [], call).toEqual([])
   expect(deepKeys(parsed.data), call).toEqual(deepKeys(body))
 }
 
-/** The names of everything in a body, so that nothing is there that its schema does not name. */
+/** All field names of a body, to find fields that the schema does not describe. */
 function deepKeys(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return null
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** What an audit of the streams of one store takes, without checkpoints and signed heads. */
+/** Ports for an audit of one store's streams, without checkpoints and signed heads. */
 import { generateKeyPairSync, sign } from "node:crypto"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
@@ -6,7 +6,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { AuditPorts, AuditScope } from "../../src/audit/single-stream.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
-/** Signs with a key of its own that nothing keeps. */
+/** Signs with a new key that is not stored. */
 export function newSigning(): Signing {
   const { privateKey, publicKey: key } = generateKeyPairSync("ed25519")
   const publicKey = key.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")
@@ -32,7 +32,7 @@ export function auditPortsOf(store: EventStore): AuditPorts {
   }
 }
 
-/** The scope of an audit that nobody watches. @param companyId null for everything */
+/** The scope of an audit without progress output. @param companyId null for all companies */
 export function auditScopeOf(companyId: CompanyId | null): AuditScope {
   const pace = { advance: () => undefined }
   const { signal } = new AbortController()

@@ -1,14 +1,14 @@
-/** Companies with people, keys, funds and limits, made by an operator's operations. */
+/** Makes companies with people, keys, funds and limits, by operations. */
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
-/** Runs operations: a world, or the server of a place. */
+/** Runs operations: a world, or a server's data folder. */
 export interface OperationRunner {
-  // Each operation has an answer of its own, which the test that asks knows.
+  // Each test knows the result of the operation that it runs.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input?: object) => Promise<any>
 }
 
-/** A company with an owner and a key; the key may do everything. */
+/** A company with an owner and a key that may use every operation. */
 export interface Company {
   readonly companyId: CompanyId
   readonly ownerId: PersonId
@@ -27,7 +27,7 @@ export interface PersonOptions {
   readonly permissions?: readonly string[]
 }
 
-/** What a key may do, by default everything. */
+/** A key's operations and purchase limits; by default every operation. */
 interface KeyRights {
   readonly operations?: readonly string[]
   readonly label?: string
@@ -43,16 +43,16 @@ export interface KeyOptions extends KeyRights, PersonOptions {
   readonly app?: boolean
 }
 
-/** A key, as it is shown once. */
+/** A key as the operation returns it, once. */
 export interface TestKey {
   readonly keyId: KeyId
   readonly key: string
   readonly personId: PersonId
-  /** Of the app's key only. */
+  /** Only of an app key. */
   readonly appSecret: string
 }
 
-/** A limit; by default the company's, on general spending in a month. A key's has no class. */
+/** A limit; by default the company's monthly limit for general spending. A key's limit has no class. */
 export interface LimitOptions {
   readonly dollars: string
   readonly class?: string
@@ -72,7 +72,7 @@ export interface CompanyOptions {
   readonly ownerEmail?: string
   readonly card?: "verified" | "unverified" | "none"
   readonly withNumber?: boolean
-  /** The terms of the owner's key. */
+  /** Options of the owner's key. */
   readonly key?: KeyRights
   readonly limits?: readonly LimitOptions[]
 }
@@ -80,7 +80,7 @@ export interface CompanyOptions {
 let companies = 0
 let people = 0
 
-/** Makes a company with its owner, their key, a card and limits. */
+/** Makes a company with an owner, the owner's key, a card and limits. */
 export async function makeCompany(
   operator: OperationRunner,
   { card = "verified", key = {}, limits = [], ...options }: CompanyOptions = {},
@@ -116,7 +116,7 @@ export async function addPerson(
   return { personId: personId as PersonId, ...person }
 }
 
-/** Makes a key: the app's, a person's, that of a new person where options name one, or else the owner's. */
+/** Makes a key of the app, of a person, or of a new person if the options describe one; otherwise of the owner. */
 export async function makeKey(
   operator: OperationRunner,
   company: CompanyRef,
@@ -143,13 +143,13 @@ export async function makeKey(
 export function setLimit(
   { operate }: OperationRunner,
   { companyId }: CompanyRef,
-  { class: of = "general", period = "month", ...limit }: LimitOptions,
+  { class: limitClass = "general", period = "month", ...limit }: LimitOptions,
 ) {
-  const name = limit.key === undefined ? { class: of } : {}
-  return operate("limit set", { company: companyId, ...name, period, ...limit })
+  const scope = limit.key === undefined ? { class: limitClass } : {}
+  return operate("limit set", { company: companyId, ...scope, period, ...limit })
 }
 
-/** What a company has left, micro-dollars. */
+/** A company's funds in micro-dollars. */
 export async function fundsMicrosOf(
   { operate }: OperationRunner,
   { companyId }: CompanyRef,
@@ -157,7 +157,7 @@ export async function fundsMicrosOf(
   return (await operate("company show", { company: companyId })).balanceMicros
 }
 
-/** What a company spent of what it had, micro-dollars; `funds` in dollars. */
+/** A company's spending in micro-dollars; `funds` is its initial funds in dollars. */
 export async function spentMicrosOf(
   operator: OperationRunner,
   company: CompanyRef,
@@ -166,7 +166,7 @@ export async function spentMicrosOf(
   return funds * 1_000_000 - (await fundsMicrosOf(operator, company))
 }
 
-/** Moves the clock; everything that falls due on the way is done at its time. */
+/** Advances the clock; jobs that fall due run at their time. */
 export async function advance({ operate }: OperationRunner, duration: string): Promise<void> {
   await operate("clock advance", { duration })
 }

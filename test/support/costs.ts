@@ -1,3 +1,4 @@
+/** Measures the resources that each test file uses. */
 import childProcess from "node:child_process"
 import { subscribe } from "node:diagnostics_channel"
 import { syncBuiltinESMExports } from "node:module"
@@ -14,7 +15,7 @@ export interface FileCosts extends Counters {
   readonly wall: number
   /** From loading the file to its first test. */
   readonly beforeFirstTest: number
-  /** CPU of the worker process and of its child processes that ended meanwhile; without PostgreSQL's. */
+  /** CPU of the worker process and of its ended child processes, without PostgreSQL's. */
   readonly cpu: number
 }
 
@@ -24,7 +25,7 @@ declare module "vitest" {
   }
 }
 
-/** Counts since the worker process began. The code that opens worlds and databases increments them. */
+/** Counts since the worker process started. The code that opens worlds and databases increments them. */
 export const counters: { -readonly [Name in keyof Counters]: number } = {
   worlds: 0,
   databases: 0,
@@ -34,7 +35,7 @@ export const counters: { -readonly [Name in keyof Counters]: number } = {
 }
 
 subscribe("child_process", () => (counters.processes += 1))
-// The channel tells of no process that its starter waits for.
+// The channel does not report synchronous child processes.
 for (const name of ["spawnSync", "execFileSync", "execSync"] as const) {
   const start = childProcess[name] as (...args: unknown[]) => unknown
   Object.assign(childProcess, {
@@ -46,7 +47,7 @@ for (const name of ["spawnSync", "execFileSync", "execSync"] as const) {
 }
 syncBuiltinESMExports()
 
-// It is applied to each instance below.
+// Applied to each instance below.
 // eslint-disable-next-line typescript/unbound-method
 const query = pg.Client.prototype.query as (...args: unknown[]) => unknown
 pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]) {
@@ -54,9 +55,9 @@ pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]
   return query.apply(this, args)
 } as pg.Client["query"]
 
-/** The port of the run's PostgreSQL, from when the first file is measured. */
+/** The port of the run's PostgreSQL; set when the first file is measured. */
 let databasePort: string | null = null
-// It is applied to each instance below.
+// Applied to each instance below.
 // eslint-disable-next-line typescript/unbound-method
 const connect = Socket.prototype.connect as (...args: unknown[]) => Socket
 Socket.prototype.connect = function counted(this: Socket, ...args: unknown[]) {
@@ -73,7 +74,7 @@ function now() {
 }
 
 /**
- * Measures the test file that is loaded next, and fails it where it used what its tier may not use. Vitest calls
+ * Measures the test file that is loaded next, and fails it if it used resources that its tier forbids. Vitest calls
  * this through a setup file, once per file.
  */
 export function measureFile(): void {

@@ -1,41 +1,42 @@
+/** A TCP proxy in front of a database, whose connections a test can cut or freeze. */
 import { once } from "node:events"
 import { type AddressInfo, type Socket, connect, createServer } from "node:net"
 import { onTestFinished } from "vitest"
 
-/** A way to a database that can be cut, or fall silent. */
+/** A proxy in front of a database. */
 export interface CuttableConnection {
-  /** The database's address by this way. */
+  /** The database's connection string through the proxy. */
   readonly url: string
-  /** Cuts it, with all that go it now, or opens it again. */
+  /** Cuts all connections and rejects new ones, or accepts connections again. */
   readonly setOpen: (open: boolean) => void
-  /** From now on nothing comes through; who comes is let in and hears nothing. Nobody is told. */
+  /** Stops all data without closing anything; new connections are accepted and get no answer. */
   readonly silence: () => void
-  /** It was only frozen: everything arrives now. */
+  /** Resumes after `silence`; delayed data arrives. */
   readonly thaw: () => void
-  /** Whoever comes from now on is served; who was there before never hears anything again. */
+  /** Serves new connections; existing ones stay open and never get data again. */
   readonly failOver: () => void
-  /** Ends it with all that go it. */
+  /** Closes the proxy and all its connections. */
   readonly close: () => void
 }
 
-/** Makes a way to a database that can be cut; it ends with the running test. */
+/** Opens a proxy in front of a database, which closes with the running test. */
 export async function cuttableConnection(databaseUrl: string): Promise<CuttableConnection> {
-  const way = await openCuttableConnection(databaseUrl)
-  onTestFinished(() => way.close())
-  return way
+  const proxy = await openCuttableConnection(databaseUrl)
+  onTestFinished(() => proxy.close())
+  return proxy
 }
 
-/** Makes a way to a database that can be cut; whoever made it closes it. */
+/** Opens a proxy in front of a database; the caller closes it. */
 export async function openCuttableConnection(databaseUrl: string): Promise<CuttableConnection> {
   const { hostname, port } = new URL(databaseUrl)
-  const goers = new Set<ProxiedClient>()
+  const clients = new Set<ProxiedClient>()
   let state: "open" | "silent" | "cut" = "open"
   const server = createServer((near) => {
     if (state === "cut") return void near.destroy()
-    const goer = new ProxiedClient(near, () => connect(Number(port), hostname))
-    goers.add(goer)
-    near.on("close", () => goers.delete(goer))
-    if (state === "open") goer.go()
+    const client = new ProxiedClient(near, () => connect(Number(port), hostname))
+    clients.add(client)
+    near.on("close", () => clients.delete(client))
+    if (state === "open") client.go()
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -44,7 +45,7 @@ export async function openCuttableConnection(databaseUrl: string): Promise<Cutta
   url.port = String((server.address() as AddressInfo).port)
   const cut = () => {
     state = "cut"
-    for (const goer of goers) goer.end()
+    for (const client of clients) client.end()
   }
   return {
     url: url.href,
@@ -54,15 +55,15 @@ export async function openCuttableConnection(databaseUrl: string): Promise<Cutta
     },
     silence: () => {
       state = "silent"
-      for (const goer of goers) goer.halt()
+      for (const client of clients) client.halt()
     },
     thaw: () => {
       state = "open"
-      for (const goer of goers) goer.go()
+      for (const client of clients) client.go()
     },
     failOver: () => {
       state = "open"
-      for (const goer of goers) goer.forget()
+      for (const client of clients) client.forget()
     },
     close: () => {
       cut()
@@ -71,7 +72,7 @@ export async function openCuttableConnection(databaseUrl: string): Promise<Cutta
   }
 }
 
-/** Somebody who goes a way to a database. */
+/** A client's connection and the one to the database. */
 class ProxiedClient {
   readonly #near: Socket
   readonly #toFar: () => Socket
@@ -102,7 +103,7 @@ class ProxiedClient {
     this.#far?.unpipe().pause()
   }
 
-  /** The database's side ends, and this one does not hear of it. */
+  /** Closes the database's side without closing the client's. */
   forget(): void {
     this.halt()
     this.#isForgotten = true

@@ -1,4 +1,4 @@
-/** Programs of Debian for tests, taken apart into a folder: installing them would start a server of the machine. Where they cannot be had, tests say so and skip. */
+/** Programs from Debian packages for tests, unpacked into a folder, because an installation would start system services. Without them, tests skip and give the reason. */
 import { spawn, spawnSync, execFileSync } from "node:child_process"
 import { once } from "node:events"
 import {
@@ -19,18 +19,18 @@ import { join } from "node:path"
 import process from "node:process"
 import { createInterface } from "node:readline"
 
-/** Its program, or why there is none. */
+/** Finds Caddy, or returns why it is missing. */
 export const findCaddy = (): ProgramLookup => findProgram("caddy", "usr/bin/caddy", ["version"])
 
 /**
- * Starts one; resolves once it serves.
+ * Starts Caddy; resolves once it serves.
  *
- * @param folder where it has its files: `caddy/pki/authorities/local/root.crt` is what it signs by
+ * @param folder for its files; `caddy/pki/authorities/local/root.crt` is its root certificate
  * @param caddyfile without global options
- * @param httpPort where it answers what comes without TLS to a site with it
- * @param env what the file names
- * @param until lines that it writes before it is ready, such as about a certificate that it makes at the start
- * @returns what stops it
+ * @param httpPort port for requests without TLS
+ * @param env variables that the Caddyfile uses
+ * @param until log lines that it must write before it is ready, such as about a certificate
+ * @returns a function that stops it
  */
 export async function startCaddy(
   program: string,
@@ -50,38 +50,38 @@ export async function startCaddy(
   })
   const ended = once(child, "exit")
   const lines = createInterface({ input: child.stderr })
-  const said: string[] = []
+  const output: string[] = []
   const serves = Promise.withResolvers<undefined>()
   const missing = new Set(["serving initial configuration", ...until])
   lines.on("line", (line) => {
-    said.push(line)
+    output.push(line)
     for (const one of missing) if (line.includes(one)) missing.delete(one)
     if (missing.size === 0) serves.resolve(undefined)
   })
   const isEnded = await Promise.race([serves.promise, ended])
-  if (isEnded !== undefined) throw new Error(`caddy did not start: ${said.join("\n")}`)
+  if (isEnded !== undefined) throw new Error(`caddy did not start: ${output.join("\n")}`)
   return async () => {
     child.kill("SIGTERM")
     await ended
   }
 }
 
-/** Its program, or why there is none. */
+/** Finds nginx, or returns why it is missing. */
 export const findNginx = (): ProgramLookup => findProgram("nginx", "usr/sbin/nginx", ["-v"])
 
-/** A running one. */
+/** A running nginx. */
 export interface NginxServer {
   readonly url: string
-  /** Takes another `http` block; resolves once it goes by that. */
+  /** Loads another `http` block; resolves once it is in effect. */
   readonly reload: (http: string) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
 /**
- * Starts one that listens on a free port of the loopback.
+ * Starts nginx on a free port of the loopback.
  *
- * @param folder where it has its files
- * @param httpOf what stands in its `http` block, given what its server listens on
+ * @param folder for its files
+ * @param httpOf returns the content of the `http` block for a listen address
  */
 export async function startNginx(
   program: string,
@@ -96,18 +96,18 @@ export async function startNginx(
   const child = spawn(program, words, { stdio: ["ignore", "inherit", "pipe"] })
   const ended = once(child, "exit")
   const lines = createInterface({ input: child.stderr })
-  const said: string[] = []
-  lines.on("line", (line) => said.push(line))
-  /** Its sockets are open before it starts a process to serve them. */
+  const output: string[] = []
+  lines.on("line", (line) => output.push(line))
+  /** nginx opens its sockets before it starts the worker process that serves them. */
   const serves = async (): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<undefined>()
-    const look = (line: string): void => {
+    const onLine = (line: string): void => {
       if (line.includes("start worker process ")) resolve(undefined)
     }
-    lines.on("line", look)
+    lines.on("line", onLine)
     const isEnded = await Promise.race([promise, ended])
-    lines.off("line", look)
-    if (isEnded !== undefined) throw new Error(`nginx did not start: ${said.join("\n")}`)
+    lines.off("line", onLine)
+    if (isEnded !== undefined) throw new Error(`nginx did not start: ${output.join("\n")}`)
   }
   await serves()
   return {
@@ -124,7 +124,7 @@ export async function startNginx(
   }
 }
 
-/** What nginx says of a configuration with that `http` block, without serving by it. */
+/** Tests a configuration with an `http` block; returns nginx's output. */
 export function checkNginxConfig(program: string, folder: string, http: string): string {
   const file = join(folder, "checked.conf")
   writeFileSync(file, configuration(folder, http))
@@ -155,20 +155,20 @@ const PACKAGES = [
 ] as const
 const KEY = "test-key"
 
-/** Where its program and libraries are, or why there are none. */
+/** Finds the folder of PowerDNS and its libraries, or returns why it is missing. */
 export const findPowerDns = () => unpackPackages(PACKAGES)
 
-/** A running one. */
+/** A running PowerDNS. */
 export interface PowerDnsServer {
   readonly url: string
   readonly key: string
-  /** Where it answers questions, `address:port`. */
+  /** Address for queries, `address:port`. */
   readonly address: string
   readonly port: number
   readonly close: () => Promise<void>
 }
 
-/** Starts one with no zone, at free ports of the loopback; anybody there gets whole zones of it. */
+/** Starts PowerDNS without zones, at free ports of the loopback, which may transfer zones. */
 export async function startPowerDns(root: string): Promise<PowerDnsServer> {
   const folder = await mkdtemp(join(tmpdir(), "pdns-"))
   const database = join(folder, "zones.sqlite")
@@ -202,8 +202,8 @@ export async function startPowerDns(root: string): Promise<PowerDnsServer> {
   const env = { ...process.env, LD_LIBRARY_PATH: libraries }
   const child = spawn(join(root, "usr/sbin/pdns_server"), words, { env })
   const ended = once(child, "close")
-  const said = await untilReadyLine(child.stderr)
-  if (!said.includes("ready to distribute")) throw new Error(`PowerDNS did not start: ${said}`)
+  const output = await untilReadyLine(child.stderr)
+  if (!output.includes("ready to distribute")) throw new Error(`PowerDNS did not start: ${output}`)
   return {
     url: `http://127.0.0.1:${apiPort}`,
     key: KEY,
@@ -217,15 +217,15 @@ export async function startPowerDns(root: string): Promise<PowerDnsServer> {
   }
 }
 
-/** What it wrote until it was ready, or ended. */
+/** Reads its output until it is ready or ends. */
 async function untilReadyLine(stderr: NodeJS.ReadableStream): Promise<string> {
-  let said = ""
+  let output = ""
   for await (const piece of stderr) {
-    said += String(piece)
-    if (said.includes("ready to distribute")) break
+    output += String(piece)
+    if (output.includes("ready to distribute")) break
   }
   stderr.resume()
-  return said
+  return output
 }
 
 async function makeDatabase(path: string, schema: string): Promise<void> {
@@ -235,7 +235,7 @@ async function makeDatabase(path: string, schema: string): Promise<void> {
   database.close()
 }
 
-/** A port that nobody has. */
+/** Finds a free port. */
 export async function findFreePort(): Promise<number> {
   const server = createServer()
   server.listen(0, "127.0.0.1")
@@ -246,30 +246,30 @@ export async function findFreePort(): Promise<number> {
   return port
 }
 
-/** Packages are taken apart once, for all runs. */
+/** Packages are unpacked once, for all runs. */
 const CACHE = join(import.meta.dirname, "../../node_modules/.cache/company-ledger-debian")
 
-/** A program, or why there is none. */
+/** A program's path, or why it is missing. */
 type ProgramLookup = { readonly program: string } | { readonly missing: string }
 
 /**
- * Finds the program of a package of the same name: the machine's, or that of the package.
+ * Finds a program: the machine's, or that of the Debian package of the same name.
  *
- * @param below where the package has it
- * @param words what it is called with to see whether it starts
+ * @param packagePath its path in the package
+ * @param words arguments of a call that shows whether it starts
  */
-function findProgram(name: string, below: string, words: readonly string[]): ProgramLookup {
+function findProgram(name: string, packagePath: string, words: readonly string[]): ProgramLookup {
   const starts = (program: string): boolean => spawnSync(program, words).status === 0
   if (starts(name)) return { program: name }
-  const taken = unpackPackages([name])
-  if ("missing" in taken) return taken
-  const program = join(taken.root, below)
+  const unpacked = unpackPackages([name])
+  if ("missing" in unpacked) return unpacked
+  const program = join(unpacked.root, packagePath)
   return starts(program)
     ? { program }
     : { missing: `Debian's ${name} does not start on this system` }
 }
 
-/** The folder with the files of these packages, or why there is none. */
+/** The folder with the files of these packages, or why it is missing. */
 function unpackPackages(
   packages: readonly [string, ...string[]],
 ): { readonly root: string } | { readonly missing: string } {
@@ -281,10 +281,11 @@ function unpackPackages(
     }
   }
   mkdirSync(CACHE, { recursive: true })
-  // Several files prepare at the same time, each in a folder of its own; the first to be ready stays.
+  // Test files may unpack concurrently, each into its own folder; the first to finish wins.
   const own = mkdtempSync(`${root}-`)
-  const got = spawnSync("apt-get", ["download", ...packages], { cwd: own, timeout: 60_000 })
-  if (got.status !== 0) return { missing: `${packages[0]} could not be downloaded from Debian` }
+  const download = spawnSync("apt-get", ["download", ...packages], { cwd: own, timeout: 60_000 })
+  if (download.status !== 0)
+    return { missing: `${packages[0]} could not be downloaded from Debian` }
   const unpacked = join(own, "root")
   for (const file of readdirSync(own)) execFileSync("dpkg", ["-x", join(own, file), unpacked])
   if (existsSync(root)) return { root: unpacked }

@@ -1,14 +1,14 @@
 /**
  * Given/when/then for deciders: `given(decider, ...facts).when(command).records(...facts)`.
  *
- * Every specification also sees that a decision is pure: the same command is decided twice on the
- * state that the facts fold to, and both answers must be equal.
+ * Every specification also checks that the decision is pure: it decides the command twice, and both answers must be
+ * equal.
  */
 import { expect, vi } from "vitest"
 import type { Decider, Fact, DecisionStamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 
-/** A command that a test has written with its stamp in one object, as the writer hands the two over. */
+/** Splits an object that a test wrote into the command and its stamp. */
 export function splitStamp<C>(stamped: C & DecisionStamp): {
   readonly command: C
   readonly stamp: DecisionStamp
@@ -18,7 +18,7 @@ export function splitStamp<C>(stamped: C & DecisionStamp): {
   return { command: command as unknown as C, stamp }
 }
 
-/** Decides a command that a test has written with its stamp in one object. */
+/** Decides a command that has its stamp in the same object. */
 export function decideStamped<C, S, E extends Fact, R extends Fact>(
   decider: Pick<Decider<C, S, E, R>, "decide">,
   stamped: C & DecisionStamp,
@@ -28,30 +28,30 @@ export function decideStamped<C, S, E extends Fact, R extends Fact>(
   return decider.decide(command, state, stamp)
 }
 
-/** Makes facts or commands that are as usual but for what a test changes. */
+/** Returns a function that makes facts or commands with default fields, some of them changed. */
 export const withUsualFields =
-  <T extends object>(usual: T) =>
-  (changed: Partial<T> = {}): T => ({ ...usual, ...changed })
+  <T extends object>(defaults: T) =>
+  (changed: Partial<T> = {}): T => ({ ...defaults, ...changed })
 
-/** What a command came to, ready to be compared with what it should come to. */
+/** Assertions on the result of a command. */
 interface CommandExpectations<E extends Fact, R extends Fact> {
-  /** Exactly these facts, in this order. */
+  /** Expects exactly these facts, in this order. */
   readonly records: (...facts: readonly E[]) => void
-  /** No fact, and no refusal: it is already so. */
+  /** Expects neither a fact nor a refusal, because the state already is as commanded. */
   readonly recordsNothing: () => void
-  /** A refusal with this code whose other fields are at least these. */
+  /** Expects a refusal with this code and at least these fields. */
   readonly refuses: (code: CodeOf<R>, partial?: Partial<R>) => void
 }
 
 /** The codes that a union of refusals can carry. */
 type CodeOf<R> = R extends { readonly code: infer C } ? C : never
 
-/** Facts that were, before the command. */
+/** A specification with its initial facts. */
 interface DeciderSpec<C, E extends Fact, R extends Fact> {
   readonly when: (command: C & DecisionStamp) => CommandExpectations<E, R>
 }
 
-/** Begins a specification: the state is what these facts fold to. */
+/** Begins a specification with the state that these facts fold to. */
 export function given<C, S, E extends Fact, R extends Fact>(
   decider: Decider<C, S, E, R>,
   ...facts: readonly E[]
@@ -73,7 +73,7 @@ export function given<C, S, E extends Fact, R extends Fact>(
             code,
             ...partial,
           })
-          // Where a no speaks to a person, it is a sentence.
+          // A message for people is a sentence.
           if ("message" in answer) expect(answer.message).toMatch(/^[A-Z].+\.$/)
         }),
       }
@@ -81,7 +81,7 @@ export function given<C, S, E extends Fact, R extends Fact>(
   }
 }
 
-/** The state that facts fold to. Each is folded as a copy, so that no test can share a state. */
+/** Folds facts to a state. Copies each fact, so that tests cannot share state. */
 export function foldFacts<C, S, E extends Fact, R extends Fact>(
   decider: Decider<C, S, E, R>,
   ...facts: readonly E[]
@@ -92,7 +92,7 @@ export function foldFacts<C, S, E extends Fact, R extends Fact>(
   )
 }
 
-/** A decider to be asked one command after the other: it answers facts, or the code of a refusal. */
+/** A decider with state: `ask` executes a command and returns its facts or the code of a refusal. */
 export function deciderSession<C, S, E extends Fact, R extends Fact & { readonly code: string }>(
   decider: Decider<C, S, E, R>,
 ) {
@@ -116,10 +116,11 @@ function decideTwice<C, S, E extends Fact, R extends Fact>(
   const state = foldFacts(decider, ...facts)
   const before = structuredClone(command)
   const first = decideStamped(decider, command, state)
-  expect(decideStamped(decider, command, state), "the same again, for a decision is pure").toEqual(
-    first,
-  )
-  expect(command, "the command is left as it was").toEqual(before)
+  expect(
+    decideStamped(decider, command, state),
+    "the same decision again, because it is pure",
+  ).toEqual(first)
+  expect(command, "the command is not modified").toEqual(before)
   return first
 }
 

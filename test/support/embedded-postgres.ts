@@ -18,22 +18,22 @@ import { makeTemplate } from "./test-database.ts"
 
 /** A PostgreSQL of a test file's own, with the template that `testDatabase` copies. */
 export interface OwnPostgres {
-  /** The superuser's address of it. */
+  /** Its connection string as the superuser. */
   readonly url: string
   /** Stops it and removes its folder. */
   close(): Promise<void>
 }
 
 /**
- * Starts a PostgreSQL for tests of what depends on all databases of a server, or holds them up: an
- * erasure waits for the transactions of each, and the files it looks through are everybody's.
+ * Starts a PostgreSQL for tests that depend on all databases of a server or block them: an erasure waits for the
+ * transactions of every database, and searches the files of all.
  */
 export async function openOwnPostgres(): Promise<OwnPostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), "ledger-server-"))
   const postgres = await startEmbeddedPostgres({
     dataDir,
     log: (sentence) => console.warn(sentence),
-    // A short log: an erasure writes all of it anew, and those who look for what is left read it.
+    // A short log, because an erasure rewrites it and tests search it.
     settings: { fsync: "off", max_wal_size: "48MB", min_wal_size: "32MB" },
   })
   await makeTemplate(postgres.url)
@@ -48,14 +48,14 @@ export async function openOwnPostgres(): Promise<OwnPostgres> {
 
 const MODULE = new URL("../../adapters/postgres/embedded/start-embedded.ts", import.meta.url).href
 
-/** A folder of the running test's own, removed after it. */
+/** Makes a temporary folder that is removed after the running test. */
 export async function temporaryFolder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "embedded-"))
   onTestFinished(() => rm(path, { recursive: true, force: true, maxRetries: 10 }))
   return path
 }
 
-/** Starts an embedded PostgreSQL that is stopped after the running test at the latest. */
+/** Starts an embedded PostgreSQL that stops after the running test. */
 export async function startForTest(
   dataDir: string,
   options: Partial<EmbeddedPostgresOptions> = {},
@@ -65,7 +65,7 @@ export async function startForTest(
   return postgres
 }
 
-/** The rows that a statement gives, over a connection of its own. */
+/** Runs a query over a new connection; returns its rows. */
 export async function queryRows<Row>(url: string, sql: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -76,13 +76,13 @@ export async function queryRows<Row>(url: string, sql: string): Promise<Row[]> {
   }
 }
 
-/** The ids of a PostgreSQL's first process and of those that work for it. */
+/** The process ids of a PostgreSQL: its main process and its backends. */
 export async function postgresProcessesOf(postgres: EmbeddedPostgres): Promise<number[]> {
   const rows = await queryRows<{ pid: number }>(postgres.url, "select pid from pg_stat_activity")
   return [postgres.pid, ...rows.map(({ pid }) => pid)]
 }
 
-/** Whether a process lives; a dead child that nobody has collected yet does not. */
+/** Whether a process is alive; a zombie is not. */
 export function isPidAlive(pid: number): boolean {
   try {
     if (process.platform !== "linux") return process.kill(pid, 0)
@@ -94,10 +94,7 @@ export function isPidAlive(pid: number): boolean {
   }
 }
 
-/**
- * Another Node process that starts the PostgreSQL of `dataDir`, does what the source in `then` says,
- * and waits to be killed.
- */
+/** Starts a Node process that starts the PostgreSQL of `dataDir`, runs the source in `then`, and waits to be killed. */
 export function startInChildProcess(
   dataDir: string,
   then = "",
@@ -114,7 +111,7 @@ export function startInChildProcess(
   })
 }
 
-/** Leaves a PostgreSQL running whose starter was killed. */
+/** Starts a PostgreSQL from a process that is then killed; returns the orphan. */
 export async function leaveOrphanPostgres(dataDir: string): Promise<{ pid: number; port: number }> {
   const starter = startInChildProcess(dataDir)
   const ended = once(starter, "exit").then(() => undefined)

@@ -1,3 +1,4 @@
+/** A simulated EventStoreDB server. */
 import { randomUUID } from "node:crypto"
 
 import { GossipService } from "@eventstore/db-client/generated/gossip_grpc_pb.js"
@@ -28,21 +29,21 @@ import type { ReadCall } from "./eventstoredb-server/reading.ts"
 import { answerRead, ServerSubscription } from "./eventstoredb-server/reading.ts"
 import { ConnectionRelay } from "./eventstoredb-server/relay.ts"
 
-/** How a server is made. */
+/** Options of a server. */
 export interface EventStoreDbServerOptions {
-  /** Whose ways it has; they differ in what they do with slow subscribers. Default 24.2. */
+  /** The version to simulate; versions treat slow subscribers differently. By default 24.2. */
   readonly version?: "23.10" | "24.2"
-  /** Encrypts, with a certificate of its own. */
+  /** Uses TLS with a self-signed certificate. */
   readonly tls?: boolean
-  /** Lets in only who says this. */
+  /** Requires these credentials. */
   readonly credentials?: { readonly username: string; readonly password: string }
-  /** Where it is reached; default a free port. */
+  /** Its port; by default a free one. */
   readonly port?: number
-  /** A file that keeps what it stored, so that it is there after a kill; default memory alone. */
+  /** A file for its records, so that they survive a kill; by default they are only in memory. */
   readonly logFile?: string
 }
 
-/** A node of a cluster, as gossip names it. */
+/** A node of a cluster in gossip. */
 export interface GossipNode {
   readonly port: number
   readonly isLeader: boolean
@@ -51,26 +52,26 @@ export interface GossipNode {
 const HOST = "127.0.0.1"
 
 /**
- * A server of EventStoreDB in this process, made of the client's own protocol. It keeps its streams in
- * memory (and in a file where it is given one), does what real servers were seen to do (each line of it has a test), and fails on demand.
+ * A simulated EventStoreDB server in this process, built on the client's own protocol files. It behaves as real servers
+ * were observed to behave (each behavior has a test), and fails on demand.
  */
 export class EventStoreDbServer {
   readonly log: EventLog
-  /** Chooses what happens to each append. */
+  /** Chooses the fault of each append. */
   faultOf: (arrival: ReceivedAppend) => ServerAppendFault = () => "none"
-  /** A server that is starting takes calls and serves none. */
+  /** False while the server starts: it accepts calls and serves none. */
   isReady = true
-  /** Set where this node is not the leader of its cluster. */
+  /** The leader's port if this node is a follower. */
   leaderPort: number | null = null
-  /** What gossip tells; by default this node alone. */
+  /** The nodes in gossip; by default only this one. */
   nodes: readonly GossipNode[] | null = null
-  /** A server that is mute to its subscribers keeps them and sends them nothing. */
+  /** True: subscriptions stay open and get no events. */
   isMute = false
-  /** Streams whose `$acl` lets only an admin read them; reads of all streams show their events. */
+  /** Streams whose `$acl` allows only admins to read them; reads of `$all` still return their events. */
   readonly denied = new Set<string>()
   readonly #options: EventStoreDbServerOptions
   readonly #certificate: Certificate | null
-  readonly #journal: EventLogFile | null
+  readonly #file: EventLogFile | null
   readonly #server = new Server({ "grpc.max_receive_message_length": 32 * 1024 * 1024 })
   readonly #subscriptions = new Set<ServerSubscription>()
   readonly #counts = { batchAppends: 0, reads: 0, subscriptions: 0 }
@@ -78,8 +79,8 @@ export class EventStoreDbServer {
 
   private constructor(options: EventStoreDbServerOptions) {
     this.#options = options
-    this.#journal = options.logFile === undefined ? null : new EventLogFile(options.logFile)
-    this.log = new EventLog(this.#journal)
+    this.#file = options.logFile === undefined ? null : new EventLogFile(options.logFile)
+    this.log = new EventLog(this.#file)
     this.#certificate = options.tls === true ? selfSignedCertificate() : null
     this.#server.addService(StreamsService, {
       read: (call: ReadCall) => void this.#read(call),
@@ -87,7 +88,7 @@ export class EventStoreDbServer {
     })
     this.#server.addService(ServerFeaturesService, { getSupportedMethods: this.#features })
     this.#server.addService(GossipService, { read: this.#gossip })
-    // Every server has streams of its own, and writes to them whenever it likes.
+    // Every server writes to system streams of its own.
     this.appendSystemEvents(3)
   }
 
@@ -108,50 +109,50 @@ export class EventStoreDbServer {
     return `esdb://${user}${tls === true ? "localhost" : HOST}:${this.port}?tls=${tls === true}`
   }
 
-  /** The port on which it is reached. */
+  /** The port for clients. */
   get port(): number {
     return this.relay.port
   }
 
-  /** What stands between it and its clients. */
+  /** The relay between the server and its clients. */
   get relay(): ConnectionRelay {
     if (this.#relay === null) throw new Error("the server is not started")
     return this.#relay
   }
 
-  /** What has to be trusted to reach it encrypted, as PEM. */
+  /** The certificate that clients must trust, as PEM; empty without TLS. */
   get certificate(): string {
     return this.#certificate?.certificate ?? ""
   }
 
-  /** How many calls of each kind there were. */
+  /** Number of calls of each kind so far. */
   get counts(): Readonly<Record<"batchAppends" | "reads" | "subscriptions", number>> {
     return { ...this.#counts }
   }
 
-  /** How many subscribers there are now. */
+  /** Number of current subscribers. */
   get subscribers(): number {
     return this.#subscriptions.size
   }
 
-  /** Drops all subscribers as if they were too slow; answers how many there were. */
+  /** Drops all subscribers as if they were too slow; returns their number. */
   dropSubscribers(): number {
     const dropped = [...this.#subscriptions]
     for (const subscription of dropped) subscription.drop()
     return dropped.length
   }
 
-  /** Writes to the server's own streams. */
+  /** Writes events to the server's own statistics stream. */
   appendSystemEvents(count: number): void {
     const events = Array.from({ length: count }, () => systemEvent("$statsCollected"))
     this.log.append("$stats-127.0.0.1:2113", "any", events)
   }
 
-  /** Stops at once. */
+  /** Stops immediately. */
   async stop(): Promise<void> {
     await this.#relay?.refuse()
     this.#server.forceShutdown()
-    this.#journal?.close()
+    this.#file?.close()
   }
 
   async #listen(): Promise<void> {
@@ -212,12 +213,14 @@ export class EventStoreDbServer {
     })
   }
 
-  /** Why a call is not served at all. */
+  /** The error for a call that the server rejects; null if it serves the call. */
   #refusal(metadata: Metadata): Partial<ServiceError> | null {
     const { credentials } = this.#options
     if (credentials !== undefined) {
-      const said = Buffer.from(`${credentials.username}:${credentials.password}`).toString("base64")
-      if (metadata.get("authorization")[0] !== `Basic ${said}`) {
+      const expected = Buffer.from(`${credentials.username}:${credentials.password}`).toString(
+        "base64",
+      )
+      if (metadata.get("authorization")[0] !== `Basic ${expected}`) {
         return DENIED
       }
     }

@@ -1,4 +1,4 @@
-/** Servers that are killed at a line of the program, as often as a run has time for. */
+/** Servers that are killed at a failpoint of the program. */
 import { afterAll, expect, onTestFinished } from "vitest"
 import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
 import { isDeepRun } from "../charging/property-runs.ts"
@@ -9,10 +9,10 @@ import type { World } from "./world.ts"
 import { openWorld } from "./world.ts"
 import { worldDatabase } from "./world-database.ts"
 
-/** A line of the program: a failpoint, the fact that it is about, and which pass of it. */
+/** A failpoint as `LEDGER_FAILPOINTS` names it: point, optional fact, and which pass kills the process. */
 export type FailpointLine = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
 
-/** The lines that a run tries: the named ones and one of the others by chance (`LEDGER_SEED`); all in a deep run. */
+/** The failpoints that a run tries: the named ones and a random other one (`LEDGER_SEED`); all in a deep run. */
 export function failpointLinesToTry(
   named: readonly FailpointLine[],
   others: readonly FailpointLine[],
@@ -21,26 +21,26 @@ export function failpointLinesToTry(
   return [...named, ...others.filter((_line, i) => isDeepRun || i === chosen)]
 }
 
-/** One database, which a world of the test and servers that die use in turns. */
+/** A database used alternately by a world of the test and by servers that crash. */
 export interface CrashTestDatabase {
   readonly databaseUrl: string
-  /** The world that is open now. */
+  /** The currently open world. */
   readonly world: () => World
   /**
-   * Closes the world, has a server run until it dies at a line, and opens a world again.
+   * Closes the world, runs a server until it dies at a failpoint, and opens a new world.
    *
-   * @param act what the server dies of; default it dies of work that it finds at its start
+   * @param act makes the server reach the failpoint; by default a job does at its start
    */
   readonly crashAt: (
     line: FailpointLine,
-    act?: (server: ServerProcess, place: ServerDataFolder) => Promise<void>,
+    act?: (server: ServerProcess, dataFolder: ServerDataFolder) => Promise<void>,
   ) => Promise<World>
 }
 
 /**
  * Opens a database for the calling test file; everything is closed after the file.
  *
- * @param settings of the worlds and the servers, besides those that all have
+ * @param settings additional settings of the worlds and the servers
  */
 export async function openCrashTestDatabase(
   settings: Record<string, string> = {},
@@ -57,7 +57,7 @@ export async function openCrashTestDatabase(
     world: () => world,
     crashAt: async (line, act) => {
       await world.close()
-      const place = await makeDataFolder({
+      const dataFolder = await makeDataFolder({
         DATABASE_URL: url,
         LEDGER_CLOCK: "test",
         NODE_ENV: "test",
@@ -65,11 +65,11 @@ export async function openCrashTestDatabase(
         LEDGER_FAILPOINTS: line,
         ...settings,
       })
-      onTestFinished(place.removeFiles)
-      if (act === undefined) expect(await exitCodeOfStart(place), line).toBeNull()
+      onTestFinished(dataFolder.removeFiles)
+      if (act === undefined) expect(await exitCodeOfStart(dataFolder), line).toBeNull()
       else {
-        const server = await place.start()
-        await act(server, place)
+        const server = await dataFolder.start()
+        await act(server, dataFolder)
         expect(await server.ended, line).toBeNull()
       }
       world = await open()

@@ -1,6 +1,6 @@
 /**
- * An internet of names for tests, usable as `DNS_RESOLVER`: what registries say is a map, and a question
- * with recursion is forwarded to whom they name, a former host or a name server of ours.
+ * A simulated DNS for tests, usable as `DNS_RESOLVER`: a map holds the registries' delegations, and recursive queries
+ * are forwarded to the delegated host, a former one or our name server.
  */
 import { createSocket } from "node:dgram"
 import { once } from "node:events"
@@ -16,26 +16,26 @@ import { framePacket, readPackets } from "../../adapters/providers/dns/tcp.ts"
 const [NXDOMAIN, SERVFAIL, RECURSES, WANTS_RECURSION] = [3, 2, 0x80, 0x100]
 const MAX_CHAIN_LENGTH = 8
 
-/** Who answers for a name server: what it serves, or the `address:port` of a real one. */
+/** What answers for a name server: a zone, or the `address:port` of a real server. */
 export type NameServerHost = Zone | string
 
-/** An internet. */
+/** A simulated DNS. */
 export interface FakeInternet {
-  /** What `DNS_RESOLVER` is set to. */
+  /** The value for `DNS_RESOLVER`. */
   readonly address: string
-  /** Has the registry of a domain name these servers; with none, the domain is not registered. */
+  /** Delegates a domain to name servers; without any, the domain is not registered. */
   readonly delegate: (domain: string, nameServers: readonly string[], isSigned?: boolean) => void
-  /** Says who answers at a name server, or at all under a name: `ns.localhost`. */
+  /** Sets what answers for a name server, or for all below a name such as `ns.localhost`. */
   readonly serveNameServer: (nameServer: string, host: NameServerHost) => void
-  /** How many questions it was asked. */
+  /** Number of UDP queries so far. */
   readonly queryCount: () => number
   readonly close: () => Promise<void>
 }
 
-/** Opens an internet in which nothing is registered, at a free port of the loopback. */
+/** Opens a simulated DNS without registered domains, at a free port of the loopback. */
 export async function openFakeInternet(): Promise<FakeInternet> {
   const world: DnsState = { registered: new Map(), hosts: new Map() }
-  let asked = 0
+  let queries = 0
   const udp = createSocket("udp4")
   const sockets = new Set<Socket>()
   const tcp = createServer((socket) => {
@@ -49,8 +49,8 @@ export async function openFakeInternet(): Promise<FakeInternet> {
   udp.bind(port, "127.0.0.1")
   await once(udp, "listening")
   udp.on("message", (packet, { address, port: from }) => {
-    asked += 1
-    void answered(world, packet).then((reply) => {
+    queries += 1
+    void resolveQuery(world, packet).then((reply) => {
       if (reply !== null) udp.send(reply, from, address, () => undefined)
     })
   })
@@ -61,7 +61,7 @@ export async function openFakeInternet(): Promise<FakeInternet> {
       else world.registered.set(domain, { nameServers, isSigned })
     },
     serveNameServer: (nameServer, host) => world.hosts.set(nameServer, host),
-    queryCount: () => asked,
+    queryCount: () => queries,
     close: async () => {
       for (const socket of sockets) socket.destroy()
       udp.close()
@@ -78,11 +78,11 @@ interface DnsState {
 
 /** The longest registered name at or above this one. */
 function registeredAbove({ registered }: DnsState, name: string): string | null {
-  const above = [...registered.keys()].filter((one) => name === one || name.endsWith(`.${one}`))
-  return above.toSorted((a, b) => b.length - a.length)[0] ?? null
+  const ancestors = [...registered.keys()].filter((one) => name === one || name.endsWith(`.${one}`))
+  return ancestors.toSorted((a, b) => b.length - a.length)[0] ?? null
 }
 
-/** Who answers at the first of these servers that is there. */
+/** The host of the first of these servers that has one. */
 function hostOf({ hosts }: DnsState, nameServers: readonly string[]): NameServerHost | null {
   for (const server of nameServers) {
     for (const [name, host] of hosts) {
@@ -92,18 +92,18 @@ function hostOf({ hosts }: DnsState, nameServers: readonly string[]): NameServer
   return null
 }
 
-async function answered(world: DnsState, packet: Buffer): Promise<Buffer | null> {
+async function resolveQuery(world: DnsState, packet: Buffer): Promise<Buffer | null> {
   const question = decode(packet)
-  const [asked] = question.questions ?? []
-  if (asked === undefined) return null
-  const name = asked.name.toLowerCase()
+  const [query] = question.questions ?? []
+  if (query === undefined) return null
+  const name = query.name.toLowerCase()
   const domain = registeredAbove(world, name)
   const known = domain === null ? undefined : world.registered.get(domain)
   if (domain === null || known === undefined) return dnsResponse(packet, NXDOMAIN, [], [])
-  if (asked.type === "DS" && name === domain) {
+  if (query.type === "DS" && name === domain) {
     const ds: Answer = {
       type: "DS",
-      name: asked.name,
+      name: query.name,
       ttl: 300,
       data: { keyTag: 1, algorithm: 13, digestType: 2, digest: Buffer.alloc(32, 1) },
     }
@@ -118,11 +118,11 @@ async function answered(world: DnsState, packet: Buffer): Promise<Buffer | null>
     }))
     return dnsResponse(packet, 0, [], referral)
   }
-  return found(world, packet, hostOf(world, known.nameServers))
+  return resolveAtHost(world, packet, hostOf(world, known.nameServers))
 }
 
-/** What a recursive server answers: it follows a CNAME to where that leads. */
-async function found(
+/** Resolves a query at a host, and follows a CNAME to its target. */
+async function resolveAtHost(
   world: DnsState,
   packet: Buffer,
   host: NameServerHost | null,
@@ -131,23 +131,23 @@ async function found(
   const reply = await queryHost(host, packet)
   if (reply === null) return null
   const answer = decode(reply)
-  const [asked] = answer.questions ?? []
+  const [query] = answer.questions ?? []
   const last = answer.answers?.at(-1)
-  const isLoose = last?.type === "CNAME" && asked !== undefined && asked.type !== "CNAME"
-  if (!isLoose || (answer.answers?.length ?? 0) > MAX_CHAIN_LENGTH) return reply
+  const isUnresolved = last?.type === "CNAME" && query !== undefined && query.type !== "CNAME"
+  if (!isUnresolved || (answer.answers?.length ?? 0) > MAX_CHAIN_LENGTH) return reply
   const next = encode({
     type: "query",
     id: answer.id ?? 0,
     flags: WANTS_RECURSION,
-    questions: [{ name: last.data, type: asked.type }],
+    questions: [{ name: last.data, type: query.type }],
   })
-  const more = await answered(world, next)
-  const rest: DecodedPacket | null = more === null ? null : decode(more)
+  const target = await resolveQuery(world, next)
+  const rest: DecodedPacket | null = target === null ? null : decode(target)
   const code = rest === null ? SERVFAIL : (rest.flags ?? 0) & 0xf
   return dnsResponse(packet, code, [...(answer.answers ?? []), ...(rest?.answers ?? [])], [])
 }
 
-/** An answer of the internet itself. */
+/** Builds a response to a query. */
 function dnsResponse(
   packet: Buffer,
   code: number,
@@ -159,9 +159,9 @@ function dnsResponse(
   return encode({ type: "response", id, flags, questions, answers, authorities })
 }
 
-/** Asks a host over UDP; null where it says nothing in two seconds. */
+/** Queries a host over UDP; null if it does not answer within two seconds. */
 async function queryHost(host: NameServerHost, packet: Buffer): Promise<Buffer | null> {
-  if (typeof host !== "string") return inProcess(host, packet, "udp")
+  if (typeof host !== "string") return answerFromZone(host, packet, "udp")
   const [address = "", port] = host.split(":")
   const socket = createSocket("udp4")
   try {
@@ -173,29 +173,29 @@ async function queryHost(host: NameServerHost, packet: Buffer): Promise<Buffer |
     ]
     return reply
   } catch {
-    // Nobody is there: whoever asked hears nothing either.
+    // The client gets no answer either.
     return null
   } finally {
     socket.close()
   }
 }
 
-function inProcess(zone: Zone, packet: Buffer, transport: "udp" | "tcp"): Buffer | null {
+function answerFromZone(zone: Zone, packet: Buffer, transport: "udp" | "tcp"): Buffer | null {
   const authority = buildZoneAuthority(zone)
   const isHere = (name: string) => name === zone.apex || name.endsWith(`.${zone.apex}`)
   const answer = createQueryHandler({ findZone: (name) => (isHere(name) ? authority : null) })
   return answer({ packet, transport, isWithinLimit: true }) as Buffer | null
 }
 
-/** A connection: forwarded to the host of its first question as it is. */
+/** Serves a TCP connection: forwards it to the host of its first query. */
 async function overTcp(world: DnsState, socket: Socket): Promise<void> {
   for await (const packet of readPackets(socket as AsyncIterable<Buffer>)) {
-    const [asked] = decode(packet).questions ?? []
-    const domain = registeredAbove(world, asked?.name.toLowerCase() ?? "")
+    const [query] = decode(packet).questions ?? []
+    const domain = registeredAbove(world, query?.name.toLowerCase() ?? "")
     const host = hostOf(world, world.registered.get(domain ?? "")?.nameServers ?? [])
     if (host === null) return void socket.destroy()
     if (typeof host !== "string") {
-      const reply = inProcess(host, packet, "tcp")
+      const reply = answerFromZone(host, packet, "tcp")
       if (reply !== null) socket.write(framePacket(reply))
       continue
     }

@@ -1,3 +1,4 @@
+/** Prepares a test run: one PostgreSQL, the bundle and a temporary folder. */
 import { existsSync, rmSync, statfsSync } from "node:fs"
 import { chmod, mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -12,23 +13,23 @@ import {
 } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { makeTemplate } from "./test-database.ts"
 
-/** Short, because sockets lie below it and the path of a socket has at most 107 bytes. */
+/** Short, because it is part of socket paths, which have at most 107 bytes. */
 const PREFIX = "ledger-"
 
-/** What Node compiled of the program and the tests, for the next run. */
-const COMPILED = join(import.meta.dirname, "../../node_modules/.cache/company-ledger-tests")
+/** Node's compile cache for the program and the tests. */
+const COMPILE_CACHE = join(import.meta.dirname, "../../node_modules/.cache/company-ledger-tests")
 
 const REMOVE = { recursive: true, force: true, maxRetries: 3 } as const
 
 /**
- * Starts one PostgreSQL for the whole test run, in a folder that goes with it. A flush to the disk
- * is left out unless `TEST_FSYNC=on`: nothing in that folder outlives the run.
+ * Starts one PostgreSQL for the whole test run, in a folder that is removed with it. Without `TEST_FSYNC=on` it does
+ * not flush to disk, because nothing in the folder outlives the run.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await removeLeftBehind()
+  await removeKilledRuns()
   const dataDir = await mkdtemp(join(folders()[0] ?? tmpdir(), `${PREFIX}${process.pid}-`))
   let postgres: EmbeddedPostgres | undefined
-  // After Ctrl-C vitest ends without its teardown, and only what needs no waiting is still done.
+  // After Ctrl-C vitest exits without the teardown, so this cleanup is synchronous.
   const atExit = (): void => {
     if (postgres !== undefined) endNow(postgres.pid, dataDir)
     rmSync(dataDir, REMOVE)
@@ -39,14 +40,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.off("exit", atExit)
   }
   process.once("exit", atExit)
-  // Data folders, repositories and profiles of browsers lie next to it: a flush to a disk costs more than most tests.
+  // Data folders, repositories and browser profiles are kept in memory too: a disk flush costs more than most tests.
   const temporary = join(dataDir, "tmp")
   await mkdir(temporary)
-  // Tests run programs as other users too, and so does a PostgreSQL that root starts.
+  // Some tests run programs as other users, and root starts PostgreSQL as another user.
   for (const path of [dataDir, temporary]) await chmod(path, 0o755)
   process.env["TMPDIR"] = temporary
-  process.env["NODE_COMPILE_CACHE"] ??= COMPILED
-  // Tests start the program as processes of their own, which load the bundle in a third of the time.
+  process.env["NODE_COMPILE_CACHE"] ??= COMPILE_CACHE
+  // Processes that tests start load the bundle in a third of the time of the sources.
   const bundled = buildBundleIfNeeded().then(
     () => null,
     (error: unknown) => ({ error }),
@@ -57,13 +58,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
       log: (sentence) => console.warn(sentence),
       settings: {
         ...(process.env["TEST_FSYNC"] === "on" ? {} : { fsync: "off", full_page_writes: "off" }),
-        // Several files run at once, and some of them as several processes.
+        // Test files run concurrently, and some start multiple processes.
         max_connections: "400",
       },
     })
     await makeTemplate(postgres.url)
-    const unbuilt = await bundled
-    if (unbuilt !== null) throw unbuilt.error
+    const buildFailure = await bundled
+    if (buildFailure !== null) throw buildFailure.error
   } catch (error) {
     await teardown()
     throw error
@@ -72,7 +73,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return teardown
 }
 
-/** Where test runs put their files: in memory where Linux has at least 4 GiB free there, else in the temporary folder. */
+/** Folders for the files of test runs, preferred first: in memory if Linux has at least 4 GiB free there. */
 function folders(): readonly string[] {
   const inMemory = "/dev/shm"
   if (!existsSync(inMemory)) return [tmpdir()]
@@ -80,16 +81,16 @@ function folders(): readonly string[] {
   return bavail * bsize < 4 * 1024 ** 3 ? [tmpdir(), inMemory] : [inMemory, tmpdir()]
 }
 
-/** Ends PostgreSQL without an event loop: its last deed is to remove the file with its id. */
+/** Ends PostgreSQL synchronously: waits up to two seconds until it has removed its pid file. */
 function endNow(pid: number, dataDir: string): void {
   sendSignal(pid, "SIGQUIT")
   const clock = new Int32Array(new SharedArrayBuffer(4))
   const file = pidFile(join(dataDir, "postgres"))
-  for (let look = 0; look < 200 && existsSync(file); look += 1) Atomics.wait(clock, 0, 0, 10)
+  for (let check = 0; check < 200 && existsSync(file); check += 1) Atomics.wait(clock, 0, 0, 10)
 }
 
-/** Removes the folders of this user's test runs that were killed, and ends their PostgreSQL. */
-async function removeLeftBehind(): Promise<void> {
+/** Ends the PostgreSQL of this user's killed test runs and removes their folders. */
+async function removeKilledRuns(): Promise<void> {
   const left = folders().map(async (folder) =>
     (await readdir(folder)).map((name) => join(folder, name)),
   )

@@ -1,4 +1,4 @@
-/** What is sent to a registry, as its tests name it, and Telnyx's registry on its stand-in. */
+/** Submissions for tests of registries, and Telnyx's registry with its simulated server. */
 import { openTelnyxRegistry } from "../../adapters/providers/registry/telnyx.ts"
 import type {
   SubmissionReference,
@@ -14,7 +14,7 @@ import { startTelnyx } from "./telnyx-server.ts"
 import type { SigningAccount } from "./telnyx-signing.ts"
 import { signingAccount } from "./telnyx-signing.ts"
 
-/** A business. */
+/** A complete business. */
 export const REVIEWED_BUSINESS: ReviewedBusiness = {
   legalName: "Acme Bakery LLC",
   brandName: "Acme Bakery",
@@ -29,7 +29,7 @@ export const REVIEWED_BUSINESS: ReviewedBusiness = {
   postalCode: "78701-1234",
   country: "US",
   repFirstName: "Ada",
-  repLastName: "Lane",
+  repLastName: "Lovelace",
   repEmail: "ada@acme.example",
   repPhone: "+15125550123",
   repTitle: null,
@@ -38,14 +38,14 @@ export const REVIEWED_BUSINESS: ReviewedBusiness = {
   stockTicker: null,
 }
 
-/** One person's. */
+/** A sole proprietor's business. */
 export const SOLE_PROPRIETOR_BUSINESS: ReviewedBusiness = {
   ...REVIEWED_BUSINESS,
   entityType: "sole_proprietor",
   ein: null,
 }
 
-/** A campaign. */
+/** A complete campaign. */
 export const REVIEWED_CAMPAIGN: ReviewedCampaign = {
   description: "Acme Bakery texts customers who agreed to it about orders and pick-ups.",
   messageFlow: "People agree at https://acme.example/texts, by ticking an empty, optional box.",
@@ -66,15 +66,15 @@ export const REVIEWED_CAMPAIGN: ReviewedCampaign = {
   termsUrl: "https://acme.example/terms",
 }
 
-let made = 0
+let count = 0
 
-/** A business that was not sent before. */
+/** A submission of a business with a new id. */
 export function newBusinessSubmission(
   changed: Partial<BusinessSubmission> = {},
 ): BusinessSubmission {
-  made += 1
+  count += 1
   return {
-    submissionId: `reg_${made}`,
+    submissionId: `reg_${count}`,
     companyId: "co_1",
     part: "business",
     isTest: false,
@@ -87,7 +87,7 @@ export function newBusinessSubmission(
   }
 }
 
-/** A campaign that was not sent before. */
+/** A submission of a campaign with a new id. */
 export function newCampaignSubmission(
   businessRef: string,
   changed: Partial<CampaignSubmission> = {},
@@ -109,16 +109,16 @@ export function newCampaignSubmission(
   }
 }
 
-/** A number of a campaign that was not registered before. */
+/** A registration of a new number in a campaign. */
 export function newNumberRegistration(
   campaignRef: string,
   changed: Partial<NumberRegistration> = {},
 ): NumberRegistration {
-  made += 1
+  count += 1
   return {
-    numberId: `num_${made}`,
+    numberId: `num_${count}`,
     companyId: "co_1",
-    number: `+1415555${2000 + made}`,
+    number: `+1415555${2000 + count}`,
     kind: "local",
     isTest: false,
     campaignRef,
@@ -128,35 +128,35 @@ export function newNumberRegistration(
   }
 }
 
-/** A submission as it is asked about. */
+/** The reference by which a submission's status is queried. */
 export const submissionQueryOf = (
   { submissionId, companyId, part, isTest, brandName }: SubmissionReference,
   ref: string | null = null,
 ): SubmissionReference => ({ submissionId, companyId, part, isTest, brandName, ref })
 
-/** What the registry calls what it took. @throws Error where it did not take it */
+/** The registry's reference of an accepted submission. @throws Error if it was not accepted */
 export function acceptedReferenceIn(answer: {
   readonly answer: string
   readonly ref?: string
 }): string {
-  if (answer.ref === undefined) throw new Error(`the registry has no name for it: ${answer.answer}`)
+  if (answer.ref === undefined) throw new Error(`the registry did not accept it: ${answer.answer}`)
   return answer.ref
 }
 
-/** Telnyx's registry, with its stand-in and who signs for it. */
+/** Telnyx's registry with its simulated server and the account that signs webhooks. */
 export interface TelnyxRegistryFixture {
   readonly registry: Registry
   readonly server: TelnyxServer
   readonly account: SigningAccount
-  /** The bodies of what was asked so: `POST /10dlc/brand`. */
+  /** The bodies of all requests of a call, such as `POST /10dlc/brand`. */
   readonly sent: (call: string) => readonly Record<string, unknown>[]
-  /** The newest of something in its books. @throws Error where there is none */
+  /** The newest record of a kind. @throws Error if there is none */
   readonly newest: (
     kind: "brands" | "campaigns" | "assignments" | "verifications",
   ) => Record<string, unknown>
 }
 
-/** Opens it. Whoever does closes its server. */
+/** Opens the registry; the caller closes its server. */
 export async function openTelnyxRegistryFixture(): Promise<TelnyxRegistryFixture> {
   const server = await startTelnyx()
   const account = signingAccount()

@@ -9,28 +9,28 @@ export interface SkippedTest {
   readonly reason: string
 }
 
-/** What a run came to, as `bin/suite.mjs` reads it. */
+/** The counts of a run, as `bin/suite.mjs` reads them. */
 export interface RunCounts {
   readonly passed: number
-  /** Failed tests, and files, suites and the run itself where they broke outside a test. */
+  /** Failed tests, and errors of files, suites and the run outside a test. */
   readonly failed: number
   readonly skipped: readonly SkippedTest[]
 }
 
-/** Why a test was skipped: its own words, or what its place in the file says. */
+/** The reason why a test was skipped: its own note, or its state. */
 function reasonOf(test: TestCase): string {
   const result = test.result()
   if (result.state === "skipped" && result.note !== undefined) return result.note
   if (result.state === "pending") return "the run ended before it"
   if (test.options.mode === "todo") return "not written yet"
-  const hasBroken = (place: TestSuite | TestModule): boolean =>
-    place.errors().length > 0 || (place.type === "suite" && hasBroken(place.parent))
+  const hasBroken = (parent: TestSuite | TestModule): boolean =>
+    parent.errors().length > 0 || (parent.type === "suite" && hasBroken(parent.parent))
   return hasBroken(test.parent) ? "its suite broke before it" : "no reason given"
 }
 
 /**
- * Counts a finished run. A file or suite that broke outside its tests counts as one failure, and so
- * does each error that no test caught. Tests that the caller's name filter left out count as nothing.
+ * Counts a finished run. A file or suite with an error outside its tests counts as one failure, as does each unhandled
+ * error. Tests that the name filter excludes are not counted.
  */
 export function countRun(
   modules: readonly TestModule[],
@@ -61,12 +61,12 @@ export function countRun(
 export default class CountsReporter implements Reporter {
   #vitest: Vitest | undefined
 
-  /** Remembers the run's settings. */
+  /** Stores the run's context. */
   onInit(vitest: Vitest): void {
     this.#vitest = vitest
   }
 
-  /** Counts and writes. @throws the operating system's error when the file cannot be written */
+  /** Writes the counts. @throws the operating system's error if the file cannot be written */
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const path = process.env["TEST_REPORT_FILE"]
     if (path === undefined) return

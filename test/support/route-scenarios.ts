@@ -1,18 +1,18 @@
-/** What each slice's tests say of its routes: a change that one shows, and the way to an answer that no example leads to. */
+/** Scenarios of routes from each slice's tests: read-after-write cases, and requests for answers that the examples do not produce. */
 import { existsSync, readdirSync } from "node:fs"
 import type { ApiAnswer, Company, World } from "./world.ts"
 
-/** A change and what a route shows of it. */
+/** A change and how a route shows it. */
 export interface ReadAfterWriteCase {
-  /** Writes, by the API where a key can; resolves with what is shown from then on. */
+  /** Makes a change, by the API if a key can; resolves with the value that the route must show. */
   readonly writeValue: (world: World, company: Company) => Promise<unknown>
   readonly readValue: (body: ApiAnswer["body"]) => unknown
 }
 
-/** By the route's name. */
+/** Cases by route name. */
 export type ReadAfterWriteCases = Readonly<Record<string, ReadAfterWriteCase>>
 
-/** By the route's name for clients and the status, such as `buyCredits 202`. */
+/** Scenarios by the route's operation id and status, such as `buyCredits 202`. */
 export type AnswerScenarios = Readonly<
   Record<string, (world: World, company: Company) => Promise<ApiAnswer>>
 >
@@ -24,7 +24,7 @@ interface SliceScenarios {
 
 const TESTS = new URL("../", import.meta.url)
 
-/** What stands in the `route-scenarios.ts` of any folder of tests but this one. */
+/** The exports of every other test folder's `route-scenarios.ts`. */
 async function scenariosOfAllSlices(): Promise<readonly SliceScenarios[]> {
   const files = readdirSync(TESTS)
     .filter((folder) => folder !== "support")
@@ -33,7 +33,7 @@ async function scenariosOfAllSlices(): Promise<readonly SliceScenarios[]> {
   return Promise.all(files.map(async (file) => (await import(file.href)) as SliceScenarios))
 }
 
-/** The readings of all slices. */
+/** The read-after-write cases of all slices. */
 export async function allReadAfterWriteCases(): Promise<ReadAfterWriteCases> {
   const found = await scenariosOfAllSlices()
   return Object.assign(
@@ -42,7 +42,7 @@ export async function allReadAfterWriteCases(): Promise<ReadAfterWriteCases> {
   ) as ReadAfterWriteCases
 }
 
-/** The ways of all slices to answers that the routes' own examples do not lead to. */
+/** The answer scenarios of all slices. */
 export async function allAnswerScenarios(): Promise<AnswerScenarios> {
   const found = await scenariosOfAllSlices()
   return Object.assign(
@@ -51,16 +51,13 @@ export async function allAnswerScenarios(): Promise<AnswerScenarios> {
   ) as AnswerScenarios
 }
 
-/** @throws Error where there is none of this name, with what to write */
-export function readAfterWriteCaseOf(
-  readings: ReadAfterWriteCases,
-  name: string,
-): ReadAfterWriteCase {
-  const found = readings[name]
+/** Finds a route's case. @throws Error if it has none; the message says what to write */
+export function readAfterWriteCaseOf(cases: ReadAfterWriteCases, name: string): ReadAfterWriteCase {
+  const found = cases[name]
   if (found === undefined) {
     throw new Error(
-      `${name} has no reading: put one of this name into READ_AFTER_WRITE_CASES of route-scenarios.ts in its slice's ` +
-        "folder of tests, with a `write` that changes what it reads and what is `shown` of that.",
+      `${name} has no read-after-write case: add one with this name to READ_AFTER_WRITE_CASES of route-scenarios.ts in ` +
+        "the test folder of its slice, with a `writeValue` that makes a change and a `readValue` that reads it back.",
     )
   }
   return found

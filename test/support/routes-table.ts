@@ -1,4 +1,4 @@
-/** The specification's table of routes, as data: which line is about which route, and routes that are made from its lines. */
+/** The specification's table of routes as data: it matches lines with routes, and makes stub routes from lines. */
 import { readFileSync } from "node:fs"
 import { z } from "zod"
 import type { Operation, Permission, Role } from "../../domain/access/permissions.ts"
@@ -35,24 +35,24 @@ export interface SpecRoute {
   readonly body?: string
 }
 
-/** The fields that tell a body from others on its path; undefined where any value will do. */
+/** The fields that distinguish a body from others on its path; undefined: any value. */
 type Marks = Readonly<Record<string, unknown>>
 
-/** Whether a line is about a route, whatever it says of it. */
+/** Whether a line describes a route. */
 export function isSpecOf(spec: SpecRoute, route: Route): boolean {
   if (spec.method !== route.method || spec.path !== route.url) return false
   return spec.body === undefined || isSameBody(marksNamed(spec.body), route)
 }
 
-/** The routes that a line is about: one where it is built, none where it is not. */
+/** The routes that a line describes: one if it is built, otherwise none. */
 export const routesOfSpec = (spec: SpecRoute, routes: readonly Route[]): readonly Route[] =>
   routes.filter((route) => isSpecOf(spec, route))
 
-/** The lines that are about a route. */
+/** The lines that describe a route. */
 export const specsOfRoute = (route: Route, lines: readonly SpecRoute[]): readonly SpecRoute[] =>
   lines.filter((spec) => isSpecOf(spec, route))
 
-/** How a route is called: by its verb and path, and where others share those, by its summary too. */
+/** A route's name: verb and path, and its summary if other routes share them. */
 export function routeNameOf(route: Route, routes: readonly Route[]): string {
   const name = `${route.method} ${route.url}`
   const alike = routes.filter(({ method, url }) => method === route.method && url === route.url)
@@ -60,21 +60,21 @@ export function routeNameOf(route: Route, routes: readonly Route[]): string {
 }
 
 /**
- * What a line names of a body: `action: add`, `{check: true}`, `{domain}`.
+ * Parses the body that a line names: `action: add`, `{check: true}` or `{domain}`.
  *
- * @throws Error where it is none of these
+ * @throws Error if it has another form
  */
 function marksNamed(body: string): Marks {
   const fields = body.replace(/^\{(.*)\}$/, "$1").split(", ")
   const marks = fields.map((field) => {
     const [, name, value] = /^(\w+)(?:: (\w+))?$/.exec(field) ?? []
-    if (name === undefined) throw new Error(`no body is named by ${body}`)
+    if (name === undefined) throw new Error(`not a description of a body: ${body}`)
     return [name, value === "true" ? true : value] as const
   })
   return Object.fromEntries(marks)
 }
 
-/** Whether a route's body is the one that is named: by its literals, else by what must be in it. */
+/** Whether a route's body matches a line's marks: by its literals, or else by its required fields. */
 function isSameBody(named: Marks, { body }: Route): boolean {
   if (!(body instanceof z.ZodObject)) return false
   const fields = Object.entries(body.shape)
@@ -89,7 +89,7 @@ function isSameBody(named: Marks, { body }: Route): boolean {
   })
 }
 
-/** What both a route and its line say, in one form. */
+/** What both a route and its line declare, in one form. */
 interface RouteContract {
   readonly group: string
   readonly operation: string | null
@@ -107,7 +107,7 @@ interface RouteContract {
   readonly isBeyond: boolean
 }
 
-/** What a route says of itself. */
+/** The contract that a route declares. */
 export function contractOfRoute(route: Route): RouteContract {
   const {
     group,
@@ -132,13 +132,13 @@ export function contractOfRoute(route: Route): RouteContract {
     personKey: route.isPersonKeyOnly ?? false,
     charges: route.isCharged ?? false,
     isOpen: route.auth === false,
-    // Other gaps may be marked as well: each says which it is.
+    // Gaps of other kinds do not mention the verb.
     chosenVerb: /\bverb\b/.test(route.specGap ?? ""),
     isBeyond: route.beyondSpec !== undefined,
   }
 }
 
-/** What a line says of its route; `isBeyond` and `personKey` follow from where it stands. */
+/** The contract that a line describes; `isBeyond` and `personKey` depend on its table. */
 export function contractOfSpec(
   spec: SpecRoute,
   { isBeyond, personKey }: Pick<RouteContract, "isBeyond" | "personKey">,
@@ -162,7 +162,7 @@ export function contractOfSpec(
   }
 }
 
-/** How a table of routes and the routes that there are differ; all empty where they do not. */
+/** The differences between a table and the existing routes; all empty if they agree. */
 interface RouteDifferences {
   /** Lines without a route. */
   readonly missing: readonly SpecRoute[]
@@ -172,7 +172,7 @@ interface RouteDifferences {
   readonly twice: readonly string[]
 }
 
-/** Holds a table of routes against the routes that there are, line by line. */
+/** Compares a table of routes with the existing routes. */
 export function compareRoutes(
   lines: readonly SpecRoute[],
   routes: readonly Route[],
@@ -191,7 +191,7 @@ export function compareRoutes(
   }
 }
 
-/** The codes that the document says a route can refuse with, whatever else is on its path. */
+/** The error codes that the document lists for a route. */
 export function codesInDocument(route: Route | RouteVariants): readonly string[] {
   const { paths } = openApi([route], [], "https://ledger.example") as {
     readonly paths: Record<
@@ -212,14 +212,14 @@ function readData(name: string): unknown {
 /** Every line of the table. */
 export const SPEC_ROUTES = readData("routes.json") as readonly SpecRoute[]
 
-/** What is built beyond the specification, in the same form. */
+/** Routes, operations and limits beyond the specification, in the same form. */
 const EXTRA_SPEC = readData("beyond-spec.json") as {
   readonly routes: readonly SpecRoute[]
   readonly operations: Readonly<Record<string, string>>
   readonly limits: Readonly<Record<string, readonly [number, string]>>
 }
 
-/** Rate limits beyond the specification: how many calls a minute, and of whom. */
+/** Rate limits beyond the specification: calls per minute, and what they are counted by. */
 export const EXTRA_LIMITS = EXTRA_SPEC.limits
 
 /** Routes beyond the specification. */
@@ -233,7 +233,7 @@ const OPERATIONS = readData("operations.json") as {
   readonly withoutRoute: readonly string[]
 }
 
-/** What each operation asks of a person, those beyond the specification among them. */
+/** The permission that each operation requires, including those beyond the specification. */
 export const GRANTABLE_OPERATIONS: Readonly<Record<string, string>> = {
   ...OPERATIONS.grantable,
   ...EXTRA_SPEC.operations,
@@ -242,34 +242,34 @@ export const GRANTABLE_OPERATIONS: Readonly<Record<string, string>> = {
 /** The operations that the specification names without a route. */
 export const WITHOUT_ROUTE = OPERATIONS.withoutRoute
 
-/** How a line of the table is called. */
+/** The name of a line. */
 export function specRouteNameOf({ method, path, body, operation }: SpecRoute): string {
   if (method === "GIT") return `GIT ${operation}`
   return body === undefined ? `${method} ${path}` : `${method} ${path} with ${body}`
 }
 
-/** Whether a line is of a path that is over. */
+/** Whether a line describes a retired path. */
 export const isRetired = ({ success }: SpecRoute): boolean => success === 410
 
-/** Whether a line is of a verb that is refused before a key is looked at. */
+/** Whether a line describes a verb that is rejected before the key is checked. */
 export const isRejectedVerb = ({ success }: SpecRoute): boolean => success === 405
 
-/** Whether there is a route for a line. */
+/** Whether a line's route is built. */
 export const isBuilt = (spec: SpecRoute): boolean => routesOfSpec(spec, PROGRAM.routes).length > 0
 
-/** Whole groups that the app's shared key never uses (decisions.md §2). */
+/** Groups that the app key must not use (decisions.md §2). */
 const OWN_KEYS_ONLY = ["boxes", "publishing", "code", "company"]
 
-/** Whether a line takes a person's own key alone. */
+/** Whether a line's route accepts only a person's own key. */
 export const isOwnKeyOnly = ({ personKey, group }: SpecRoute): boolean =>
   personKey === true || OWN_KEYS_ONLY.includes(group)
 
-/** A route that says what a line of the table says, at an address of its own, and does nothing. */
+/** Makes a route with the declarations of a line, at another address, that does nothing. */
 export function stubRouteOf(spec: SpecRoute, url: string): Route {
   const { method, group, operation, counted: isCounted, limit, account: accountRequirement } = spec
   const { also: additionalOperations, permissions, roles, roleRefusal: roleRefusalCode } = spec
   return routeOf({
-    name: `standIn${url.replaceAll(/\W/g, "")}`,
+    name: `stub${url.replaceAll(/\W/g, "")}`,
     method: method as Route["method"],
     url,
     group,
@@ -282,13 +282,13 @@ export function stubRouteOf(spec: SpecRoute, url: string): Route {
     ...(roles === undefined ? {} : { roles }),
     ...(roleRefusalCode === undefined ? {} : { roleRefusalCode }),
     isPersonKeyOnly: isOwnKeyOnly(spec),
-    summary: `Stands in for ${specRouteNameOf(spec)}`,
+    summary: `Stub of ${specRouteNameOf(spec)}`,
     reply: z.object({ ok: z.literal(true) }),
     handle: async () => ({ ok: true, body: { ok: true as const } }),
   })
 }
 
-/** The rate limit of this name. @throws Error where there is none */
+/** The rate limit of a name. @throws Error if there is none */
 function rateNamed(name: string): RateLimit {
   const found = Object.values(RATE_LIMITS).find((limit) => limit.name === name)
   if (found === undefined) throw new Error(`there is no rate limit ${name}`)

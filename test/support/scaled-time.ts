@@ -1,25 +1,19 @@
 import { readFileSync } from "node:fs"
 import { availableParallelism, loadavg } from "node:os"
 
-/**
- * How many times as long as on a free machine work takes here now, at least 1: how many want a core
- * for each that there is, now or in the minute before.
- */
+/** How much longer work takes now than on an idle machine, at least 1: runnable tasks per core. */
 function slowdownFactor(): number {
-  const wanted = Math.max(loadavg()[0] ?? 0, runnableTasks())
-  return Math.max(1, wanted / availableParallelism())
+  const tasks = Math.max(loadavg()[0] ?? 0, runnableTasks())
+  return Math.max(1, tasks / availableParallelism())
 }
 
-/** How many want a core at this moment; 0 where the system does not say. */
+/** Number of runnable tasks; 0 if the system does not report it. */
 function runnableTasks(): number {
   if (process.platform !== "linux") return 0
   return Number(/ (\d+)\//.exec(readFileSync("/proc/loadavg", "utf8"))?.[1])
 }
 
-/**
- * Within how many milliseconds what a free machine does in so many is done on this one now. For
- * promises about time: they are kept where a core is there to keep them.
- */
+/** Scales a duration of an idle machine to the current load, for tests of time limits. */
 export function scaledMs(milliseconds: number): number {
   return milliseconds * slowdownFactor()
 }

@@ -1,4 +1,4 @@
-/** A real server process on a data folder, and the command line beside it, as a user runs them. */
+/** A real server process with a data folder, and the command line, as a user runs them. */
 import type { ChildProcess } from "node:child_process"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -25,17 +25,17 @@ export interface ServerProcess {
   readonly pid: number
   /** Calls its API. */
   readonly call: World["call"]
-  /** Lines it printed so far. */
+  /** Lines printed so far. */
   readonly lines: readonly string[]
-  /** What it wrote to its log so far. */
+  /** The log so far. */
   readonly log: () => string
-  /** Resolves once a condition holds, looked at whenever it prints or logs. @throws where it ends before */
+  /** Resolves once a condition holds, checked at each line of output or log. @throws if the server ends before */
   readonly until: (holds: () => boolean) => Promise<void>
-  /** Resolves once its log has so many matches. @throws where it ends before */
-  readonly untilLogged: (what: RegExp, times?: number) => Promise<void>
+  /** Resolves once its log has `times` matches. @throws if the server ends before */
+  readonly untilLogged: (pattern: RegExp, times?: number) => Promise<void>
   /** Sends a signal and resolves with the exit code (null when a signal ended it). */
   readonly endBySignal: (signal: NodeJS.Signals) => Promise<number | null>
-  /** Resolves with the exit code once it has ended, whoever ended it. */
+  /** Resolves with the exit code once the server has ended. */
   readonly ended: Promise<number | null>
 }
 
@@ -43,28 +43,28 @@ export interface ServerProcess {
 export interface ServerDataFolder extends OperationRunner {
   readonly dataDir: string
   readonly start: (...options: string[]) => Promise<ServerProcess>
-  /** Runs a command with `--json`; @throws when it exits with another code than 0 */
+  /** Runs a command with `--json`; @throws if its exit code is not 0 */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly runCommand: (...words: string[]) => Promise<any>
-  /** Runs a command and answers its code and output. */
+  /** Runs a command; returns its exit code and output. */
   readonly tryCommand: (
     ...words: string[]
   ) => Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>
-  /** Ends what is left and removes the folder. */
+  /** Ends the remaining servers and removes the folder. */
   readonly removeFiles: () => Promise<void>
 }
 
-/** Makes a place in the system's temporary folder; `main` is the program, default the bundle of this checkout. */
+/** Makes a data folder in the system's temporary folder; `main` is the program, by default the bundle of this checkout. */
 export async function makeDataFolder(
   settings: Record<string, string> = {},
   main = BUNDLE_FILE,
 ): Promise<ServerDataFolder> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-place-"))
   const dataDir = settings["LEDGER_DATA_DIR"] ?? join(root, "data")
-  // Nothing else of the test runner's own environment (it sets BASE_URL) reaches the program.
+  // The program must not see the rest of the test runner's environment, which sets BASE_URL.
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
-  const own = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn" }
-  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own, ...settings }
+  const defaults = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn" }
+  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...defaults, ...settings }
   const servers = new Set<ChildProcess>()
   const tryCommand: ServerDataFolder["tryCommand"] = async (...words) => {
     try {
@@ -106,7 +106,7 @@ export async function makeDataFolder(
         child.kill("SIGTERM")
         await ended
       }
-      // Where its boxes would be, which is beside no data folder.
+      // The run folder of its boxes lies outside the data folder.
       for (const folder of [root, resolveBoxRunDir({}, dataDir)]) {
         await rm(folder, { recursive: true, force: true })
       }
@@ -114,11 +114,11 @@ export async function makeDataFolder(
   }
 }
 
-/** Makes a place for the calling test file and clears it after the file. Call it at the top level of the file. */
+/** Makes a data folder for the calling test file, and removes it after the file. Call it at the top level of the file. */
 export async function ownDataFolder(settings?: Record<string, string>): Promise<ServerDataFolder> {
-  const place = await makeDataFolder(settings)
-  afterAll(() => place.removeFiles())
-  return place
+  const dataFolder = await makeDataFolder(settings)
+  afterAll(() => dataFolder.removeFiles())
+  return dataFolder
 }
 
 function serverOf(child: ChildProcess): Promise<ServerProcess> {
@@ -130,7 +130,7 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
     errors.push(String(data))
     notify()
   })
-  const untilIt: ServerProcess["until"] = async (holds) => {
+  const untilServer: ServerProcess["until"] = async (holds) => {
     const hasEnded = ended.then(() => {
       throw new Error(`the server has ended: ${errors.join("")}`)
     })
@@ -149,9 +149,11 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
         call: apiCallerAt(url),
         lines,
         log: () => errors.join(""),
-        until: untilIt,
-        untilLogged: (what, times = 1) =>
-          untilIt(() => [...errors.join("").matchAll(new RegExp(what, "g"))].length >= times),
+        until: untilServer,
+        untilLogged: (pattern, times = 1) =>
+          untilServer(
+            () => [...errors.join("").matchAll(new RegExp(pattern, "g"))].length >= times,
+          ),
         ended,
         endBySignal: (signal) => {
           child.kill(signal)
@@ -165,14 +167,14 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
   })
 }
 
-/** Starts a server that ends by itself; answers its exit code, null for none. */
-export async function exitCodeOfStart(place: ServerDataFolder): Promise<number | null> {
+/** Starts a server that ends by itself; returns its exit code, null if a signal ended it. */
+export async function exitCodeOfStart(dataFolder: ServerDataFolder): Promise<number | null> {
   try {
     return await (
-      await place.start()
+      await dataFolder.start()
     ).ended
   } catch (error) {
-    // It ended before it said where it listens.
+    // The server ended before it listened.
     if (!(error instanceof Error) || !error.message.startsWith("the server exited with null")) {
       throw error
     }
@@ -180,25 +182,25 @@ export async function exitCodeOfStart(place: ServerDataFolder): Promise<number |
   }
 }
 
-/** Resolves once a name that begins so appears in a folder, or what has it is written. */
+/** Resolves once a file whose name has a prefix appears in a folder, or is written (`change`). */
 export async function untilFileAppears(
   folder: string,
-  begins: string,
+  prefix: string,
   event: "rename" | "change" = "rename",
 ): Promise<void> {
   for await (const { eventType, filename } of watch(folder)) {
-    if (eventType === event && filename?.startsWith(begins) === true) return
+    if (eventType === event && filename?.startsWith(prefix) === true) return
   }
 }
 
 /** How an interrupted command ended. */
 interface InterruptedCommand {
-  /** Its exit code; null where the signal ended it. */
+  /** Exit code; null if a signal ended it. */
   readonly code: unknown
   readonly stderr: string
 }
 
-/** Gives a command and sends it the signals, in their order, as soon as `when` resolves. */
+/** Starts a command, and sends it the signals in order once `when` resolves. */
 export async function interruptCommand(
   { dataDir }: Pick<ServerDataFolder, "dataDir">,
   words: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * A box that is none: a folder of this machine, in which the machine's own shell runs. Nothing is kept
- * apart in it; it is for what scripts do, with the real programs.
- */
+/** A fake box without isolation: a folder in which this machine's shell runs, for tests of scripts with real programs. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdir, mkdtemp, rm } from "node:fs/promises"
@@ -16,34 +13,34 @@ import type {
   CommandOptions,
 } from "../../adapters/sandbox/boxhost/port.ts"
 
-/** A box of the machine's own shell. */
+/** A fake box that runs commands in this machine's shell. */
 export interface ShellBox {
   readonly box: BoxHandle
-  /** Where its commands run; absolute. */
+  /** Absolute path of the folder where commands run. */
   readonly folder: string
   readonly clear: () => Promise<void>
 }
 
-/** Makes one in the system's temporary folder. */
+/** Makes a fake box in the system's temporary folder. */
 export async function openShellBox(): Promise<ShellBox> {
   const home = await mkdtemp(join(tmpdir(), "company-ledger-box-"))
   const folder = join(home, "repo")
   await mkdir(folder)
-  const never = async (): Promise<never> => {
-    throw new Error("this box runs commands and does nothing else")
+  const unsupported = async (): Promise<never> => {
+    throw new Error("this fake box only runs commands")
   }
   const box: BoxHandle = {
     boxId: "box_shell",
     run: (argv, options) => run({ home, folder }, argv, options),
-    runShell: never,
-    readHealth: never,
-    extend: never,
-    spawn: never,
-    listProcesses: never,
-    readLogs: never,
-    stopProcess: never,
-    connectToPort: never,
-    stop: never,
+    runShell: unsupported,
+    readHealth: unsupported,
+    extend: unsupported,
+    spawn: unsupported,
+    listProcesses: unsupported,
+    readLogs: unsupported,
+    stopProcess: unsupported,
+    connectToPort: unsupported,
+    stop: unsupported,
   }
   return { box, folder, clear: () => rm(home, { recursive: true, force: true }) }
 }
@@ -53,11 +50,11 @@ async function run(
   argv: readonly string[],
   { cwd, stdin, timeoutMs, maxOutputBytes, environment }: CommandOptions,
 ): Promise<CommandResult> {
-  // Its repository is elsewhere than a box's: nothing that scripts do may reach a folder of that name here.
+  // Scripts must not touch a folder of this machine with the name of a box's repository.
   const [program = "", ...args] = argv.map((word) => word.replaceAll(WORKSPACE, folder))
   const child = spawn(program, args, {
     cwd: cwd === "/" ? home : folder,
-    // As in a box: nothing of this machine's settings.
+    // As in a box: without this machine's environment.
     env: {
       PATH: process.env["PATH"],
       HOME: home,
@@ -74,7 +71,7 @@ async function run(
   child.stderr.on("data", (piece: Buffer) => stderr.push(piece))
   child.stdin.on("error", () => undefined)
   const closed = once(child, "close") as Promise<[number | null]>
-  // A command that does not read all of its input ends it.
+  // A command that ends without reading all input closes the pipe.
   await pipeline(Readable.from(stdin ?? []), child.stdin).catch(() => undefined)
   const [code] = await closed
   const [out, err] = [Buffer.concat(stdout), Buffer.concat(stderr)]

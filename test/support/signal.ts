@@ -1,10 +1,10 @@
-/** Waiting for what happens in the test's own process, without asking again and again. */
+/** Waits for conditions in the test's own process without polling. */
 
-/** Something that happens repeatedly. */
+/** A repeatable notification. */
 export interface Signal {
-  /** Has everyone who waits look again. */
+  /** Makes every waiter check its condition again. */
   readonly notify: () => void
-  /** Resolves once the condition holds; it is looked at now and after each `tell`. */
+  /** Resolves once the condition holds; checks it now and after each `notify`. */
   readonly until: (holds: () => boolean) => Promise<void>
 }
 
@@ -13,9 +13,9 @@ export function newSignal(): Signal {
   let next = Promise.withResolvers<undefined>()
   return {
     notify: () => {
-      const told = next
+      const current = next
       next = Promise.withResolvers<undefined>()
-      told.resolve(undefined)
+      current.resolve(undefined)
     },
     until: async (holds) => {
       while (!holds()) await next.promise

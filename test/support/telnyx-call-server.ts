@@ -1,6 +1,6 @@
 /**
- * A stand-in of Telnyx's call control, on a port of this machine: made from the shapes of its public documents, and
- * told by tests what people do. What it would call back it says to whoever opened it.
+ * A simulated server for Telnyx's call control, on a port of this machine, after the shapes in its public
+ * documentation. Tests choose what people do, and get its webhook events by a callback.
  */
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { generateToneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
 
-/** A leg at the stand-in. */
+/** A leg of a call. */
 export interface TelnyxLeg {
   /** Its `call_control_id`. */
   readonly ref: string
@@ -18,33 +18,33 @@ export interface TelnyxLeg {
   readonly direction: "incoming" | "outgoing"
   readonly from: string
   readonly to: string
-  /** The leg that it was called for; null for a caller's. */
+  /** The leg for which it was dialed; null for the caller's leg. */
   readonly linkedTo: TelnyxLeg | null
   state: "ringing" | "open" | "gone"
   clientState: string | null
   endedAt: number | null
   isCollectingDigits: boolean
-  /** How many things are being said. */
+  /** Number of prompts being spoken. */
   pendingPrompts: number
   bridgedTo: TelnyxLeg | null
   recordingSince: number | null
 }
 
-/** A recording at the stand-in. */
+/** A recording that the server stores. */
 interface TelnyxRecording {
   readonly id: string
   readonly legId: string
   readonly seconds: number
 }
 
-/** An event as it is to be called back. */
+/** A webhook event. */
 export interface TelnyxCallEvent {
   readonly type: string
   readonly leg: TelnyxLeg
   readonly raw: string
 }
 
-/** A leg that rings. */
+/** Makes a ringing leg. */
 function newTelnyxLeg(
   direction: TelnyxLeg["direction"],
   from: string,
@@ -68,7 +68,7 @@ function newTelnyxLeg(
   }
 }
 
-/** An event of a leg. Those of words and of recordings say no number, and a recording's no name of the leg. */
+/** Makes an event of a leg. Speak and recording events omit the numbers, recording events also `call_control_id`. */
 function telnyxEvent(
   type: string,
   leg: TelnyxLeg,
@@ -98,25 +98,25 @@ function telnyxEvent(
   }
 }
 
-/** Ends a leg with all that hangs on it; what is said of that, in order. */
+/** Ends a leg and everything attached to it; returns the events in order. */
 function endTelnyxLeg(
   leg: TelnyxLeg,
   now: number,
-  keep: (recording: TelnyxRecording) => void,
+  store: (recording: TelnyxRecording) => void,
 ): readonly TelnyxCallEvent[] {
   if (leg.state === "gone") return []
-  const told: TelnyxCallEvent[] = []
+  const events: TelnyxCallEvent[] = []
   if (leg.pendingPrompts > 0)
-    told.push(telnyxEvent("call.speak.ended", leg, now, { status: "call_hangup" }))
+    events.push(telnyxEvent("call.speak.ended", leg, now, { status: "call_hangup" }))
   if (leg.isCollectingDigits) {
-    told.push(telnyxEvent("call.gather.ended", leg, now, { digits: "", status: "call_hangup" }))
+    events.push(telnyxEvent("call.gather.ended", leg, now, { digits: "", status: "call_hangup" }))
   }
   Object.assign(leg, { state: "gone", endedAt: now, pendingPrompts: 0, isCollectingDigits: false })
-  told.push(telnyxEvent("call.hangup", leg, now, { hangup_cause: "normal_clearing" }))
+  events.push(telnyxEvent("call.hangup", leg, now, { hangup_cause: "normal_clearing" }))
   if (leg.recordingSince !== null) {
     const seconds = Math.round((now - leg.recordingSince) / 1_000)
-    keep({ id: randomUUID(), legId: leg.legId, seconds })
-    told.push(
+    store({ id: randomUUID(), legId: leg.legId, seconds })
+    events.push(
       telnyxEvent("call.recording.saved", leg, now, {
         channels: "single",
         recording_urls: { mp3: "https://example.com/old.mp3" },
@@ -125,35 +125,35 @@ function endTelnyxLeg(
       }),
     )
   }
-  // Whoever is left of a bridge is hung up.
+  // The other leg of a bridge is hung up too.
   const other = leg.bridgedTo
-  return other === null ? told : [...told, ...endTelnyxLeg(other, now, keep)]
+  return other === null ? events : [...events, ...endTelnyxLeg(other, now, store)]
 }
 
-/** A command as it was sent. */
+/** A command that the server received. */
 interface TelnyxCommand {
   readonly path: string
-  // Each test knows what it looks for.
+  // Each test knows the shape of the command.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 
-/** What people do. */
+/** What a person at a leg does. */
 type TelnyxCalleeAction = "answer" | "hang_up" | "hear" | { readonly press: string }
 
-/** A stand-in that listens. */
+/** A running server. */
 export interface TelnyxCallServer {
-  /** With the version in its path. */
+  /** The base address with the version. */
   readonly url: string
-  /** Everything that it was asked to do, in order. */
+  /** All commands so far, in order. */
   readonly commands: readonly TelnyxCommand[]
   readonly legs: readonly TelnyxLeg[]
   readonly recordings: readonly TelnyxRecording[]
-  /** Has somebody call. */
+  /** Starts a call from a person. */
   readonly callIn: (from: string, to: string, attestation?: string) => TelnyxLeg
-  /** Has somebody do something; false where they cannot. */
-  readonly performAction: (leg: TelnyxLeg, doing: TelnyxCalleeAction) => boolean
-  /** How it answers what it is asked next. */
+  /** Performs a person's action; returns false if it is not possible. */
+  readonly performAction: (leg: TelnyxLeg, action: TelnyxCalleeAction) => boolean
+  /** Makes the next request fail. */
   readonly failNext: (
     how: "unavailable" | "silent" | { readonly refuses: number; readonly code: string },
   ) => void
@@ -163,28 +163,28 @@ export interface TelnyxCallServer {
 type NextFailure = Parameters<TelnyxCallServer["failNext"]>[0]
 
 /**
- * Opens one.
+ * Opens a server.
  *
- * @param tell hears each event at once
+ * @param notify is called with each event
  * @param now its clock, UTC milliseconds
  */
 export async function openTelnyxCallServer(
-  tell: (event: TelnyxCallEvent) => void,
+  notify: (event: TelnyxCallEvent) => void,
   now: () => number,
 ): Promise<TelnyxCallServer> {
-  const one = new CallServerState(tell, now)
-  const server = createServer((request, response) => void one.answer(request, response))
+  const state = new CallServerState(notify, now)
+  const server = createServer((request, response) => void state.answer(request, response))
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  one.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  state.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    url: `${one.origin}/v2`,
-    commands: one.commands,
-    legs: one.legs,
-    recordings: one.recordings,
-    callIn: (from, to, attestation) => one.callIn(from, to, attestation),
-    performAction: (leg, doing) => one.performAction(leg, doing),
+    url: `${state.origin}/v2`,
+    commands: state.commands,
+    legs: state.legs,
+    recordings: state.recordings,
+    callIn: (from, to, attestation) => state.callIn(from, to, attestation),
+    performAction: (leg, action) => state.performAction(leg, action),
     failNext: (how) => {
-      one.next = how
+      state.next = how
     },
     close: async () => {
       server.closeAllConnections()
@@ -208,47 +208,47 @@ class CallServerState {
   readonly recordings: TelnyxRecording[] = []
   origin = ""
   next: NextFailure | null = null
-  readonly #tell: (event: TelnyxCallEvent) => void
+  readonly #notify: (event: TelnyxCallEvent) => void
   readonly #now: () => number
   readonly #byRef = new Map<string, TelnyxLeg>()
-  /** What was answered to commands by their ids. */
-  readonly #done = new Map<string, Answer>()
+  /** Answers to earlier commands, by leg and command id. */
+  readonly #answers = new Map<string, Answer>()
 
-  constructor(tell: (event: TelnyxCallEvent) => void, now: () => number) {
-    this.#tell = tell
+  constructor(notify: (event: TelnyxCallEvent) => void, now: () => number) {
+    this.#notify = notify
     this.#now = now
   }
 
   callIn(from: string, to: string, attestation = "A"): TelnyxLeg {
     const leg = newTelnyxLeg("incoming", from, to)
-    this.#keep(leg)
-    this.#say("call.initiated", leg, { state: "parked", shaken_stir_attestation: attestation })
+    this.#addLeg(leg)
+    this.#emit("call.initiated", leg, { state: "parked", shaken_stir_attestation: attestation })
     return leg
   }
 
-  performAction(leg: TelnyxLeg, doing: TelnyxCalleeAction): boolean {
+  performAction(leg: TelnyxLeg, action: TelnyxCalleeAction): boolean {
     if (leg.state === "gone") return false
-    if (doing === "hang_up") {
+    if (action === "hang_up") {
       this.#end(leg)
       return true
     }
-    if (doing === "answer") {
+    if (action === "answer") {
       if (leg.state !== "ringing") return false
       this.#open(leg)
       return true
     }
-    if (doing === "hear") {
+    if (action === "hear") {
       if (leg.pendingPrompts === 0) return false
       leg.pendingPrompts -= 1
-      this.#say("call.speak.ended", leg, { status: "completed" })
+      this.#emit("call.speak.ended", leg, { status: "completed" })
       return true
     }
-    const { press } = doing
-    this.#say("call.dtmf.received", leg, { digit: press.slice(0, 1) })
+    const { press } = action
+    this.#emit("call.dtmf.received", leg, { digit: press.slice(0, 1) })
     if (!leg.isCollectingDigits) return true
     leg.isCollectingDigits = false
     const status = press.startsWith("1") ? "valid" : "invalid"
-    this.#say("call.gather.ended", leg, { digits: press.slice(0, 1), status })
+    this.#emit("call.gather.ended", leg, { digits: press.slice(0, 1), status })
     return true
   }
 
@@ -262,24 +262,24 @@ class CallServerState {
     const [status, body] =
       typeof next === "object" && next !== null
         ? refusal(next.refuses, next.code)
-        : this.#answered(request.method ?? "", url, sent === "" ? {} : JSON.parse(sent))
+        : this.#answerTo(request.method ?? "", url, sent === "" ? {} : JSON.parse(sent))
     if (next === "silent") return void response.destroy()
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
   }
 
-  // The program's JSON as Telnyx gets it: a wrong shape fails the test that sent it.
+  // JSON that the program sent; a wrong shape fails the test.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  #answered(method: string, url: URL, body: any): Answer {
+  #answerTo(method: string, url: URL, body: any): Answer {
     const [, , kind, name, , action] = url.pathname.split("/").map(decodeURIComponent)
-    if (kind === "recordings") return this.#recorded(method, url, name)
+    if (kind === "recordings") return this.#recordingsAnswer(method, url, name)
     if (method === "GET") return this.#status(this.#legOf(name))
     this.commands.push({ path: decodeURIComponent(url.pathname), body })
     const id = `${name ?? ""} ${body.command_id}`
-    const done = this.#done.get(id)
-    if (done !== undefined) return done
+    const earlier = this.#answers.get(id)
+    if (earlier !== undefined) return earlier
     const leg = this.#legOf(name)
     const answer = name === undefined ? this.#dial(body) : this.#act(leg, action ?? "", body)
-    if (answer[0] === 200) this.#done.set(id, answer)
+    if (answer[0] === 200) this.#answers.set(id, answer)
     return answer
   }
 
@@ -290,8 +290,8 @@ class CallServerState {
     if (caller === undefined || caller.state === "gone") return ENDED
     const leg = newTelnyxLeg("outgoing", body.from, body.to, caller)
     leg.clientState = body.client_state ?? null
-    this.#keep(leg)
-    this.#say("call.initiated", leg, { state: "bridging" })
+    this.#addLeg(leg)
+    this.#emit("call.initiated", leg, { state: "bridging" })
     const { ref, legId } = leg
     return [200, { data: { call_control_id: ref, call_leg_id: legId, is_alive: false } }]
   }
@@ -330,7 +330,7 @@ class CallServerState {
     if (other === undefined || other.state === "gone") return ENDED
     Object.assign(leg, { bridgedTo: other })
     Object.assign(other, { bridgedTo: leg })
-    for (const one of [leg, other]) this.#say("call.bridged", one)
+    for (const one of [leg, other]) this.#emit("call.bridged", one)
     return OK
   }
 
@@ -342,7 +342,7 @@ class CallServerState {
     return [200, { data: { ...data, record_type: "call" } }]
   }
 
-  #recorded(method: string, { searchParams }: URL, id: string | undefined): Answer {
+  #recordingsAnswer(method: string, { searchParams }: URL, id: string | undefined): Answer {
     if (method === "DELETE") {
       const at = this.recordings.findIndex((one) => one.id === id)
       if (at < 0) return refusal(404, "10005")
@@ -365,19 +365,19 @@ class CallServerState {
 
   #open(leg: TelnyxLeg): void {
     leg.state = "open"
-    this.#say("call.answered", leg, { state: "answered" })
+    this.#emit("call.answered", leg, { state: "answered" })
   }
 
   #end(leg: TelnyxLeg): void {
-    const keep = (recording: TelnyxRecording) => void this.recordings.push(recording)
-    for (const event of endTelnyxLeg(leg, this.#now(), keep)) this.#tell(event)
+    const store = (recording: TelnyxRecording) => void this.recordings.push(recording)
+    for (const event of endTelnyxLeg(leg, this.#now(), store)) this.#notify(event)
   }
 
-  #say(type: string, leg: TelnyxLeg, others: object = {}): void {
-    this.#tell(telnyxEvent(type, leg, this.#now(), others))
+  #emit(type: string, leg: TelnyxLeg, others: object = {}): void {
+    this.#notify(telnyxEvent(type, leg, this.#now(), others))
   }
 
-  #keep(leg: TelnyxLeg): void {
+  #addLeg(leg: TelnyxLeg): void {
     this.legs.push(leg)
     this.#byRef.set(leg.ref, leg)
   }

@@ -1,35 +1,35 @@
-/** The parts of Telnyx's stand-in that keep messaging profiles and that register texting: brands, campaigns, numbers and toll-free verifications, as the types of its client show them. Nobody reviews anything: a test says how it stands. */
+/** The simulated Telnyx server's messaging profiles and registry: brands, campaigns, number assignments and toll-free verifications, after the types of its client. Tests set the results of reviews. */
 import { randomUUID } from "node:crypto"
 
 type Json = Record<string, unknown>
 
-/** An answer, as it is sent. */
+/** An HTTP answer. */
 export interface TelnyxReply {
   readonly status: number
   readonly body: unknown
 }
 
-/** What it has in its books of profiles. */
+/** Stored messaging profiles. */
 interface ProfileState {
   readonly profiles: Json[]
   readonly replies: Json[]
   readonly now: () => number
 }
 
-/** The answer that something is there. */
+/** A successful answer with data. */
 export const okReplyWith = (data: unknown): TelnyxReply => ({ status: 200, body: { data } })
 
-/** The answer of an error. */
+/** An error answer. */
 export const errorReply = (
   status: number,
   code: string,
-  detail = "By the stand-in.",
+  detail = "By the simulated server.",
 ): TelnyxReply => ({
   status,
-  body: { errors: [{ code, title: "It is refused", detail }] },
+  body: { errors: [{ code, title: "The request is rejected", detail }] },
 })
 
-/** What is answered to a call about profiles, and to any that nothing else answers. */
+/** Answers a call about profiles, or 404. */
 export function profileReply(
   state: ProfileState,
   call: string,
@@ -66,19 +66,19 @@ export function profileReply(
   return reply === undefined ? errorReply(404, "10005") : okReplyWith(Object.assign(reply, body))
 }
 
-/** What it has in its books. */
+/** Stored registrations. */
 export interface TelnyxRegistryState {
   readonly brands: Json[]
   readonly campaigns: Json[]
   readonly assignments: Json[]
   readonly verifications: Json[]
-  /** The codes of brands, by their ids: what was texted, and what is known of it. */
+  /** Verification codes by brand id, with their status. */
   readonly codes: Map<string, { readonly pin: string; readonly known: Json }>
-  /** What it has against brands, by their ids. */
+  /** Reviewers' feedback by brand id. */
   readonly feedback: Map<string, readonly string[]>
 }
 
-/** Books in which there is nothing. */
+/** A state without registrations. */
 export function emptyRegistryState(): TelnyxRegistryState {
   return {
     brands: [],
@@ -91,35 +91,35 @@ export function emptyRegistryState(): TelnyxRegistryState {
 }
 
 const ok = (body: unknown): TelnyxReply => ({ status: 200, body })
-const gone = errorReply(404, "10005", "The requested resource or URL could not be found.")
+const notFound = errorReply(404, "10005", "The requested resource or URL could not be found.")
 
-/** What is answered to a call such as `POST /10dlc/brand`; null where it is about no registration. */
+/** Answers a call such as `POST /10dlc/brand`; null if it is not about a registration. */
 export function registryReply(
-  books: TelnyxRegistryState,
+  state: TelnyxRegistryState,
   call: string,
   body: Json,
   query: URLSearchParams,
 ): TelnyxReply | null {
   const [method = "", path = ""] = call.split(" ")
-  const [, room, thing = "", ...rest] = path.split("/").map(decodeURIComponent)
-  if (room === "messaging_tollfree")
-    return tollFree(books, { method, id: rest[1] ?? "", body, query })
-  if (room !== "10dlc") return null
-  switch (thing) {
+  const [, area, resource = "", ...rest] = path.split("/").map(decodeURIComponent)
+  if (area === "messaging_tollfree")
+    return tollFree(state, { method, id: rest[1] ?? "", body, query })
+  if (area !== "10dlc") return null
+  switch (resource) {
     case "brand":
-      return brand(books, method, rest, body, query)
+      return brand(state, method, rest, body, query)
     case "campaign":
-      return campaign(books, method, rest, body, query)
+      return campaign(state, method, rest, body, query)
     case "campaignBuilder":
-      return newCampaign(books, body)
+      return newCampaign(state, body)
     case "phone_number_campaigns":
-      return assignment(books, method, rest[0] ?? "", body)
+      return assignment(state, method, rest[0] ?? "", body)
     default:
-      return gone
+      return notFound
   }
 }
 
-/** A page of a list, as it was asked for. */
+/** The requested page of a list. */
 function pageOf(rows: readonly Json[], query: URLSearchParams): TelnyxReply {
   const [page, size] = [Number(query.get("page")), Number(query.get("recordsPerPage"))]
   const records = rows.slice((page - 1) * size, page * size)
@@ -127,13 +127,13 @@ function pageOf(rows: readonly Json[], query: URLSearchParams): TelnyxReply {
 }
 
 function brand(
-  books: TelnyxRegistryState,
+  state: TelnyxRegistryState,
   method: string,
   [id = "", act = ""]: readonly string[],
   body: Json,
   query: URLSearchParams,
 ): TelnyxReply {
-  const { brands, feedback } = books
+  const { brands, feedback } = state
   if (id === "") {
     if (method === "POST") {
       const made = { ...body, brandId: randomUUID(), status: "REGISTRATION_PENDING" }
@@ -141,20 +141,20 @@ function brand(
       return ok({ ...made })
     }
     const named = brands.filter(({ displayName }) => displayName === query.get("displayName"))
-    // A list does not say where a brand's news go.
+    // A list omits the webhook addresses of brands.
     return pageOf(
       named.toReversed().map((one) => ({ ...one, webhookURL: undefined })),
       query,
     )
   }
   if (id === "feedback") {
-    const said = feedback.get(act)
-    const category = (said ?? []).map((description) => ({ id: "TAX_ID", description, fields: [] }))
-    return said === undefined ? gone : ok({ brandId: act, category })
+    const found = feedback.get(act)
+    const category = (found ?? []).map((description) => ({ id: "TAX_ID", description, fields: [] }))
+    return found === undefined ? notFound : ok({ brandId: act, category })
   }
   const known = brands.find(({ brandId }) => brandId === id)
-  if (known === undefined) return gone
-  if (act === "smsOtp") return verifyPin(books, method, known, body)
+  if (known === undefined) return notFound
+  if (act === "smsOtp") return verifyPin(state, method, known, body)
   if (act === "revet") return ok(Object.assign(known, { status: "REGISTRATION_PENDING" }))
   return ok(method === "PUT" ? Object.assign(known, body) : known)
 }
@@ -176,10 +176,10 @@ function verifyPin(
     return ok(texted)
   }
   const sent = codes.get(brandId)
-  if (sent === undefined) return gone
+  if (sent === undefined) return notFound
   if (method === "GET") return ok(sent.known)
   if (sent.pin !== otpPin || sent.known["deliveryStatus"] === "EXPIRED") {
-    return errorReply(400, "10015", "The code is not right.")
+    return errorReply(400, "10015", "The code is wrong.")
   }
   sent.known["verifyDate"] = "2026-11-25T00:00:00Z"
   known["identityStatus"] = "VERIFIED"
@@ -187,7 +187,7 @@ function verifyPin(
 }
 
 function newCampaign({ brands, campaigns }: TelnyxRegistryState, body: Json): TelnyxReply {
-  if (!brands.some(({ brandId }) => brandId === body["brandId"])) return gone
+  if (!brands.some(({ brandId }) => brandId === body["brandId"])) return notFound
   if (campaigns.some(({ referenceId }) => referenceId === body["referenceId"])) {
     return errorReply(400, "10015", "The referenceId is not unique.")
   }
@@ -213,7 +213,7 @@ function campaign(
     return pageOf(ofBrand, query)
   }
   const known = campaigns.find(({ campaignId }) => campaignId === id)
-  if (known === undefined) return gone
+  if (known === undefined) return notFound
   if (act === "appeal") {
     known["campaignStatus"] = "TCR_ACCEPTED"
     return ok({ appealed_at: "2026-11-25T00:00:00Z" })
@@ -235,12 +235,12 @@ function assignment(
 ): TelnyxReply {
   const wanted = method === "POST" ? body["phoneNumber"] : number
   const known = assignments.find(({ phoneNumber }) => phoneNumber === wanted)
-  if (method === "GET") return known === undefined ? gone : ok(known)
+  if (method === "GET") return known === undefined ? notFound : ok(known)
   if (!campaigns.some(({ campaignId }) => campaignId === body["campaignId"])) {
     return errorReply(400, "10015", "There is no such campaign.")
   }
   const set = { ...body, assignmentStatus: "PENDING_ASSIGNMENT" }
-  if (method === "PUT") return known === undefined ? gone : ok(Object.assign(known, set))
+  if (method === "PUT") return known === undefined ? notFound : ok(Object.assign(known, set))
   if (known !== undefined) return errorReply(409, "10015", "The number is in a campaign.")
   assignments.push(set)
   return ok({ ...set })
@@ -248,7 +248,7 @@ function assignment(
 
 interface TollFreeCall {
   readonly method: string
-  /** Of the request that it is about; empty for a new one. */
+  /** Id of the verification; empty for a new one. */
   readonly id: string
   readonly body: Json
   readonly query: URLSearchParams
@@ -256,11 +256,11 @@ interface TollFreeCall {
 
 function tollFree(
   { verifications }: TelnyxRegistryState,
-  { method, id: asked, body, query }: TollFreeCall,
+  { method, id: wantedId, body, query }: TollFreeCall,
 ): TelnyxReply {
   if (method === "PATCH") {
-    const known = verifications.find((one) => one["id"] === asked)
-    if (known === undefined) return gone
+    const known = verifications.find((one) => one["id"] === wantedId)
+    if (known === undefined) return notFound
     return ok(Object.assign(known, body, { verificationStatus: "In Progress" }))
   }
   if (method === "GET") {

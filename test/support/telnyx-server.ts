@@ -1,6 +1,6 @@
 /**
- * A stand-in of those parts of Telnyx's API v2 that the carrier of texts and the registry ask, as its
- * documentation and the types of its client show them. It answers on this machine only.
+ * A simulated server for the parts of Telnyx's API v2 that the carrier of texts and the registry use, after its
+ * documentation and the types of its client. It listens on this machine only.
  */
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -18,8 +18,8 @@ import {
 import { openVendorCheck } from "./vendor-limits.ts"
 
 /**
- * What it does next, once: refuse with a code (or do it and then answer so), do nothing, or do it and say
- * nothing.
+ * What the server does once: answer with an error (`isDone`: after performing the call), be unavailable, perform the
+ * call without an answer, or leave an order pending.
  */
 export type TelnyxBehavior =
   | { readonly status: number; readonly code: string; readonly isDone?: true }
@@ -27,49 +27,49 @@ export type TelnyxBehavior =
   | "silent"
   | "pending"
 
-/** Calls that it does not answer as it should, until a test takes this away: a status, or a line that is cut. */
+/** Calls that fail until a test resets this: with a status, or with a cut connection. */
 export interface TelnyxCallFailure {
-  /** Matches `GET /phone_numbers`. */
+  /** Matched against calls such as `GET /phone_numbers`. */
   readonly calls: RegExp
   readonly failure: number | "cut"
 }
 
 type Json = Record<string, unknown>
 
-/** A message in its books. */
+/** A message that the server stores. */
 export interface TelnyxServerMessage {
   readonly id: string
   readonly direction: "inbound" | "outbound"
   readonly from: string
   readonly to: string
-  /** Everybody else that a group text names, in their order; none of a text to one number. */
+  /** The other recipients of a group text, in order; empty for a text to one number. */
   readonly otherRecipients: { readonly to: readonly string[]; readonly cc: readonly string[] }
   readonly text: string
   readonly webhookUrl: string | null
   readonly at: number
   status: string
-  /** The body of it is kept no longer. */
+  /** Whether Telnyx no longer returns it. */
   isDeleted: boolean
 }
 
-/** A text that somebody sends to one of its numbers, or to several. */
+/** A text to one or more of its numbers. */
 type ReceivedText = Pick<TelnyxServerMessage, "from" | "to" | "text" | "at"> &
   Partial<Pick<TelnyxServerMessage, "otherRecipients">>
 
-/** What a text to one number says of others. */
-const NO_MORE: TelnyxServerMessage["otherRecipients"] = { to: [], cc: [] }
+/** The other recipients of a text to one number: none. */
+const NO_OTHERS: TelnyxServerMessage["otherRecipients"] = { to: [], cc: [] }
 
-/** A running stand-in. */
+/** A running server. */
 export interface TelnyxServer {
   readonly url: string
   readonly key: string
-  /** What was asked: `POST /messages`, with its body. */
+  /** All requests so far; `call` is such as `POST /messages`. */
   readonly requests: {
     readonly call: string
     readonly body: Json
     readonly query: URLSearchParams
   }[]
-  /** What of that the vendor's own description does not take. */
+  /** Faults of the requests, by the vendor's own API description. */
   readonly vendorFaults: string[]
   readonly messages: TelnyxServerMessage[]
   readonly profiles: Json[]
@@ -77,20 +77,20 @@ export interface TelnyxServer {
   readonly registry: TelnyxRegistryState
   /** Numbers that can be ordered. */
   readonly orderableNumbers: Set<string>
-  /** What it answers of the texting of a number: null, that it does not know the number so far (404). */
+  /** The messaging settings of every number; null: unknown (404). */
   texting: Json | null
-  /** Null: as its documentation says. It stands for what changes something. */
+  /** Behavior of the next call that changes something; null: as documented. */
   nextBehavior: TelnyxBehavior | null
-  /** How the calls that are named are refused, each once: `PUT /10dlc/brand/1/revet`. */
+  /** Errors for single calls such as `PUT /10dlc/brand/1/revet`, once each. */
   readonly behaviorByCall: Map<string, Extract<TelnyxBehavior, object>>
-  /** Calls that fail, and do nothing. */
+  /** Calls that fail without an effect. */
   callFailure: TelnyxCallFailure | null
-  /** Somebody texts one of its numbers; it tells nobody of it. */
+  /** Adds a text to one of its numbers, without a webhook. */
   readonly receiveText: (text: ReceivedText) => TelnyxServerMessage
   readonly close: () => Promise<void>
 }
 
-/** What the vendor's own description does not take of a request. */
+/** Lists the faults of a request by the vendor's own API description. */
 const faultsOf = openVendorCheck("telnyx")
 
 interface State extends TelnyxServer {
@@ -99,7 +99,7 @@ interface State extends TelnyxServer {
   now: () => number
 }
 
-/** Starts one on a free port. */
+/** Starts a server on a free port. */
 export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxServer> {
   const server = createServer((request, response) => void serve(state, request, response))
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -121,17 +121,18 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
     now,
     registry: emptyRegistryState(),
     orderableNumbers: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
-    receiveText: (came) => {
-      const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
-      const kept = {
-        otherRecipients: NO_MORE,
-        ...one,
-        ...came,
+    receiveText: (received) => {
+      const stored = {
+        otherRecipients: NO_OTHERS,
+        id: randomUUID(),
+        direction: "inbound" as const,
+        webhookUrl: null,
+        ...received,
         status: "received",
         isDeleted: false,
       }
-      messages.push(kept)
-      return kept
+      messages.push(stored)
+      return stored
     },
     close: async () => {
       server.closeAllConnections()
@@ -152,33 +153,33 @@ async function serve(
   const body = (raw === "" ? {} : JSON.parse(raw)) as Json
   const call = `${request.method} ${path}`
   state.requests.push({ call, body, query })
-  const against = faultsOf({ method: request.method ?? "", path, query, body })
-  state.vendorFaults.push(...against)
+  const faults = faultsOf({ method: request.method ?? "", path, query, body })
+  state.vendorFaults.push(...faults)
   const { callFailure } = state
   if (callFailure !== null && callFailure.calls.test(call)) {
     if (callFailure.failure === "cut") return void response.destroy()
     return send(response, errorReply(callFailure.failure, "10007"))
   }
   const named = state.behaviorByCall.get(call)
-  const isAct = named !== undefined || isChangingCall(request.method ?? "", path)
+  const isChange = named !== undefined || isChangingCall(request.method ?? "", path)
   const next = named ?? state.nextBehavior
-  if (isAct && !state.behaviorByCall.delete(call)) state.nextBehavior = null
-  if (against.length > 0) return send(response, errorReply(422, "10015", against.join("; ")))
+  if (isChange && !state.behaviorByCall.delete(call)) state.nextBehavior = null
+  if (faults.length > 0) return send(response, errorReply(422, "10015", faults.join("; ")))
   const answer = () =>
     request.headers.authorization === `Bearer ${state.key}`
-      ? answerTo(state, call, body, query, isAct ? next : null)
+      ? answerTo(state, call, body, query, isChange ? next : null)
       : errorReply(401, "10009")
-  if (isAct && next === "unavailable") return send(response, errorReply(429, "10011"))
-  if (isAct && next !== null && typeof next === "object") {
+  if (isChange && next === "unavailable") return send(response, errorReply(429, "10011"))
+  if (isChange && next !== null && typeof next === "object") {
     if (next.isDone === true) answer()
     return send(response, errorReply(next.status, next.code))
   }
   const done = answer()
-  if (isAct && next === "silent") return void response.destroy()
+  if (isChange && next === "silent") return void response.destroy()
   send(response, done)
 }
 
-/** What a test can have refused, or done without a word. */
+/** Whether a call changes something, so that a test can choose its behavior. */
 function isChangingCall(method: string, path: string): boolean {
   if (path.startsWith("/10dlc") || path.startsWith("/messaging_tollfree")) return method !== "GET"
   return method === "POST" && (path === "/messages" || path === "/number_orders")
@@ -209,14 +210,14 @@ function answerTo(
   if (call === "GET /number_orders") {
     const reference = query.get("filter[customer_reference]")
     const ours = state.orders.filter((one) => one["customer_reference"] === reference)
-    const answered = okReplyWith(ours.map((one) => ({ ...one })))
-    // What was pending is done by the next look.
+    const reply = okReplyWith(ours.map((one) => ({ ...one })))
+    // A pending order is complete at the next query.
     for (const one of ours) settle(state, one)
-    return answered
+    return reply
   }
   if (call === "GET /available_phone_numbers") return okReplyWith(orderableNumbersOf(state, query))
   if (call === "GET /phone_numbers") {
-    // Characters that are no digits result in no values.
+    // As at Telnyx, a filter with other characters than digits matches nothing.
     const digits = /^\d{3,}$/.exec(query.get("filter[phone_number]") ?? "")?.[0]
     const owned = [...state.owned].filter(([number]) => digits && number.includes(digits))
     return okReplyWith(owned.map(([phone_number, known]) => ({ id: known, phone_number })))
@@ -235,7 +236,7 @@ function answerTo(
 }
 
 function takeMessage(state: State, body: Json): Json {
-  const kept: TelnyxServerMessage = {
+  const message: TelnyxServerMessage = {
     id: randomUUID(),
     direction: "outbound",
     status: "queued",
@@ -245,15 +246,15 @@ function takeMessage(state: State, body: Json): Json {
     text: String(body["text"]),
     webhookUrl: String(body["webhook_url"]),
     at: state.now(),
-    otherRecipients: NO_MORE,
+    otherRecipients: NO_OTHERS,
   }
-  state.messages.push(kept)
-  return telnyxMessageBody(kept)
+  state.messages.push(message)
+  return telnyxMessageBody(message)
 }
 
-/** A message as it is told and answered. */
-export function telnyxMessageBody(kept: TelnyxServerMessage): Json {
-  const { id, direction, from, to, otherRecipients, status, webhookUrl } = kept
+/** A message as webhooks and answers show it. */
+export function telnyxMessageBody(message: TelnyxServerMessage): Json {
+  const { id, direction, from, to, otherRecipients, status, webhookUrl } = message
   const parties = (numbers: readonly string[]) =>
     numbers.map((phone_number) => ({ phone_number, status }))
   return {
@@ -261,7 +262,7 @@ export function telnyxMessageBody(kept: TelnyxServerMessage): Json {
     direction,
     record_type: "message",
     type: "SMS",
-    text: kept.text,
+    text: message.text,
     media: [],
     parts: 1,
     from: { phone_number: from },

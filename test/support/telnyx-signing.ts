@@ -1,15 +1,15 @@
-/** Signing as an account of Telnyx does, with a key made for it. */
+/** Signs webhooks as a Telnyx account does, with a generated key. */
 import { generateKeyPairSync, sign } from "node:crypto"
 
-/** An account that signs what it calls back. */
+/** An account that signs its webhooks. */
 export interface SigningAccount {
-  /** As Telnyx shows it: 32 bytes in base64. */
+  /** 32 bytes in base64, as Telnyx shows it. */
   readonly publicKey: string
-  /** The headers of a body that is signed at a time, UTC milliseconds. */
+  /** The headers of a body signed at a time in UTC milliseconds. */
   readonly headersOf: (raw: string | Uint8Array, at: number) => Record<string, string>
 }
 
-/** Makes an account with keys of its own. */
+/** Makes an account with a new key pair. */
 export function signingAccount(): SigningAccount {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519")
   const der = publicKey.export({ format: "der", type: "spki" })

@@ -1,3 +1,4 @@
+/** Databases of tests: copies of a migrated template. */
 import { randomBytes } from "node:crypto"
 import pg from "pg"
 import { inject } from "vitest"
@@ -16,13 +17,13 @@ const TEMPLATE = "ledger_template"
 
 /** A database of a test's own. */
 export interface TestDatabase {
-  /** The superuser's address of it. */
+  /** Its connection string as the superuser. */
   readonly url: string
-  /** Breaks its connections and removes it. */
+  /** Ends its connections and drops it. */
   readonly drop: () => Promise<void>
 }
 
-/** Makes the template in the PostgreSQL of that superuser's address. */
+/** Makes the template in a PostgreSQL, given the superuser's connection string. */
 export async function makeTemplate(admin: string): Promise<void> {
   await executeSql(admin, `create database ${TEMPLATE} template template0`)
   await migrateToLatest(urlOfDatabase(admin, TEMPLATE))
@@ -30,9 +31,9 @@ export async function makeTemplate(admin: string): Promise<void> {
 }
 
 /**
- * Makes another template of that one, once: files that run at once ask for it at once.
+ * Makes another template from the first one, once, even if several test files request it concurrently.
  *
- * @param furnish puts into the database of an address what is to be in the copies
+ * @param furnish fills the template, given its connection string
  */
 export async function makeDerivedTemplateOnce(
   admin: string,
@@ -57,15 +58,15 @@ export async function makeDerivedTemplateOnce(
   }
 }
 
-/** A template is copied only while nobody is connected to it. */
+/** Closes a template to connections, because PostgreSQL copies it only without any. */
 async function close(admin: string, name: string): Promise<void> {
   await executeSql(admin, `alter database ${name} with is_template true allow_connections false`)
 }
 
 /**
- * Makes a database in the test run's PostgreSQL, or in that of the superuser's address `server`: a
- * copy of the migrated template or of the one named, or an empty one with `migrated: false`. Roles
- * belong to the whole cluster and are shared by all databases.
+ * Makes a database in the test run's PostgreSQL, or in that of `server` (the superuser's connection string): a copy of
+ * the migrated template or of the named one, or an empty one with `migrated: false`. All databases of a server share
+ * its roles.
  */
 export async function testDatabase(options?: {
   migrated?: boolean
@@ -83,14 +84,14 @@ export async function testDatabase(options?: {
   }
 }
 
-/** The same address with another database. */
+/** The connection string with another database. */
 function urlOfDatabase(url: string, database: string): string {
   const other = new URL(url)
   other.pathname = `/${database}`
   return other.href
 }
 
-/** Runs statements over a connection of their own. */
+/** Runs statements over a new connection. */
 export async function executeSql(url: string, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

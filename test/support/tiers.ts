@@ -1,6 +1,6 @@
-/** The three tiers of tests. The name of a file says which one it belongs to. */
+/** The tiers of tests. A test file's name determines its tier. */
 
-/** What a test file opened and started. */
+/** Resources that a test file opened and started. */
 export interface Counters {
   /** Installations opened in the worker process. */
   readonly worlds: number
@@ -14,7 +14,7 @@ export interface Counters {
   readonly connections: number
 }
 
-/** Files of tests that run in the same worker processes, by patterns from the project's folder. */
+/** A group of test files that share worker processes, by patterns relative to the project's folder. */
 export interface Tier {
   readonly name: string
   readonly include: readonly string[]
@@ -25,7 +25,7 @@ export interface Tier {
 
 const FOLDERS = "{test,bench}/**"
 const PACKAGES = "**/node_modules/**"
-/** Replaces modules of the program, so it may not share them with another file. */
+/** Mocks modules of the program, so it must not share a process with other files. */
 const ISOLATED = "test/simulation/faulty-cores.test.ts"
 
 /** All tiers; each test file is in exactly one. */
@@ -51,9 +51,9 @@ export const TIERS: readonly Tier[] = [
 ]
 
 /**
- * Checks what a test file used against its name.
+ * Checks the resources that a test file used against its tier.
  *
- * @returns the sentence to fail with; null where the file is in the right tier
+ * @returns the error message; null if the file is in the right tier
  */
 export function tierFault(file: string, used: Counters): string | null {
   if (file.endsWith(".outside.test.ts")) return null

@@ -1,7 +1,7 @@
-/** Requests of our adapters, checked against the table of a vendor's own description. */
+/** Checks our adapters' requests against the vendor's own API description. */
 import { readFileSync } from "node:fs"
 
-/** What a vendor takes in a field; nothing said: anything. */
+/** A field's limits; without any, every value is accepted. */
 interface FieldLimit {
   /** In code points. */
   readonly maxLength?: number
@@ -13,27 +13,27 @@ type Fields = Readonly<Record<string, FieldLimit>>
 
 interface Operation {
   readonly required?: readonly string[]
-  /** Its fields; absent: it takes no body. */
+  /** Fields of the body; absent if there is none. */
   readonly body?: Fields
   readonly query?: Fields
 }
 
-/** A request as it came. */
+/** A request that an adapter sent. */
 export interface SentRequest {
   readonly method: string
-  /** Without the version. */
+  /** Path without the version. */
   readonly path: string
   readonly query: URLSearchParams
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Opens the check by the table `test/data/vendors/<vendor>.json`; it answers what the vendor would reject. */
+/** Loads `test/data/vendors/<vendor>.json`; the returned function lists what the vendor would reject. */
 export function openVendorCheck(vendor: string): (sent: SentRequest) => readonly string[] {
   const url = new URL(`../data/vendors/${vendor}.json`, import.meta.url)
   const { operations } = JSON.parse(readFileSync(url, "utf8")) as {
     readonly operations: Readonly<Record<string, Operation>>
   }
-  // A path without variable parts comes before one that has some.
+  // Literal paths come before those with parameters.
   const known = Object.entries(operations)
     .toSorted(([a], [b]) => a.split("{").length - b.split("{").length)
     .map(([name, operation]) => {
@@ -43,7 +43,7 @@ export function openVendorCheck(vendor: string): (sent: SentRequest) => readonly
   return ({ method, path, query, body }) => {
     const call = `${method} ${path}`
     const found = known.find(({ form }) => form.test(call))
-    if (found === undefined) return [`${call} is no operation of ${vendor}`]
+    if (found === undefined) return [`${call} is not an operation of ${vendor}`]
     const { name, operation } = found
     const faults = (operation.required ?? [])
       .filter((field) => (body[field] ?? null) === null)
@@ -60,16 +60,18 @@ function faultsOf(
 ): readonly string[] {
   return given.flatMap(([name, value]) => {
     const limit = fields[name]
-    if (limit === undefined) return [`${name} is no field of it`]
+    if (limit === undefined) return [`${name} is not a field of it`]
     const { maxLength, pattern } = limit
     if (value === null || value === undefined) return []
     const text = String(value)
     const length = [...text].length
     return [
       ...(maxLength !== undefined && length > maxLength
-        ? [`${name} has ${length} characters, at most ${maxLength} are taken`]
+        ? [`${name} has ${length} characters; the limit is ${maxLength}`]
         : []),
-      ...(limit.enum !== undefined && !limit.enum.includes(text) ? [`${name} is no ${text}`] : []),
+      ...(limit.enum !== undefined && !limit.enum.includes(text)
+        ? [`${name} must not be ${text}`]
+        : []),
       ...(pattern !== undefined && !new RegExp(pattern, "u").test(text)
         ? [`${name} must match ${pattern}`]
         : []),

@@ -1,4 +1,4 @@
-/** Databases as the program leaves them at its first start: with the tables of all slices. */
+/** Databases with the tables of all slices, as the program's first start creates them. */
 import { afterAll, inject } from "vitest"
 import { openWriteBehindPool } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
@@ -7,15 +7,15 @@ import { PROGRAM } from "../../src/slices.ts"
 import type { TestDatabase } from "./test-database.ts"
 import { makeDerivedTemplateOnce, testDatabase } from "./test-database.ts"
 
-/** The migrations of the slices, and the tables of all read models, empty: nobody has started on it. */
+/** A template with the slices' migrations and empty read models; no program has started on it. */
 const TEMPLATE = "ledger_world_template"
 
-/** The servers that have the template, by the superuser's address. */
+/** The servers that have the template, by the superuser's connection string. */
 const furnished = new Map<string, Promise<void>>()
 
 /**
- * Makes a database in the test run's PostgreSQL, or in another one, in which a start of the program
- * finds no table missing: making them takes longer than most tests. The start is a first one still.
+ * Makes a database with all tables, in the test run's PostgreSQL or in another one, because creating the tables takes
+ * longer than most tests. The program's start on it still counts as the first.
  */
 export async function worldDatabase(server?: string): Promise<TestDatabase> {
   const admin = server ?? inject("postgresUrl")
@@ -25,7 +25,7 @@ export async function worldDatabase(server?: string): Promise<TestDatabase> {
   return testDatabase({ server, template: TEMPLATE })
 }
 
-/** Makes one for the calling test file and drops it after the file; answers its address. Call it at the top level. */
+/** Makes a database for the calling test file, and drops it after the file; returns its connection string. */
 export async function ownDatabase(): Promise<string> {
   const { drop, url } = await worldDatabase()
   afterAll(drop)

@@ -1,7 +1,4 @@
-/**
- * A whole installation on a database of its own: the app to inject requests into, and the operator's
- * operations, without a process or a port.
- */
+/** A complete installation with a database of its own: injected requests and operations, without a process or a port. */
 import type { Environment } from "../../src/frame/settings.ts"
 import { settingsReader } from "../../src/frame/settings.ts"
 import { DOCUMENT_EXTRAS } from "../../src/document-examples.ts"
@@ -43,34 +40,34 @@ export {
 export interface ApiAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
-  // A test says what it expects of a body; the type would only repeat it.
+  // Each test asserts the shape of the body.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 
-/** So long an installation has to end, milliseconds, on a machine that does nothing else. */
+/** Time that an installation gets to close on an idle machine, in milliseconds. */
 const CLOSE_WITHIN_MS = 8_000
 
-/** What a test can do with an installation. */
+/** An open installation. */
 export interface World {
   readonly app: FastifyInstance
   readonly ports: AdminPorts
   readonly warnings: readonly string[]
-  /** Resolves once there are so many warnings. */
+  /** Resolves once there are at least `count` warnings. */
   readonly untilWarned: (count: number) => Promise<void>
-  /** The owner's address of the world's database. */
+  /** The connection string of the world's database as its owner. */
   readonly databaseUrl: string
-  /** An operator's operation; @throws OperatorRefused */
+  /** Runs an operation; @throws OperatorRefused */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input?: object, reason?: string | null) => Promise<any>
-  /** A request with a key. */
+  /** Sends a request with a key. */
   readonly call: (
     key: string | null,
     method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
     url: string,
     options?: { readonly body?: unknown; readonly headers?: Record<string, string> },
   ) => Promise<ApiAnswer>
-  /** Closes the installation and opens another one on the same database. */
+  /** Closes the installation and opens it again on the same database. */
   readonly restart: () => Promise<World>
   readonly close: () => Promise<void>
 }
@@ -78,31 +75,31 @@ export interface World {
 /** How a world is opened. */
 export interface WorldOptions {
   readonly clock?: "system" | "test"
-  /** A database that is there; default one of the world's own. */
+  /** An existing database; by default a new one. */
   readonly url?: string
-  /** The superuser's address of the PostgreSQL for a database of its own; default the test run's. */
+  /** The superuser's connection string of the PostgreSQL for the new database; by default the test run's. */
   readonly server?: string
-  /** A server of EventStoreDB; default the event store inside the database. */
+  /** An EventStoreDB server; by default the event store inside the database. */
   readonly eventStoreUrl?: string
   /** How long a call waits for the ledger, milliseconds. */
   readonly deadlineMs?: number
-  /** The environment of the slices; default none is set. */
+  /** Settings of the slices; by default none. */
   readonly settings?: Environment
-  /** Default on; off where a test sends more than they let pass. */
+  /** By default on; off for tests that send more requests than the limits allow. */
   readonly rateLimits?: "on" | "off"
-  /** Proxies in front whose word counts; default none. */
+  /** Proxies whose forwarding headers are trusted; by default none. */
   readonly trustProxy?: readonly string[]
-  /** How patient to be with the database; default as outside of tests. */
+  /** Timeouts for the database; by default those of production. */
   readonly waits?: DatabaseTimeouts
-  /** What it is made of; default all slices. */
+  /** The program; by default all slices. */
   readonly program?: Program
 }
 
-/** The subject that a test cannot try in a shared world. */
+/** Why a test cannot use a shared world. */
 export type WorldReason =
-  /** The event store, the database, or what lies in them. */
+  /** It tests the event store, the database or their content. */
   | "store"
-  /** It moves the clock, or needs the system's. */
+  /** It moves the clock, or needs the system clock. */
   | "time"
   /** It sets prices or other terms of the whole installation. */
   | "prices"
@@ -111,7 +108,7 @@ export type WorldReason =
   /** It needs settings, providers or a program of its own. */
   | "settings"
 
-/** Opens a world; the caller closes it. `clock: "test"` (the default) stands still until it is moved. */
+/** Opens a world; the caller closes it. The test clock (the default) advances only when a test moves it. */
 export async function openWorld(reason: WorldReason, options: WorldOptions = {}): Promise<World> {
   counters.worlds += 1
   const database = await databaseOf(options)
@@ -131,7 +128,7 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
     clock: options.clock ?? "test",
     dataDir: join(tmpdir(), `company-ledger-${reason}-${randomUUID()}`),
     masterKey: null,
-    // Boxes are machines only where a test is about those.
+    // Real boxes only in the tests of boxes.
     settings: settingsReader({
       BOX_HOST: "simulator",
       RATE_LIMITS: options.rateLimits ?? "on",
@@ -147,7 +144,7 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
   return { ...world, warnings, untilWarned: (count) => until(() => warnings.length >= count) }
 }
 
-/** The one that is there, or one of the world's own, with the tables of all slices where it has them. */
+/** The existing database, or a new one, with the tables of all slices if the world has all slices. */
 async function databaseOf({ url, server, program }: WorldOptions): Promise<TestDatabase> {
   if (url !== undefined) return { url, drop: async () => undefined }
   return program === undefined ? worldDatabase(server) : testDatabase({ server })
@@ -161,20 +158,20 @@ export async function ownWorld(reason: WorldReason, options: WorldOptions = {}):
 }
 
 /**
- * Stops the time by which a world counts calls, until the test ends: all of its calls fall into one window of the rate
- * limits, however long a busy machine takes for them.
+ * Stops the clock of the rate limits until the test ends, so that all calls fall into one window even on a busy
+ * machine.
  */
 export function freezeRateWindow({ ports: { pacer } }: { ports: Pick<Ports, "pacer"> }): void {
   vi.spyOn(pacer, "elapsedMs").mockReturnValue(pacer.elapsedMs())
 }
 
-/** How a shared world differs from the usual one. */
+/** Options of a shared world. */
 export interface SharedWorldOptions {
   /** Default on. */
   readonly rateLimits?: "on" | "off"
-  /** Default priced; free where a test counts other charges. */
+  /** By default priced; free for tests that count other charges. */
   readonly calls?: "priced" | "free"
-  /** Default it stands still; forward where tests move it, in months that no test before them saw. */
+  /** By default it does not advance; with `forward`, tests move it into months that no earlier test used. */
   readonly clock?: "still" | "forward"
 }
 
@@ -185,9 +182,9 @@ const CLOCK_OPERATIONS = ["clock set", "clock advance"]
 const NOT_SHARED = ["price set", "simulator set", "release publish", "release seal"]
 
 /**
- * The world that all test files of a worker process share, each with companies of its own. It ends with the process.
- * Its prices and providers do not change, its clock stands still unless the test asks for one that it can move
- * forward, and it is never empty: a test that needs anything else opens its own.
+ * Opens the world that all test files of a worker process share, each with companies of its own. Its prices and
+ * providers never change, its clock advances only with `clock: "forward"`, and it is never empty. A test with other
+ * needs opens a world of its own.
  */
 export function sharedWorld(options: SharedWorldOptions = {}): Promise<World> {
   const { rateLimits = "on", calls = "priced", clock = "still" } = options
@@ -231,7 +228,7 @@ async function worldOf(
   await app.ready()
   const end = async () => {
     await app.close()
-    // What is left in hand waits until its lease has run out.
+    // Jobs that are still running wait until their lease expires.
     await close(scaledMs(CLOSE_WITHIN_MS))
   }
   return {
@@ -256,8 +253,8 @@ async function worldOf(
         signal,
       }
       const given = found.input.parse(input)
-      return runAndNotifyProcesses(ports, async (heard) =>
-        found.run({ ...context, ports: heard }, given),
+      return runAndNotifyProcesses(ports, async (notifyingPorts) =>
+        found.run({ ...context, ports: notifyingPorts }, given),
       )
     },
     call: (key, method, url, requested) => callApp(app, key, method, url, requested),
@@ -272,7 +269,7 @@ async function worldOf(
   }
 }
 
-/** A request with a key to an app: that of a world, or one that a test built on its ports. */
+/** Sends a request with a key to an app: a world's, or one that a test built. */
 export async function callApp(
   app: FastifyInstance,
   ...[key, method, url, { body, headers } = {}]: Parameters<World["call"]>
@@ -294,7 +291,7 @@ export async function callApp(
   return found
 }
 
-/** A request with a key to the program on other ports, in an app of its own. */
+/** Sends a request with a key to a new app with other ports. */
 export async function callWithPorts(
   ports: Ports,
   ...request: Parameters<World["call"]>
@@ -307,13 +304,13 @@ export async function callWithPorts(
   }
 }
 
-/** Lets calls of the API cost nothing, where a test looks at nothing but other charges. */
+/** Makes API calls free, for tests of other charges. */
 export async function makeCallsFree({ operate }: OperationRunner): Promise<void> {
   await operate("price set", { item: "api_call", dollars: "0" })
 }
 
-/** How many calls of a company were counted and are not charged yet. */
+/** Number of a company's API calls that are counted and not charged yet. */
 export async function unchargedCallsOf(world: World, { companyId }: Company): Promise<number> {
-  const { counts: tallies } = await world.operate("calls list", { company: companyId })
-  return tallies.reduce((sum: number, { calls }: { calls: number }) => sum + calls, 0)
+  const { counts } = await world.operate("calls list", { company: companyId })
+  return counts.reduce((sum: number, { calls }: { calls: number }) => sum + calls, 0)
 }

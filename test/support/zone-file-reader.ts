@@ -1,23 +1,23 @@
-/** A reader of zone files of our form, which knows nothing of the writer: a record a line, names whole. */
+/** Reads zone files in our format, independently of the writer: one record per line, absolute names. */
 
-/** A record as it stands there. A TXT is its bytes in UTF-8, read as text. */
+/** A record of a zone file. A TXT value is its UTF-8 bytes, read as text. */
 export interface ZoneFileRecord {
   readonly name: string
   readonly ttl: number
   readonly type: string
-  /** The words behind the type; of strings what is in their quotes. */
+  /** The values after the type; strings without their quotes. */
   readonly values: readonly string[]
 }
 
-/** The records of a file. @throws Error at a line that is none */
+/** Reads the records of a file. @throws Error at a line that is not a record */
 export function readZoneFile(file: string): readonly ZoneFileRecord[] {
   const lines = file.split("\n")
-  if (lines.at(-1) !== "") throw new Error("the last line does not end")
+  if (lines.at(-1) !== "") throw new Error("the last line has no line break")
   return lines.slice(0, -1).flatMap((line) => {
     if (line.startsWith("$ORIGIN ") || line.startsWith("$TTL ")) return []
     const [name = "", ttl = "", kind = "", type = "", ...values] = tokensOf(line)
     if (!name.endsWith(".") || !/^\d+$/.test(ttl) || kind !== "IN") {
-      throw new Error(`no record: ${line}`)
+      throw new Error(`not a record: ${line}`)
     }
     return [{ name: name.slice(0, -1), ttl: Number(ttl), type, values }]
   })
@@ -42,7 +42,7 @@ function tokensOf(line: string): readonly string[] {
       bytes.push(code)
       at += Math.max(escape.length, 1)
     }
-    if (isString && line[at] !== '"') throw new Error(`a string that does not end: ${line}`)
+    if (isString && line[at] !== '"') throw new Error(`unterminated string: ${line}`)
     if (isString) at += 1
     tokens.push(Buffer.from(bytes).toString("latin1"))
   }

@@ -13,23 +13,23 @@ import {
   streamNameOf,
 } from "./messages.ts"
 
-/** What is done to an append that reached the server. */
+/** What the server does with an append. */
 export type ServerAppendFault =
-  /** Nothing. */
+  /** Stores and answers it. */
   | "none"
-  /** The connection breaks, before or after it is stored. */
+  /** Cuts the connection, before or after storing it. */
   | "cut-unstored"
   | "cut-stored"
-  /** It never gets an answer. */
+  /** Never answers. */
   | "silent-unstored"
   | "silent-stored"
-  /** The server says that it timed out by itself. */
+  /** Answers that it timed out. */
   | "timeout-stored"
   | "timeout-unstored"
-  /** The server says no, and stores nothing. */
+  /** Rejects it without storing it. */
   | Refusal
 
-/** How a server says no without trying. */
+/** A rejection without an attempt. */
 type Refusal =
   | "not-ready"
   | "busy"
@@ -85,41 +85,41 @@ function tooLarge(): Status {
   return errorStatusOf("MaximumAppendSizeExceeded", limit.serializeBinary())
 }
 
-/** The answer to an append to a stream that was deleted for good. */
+/** The answer to an append to a hard-deleted stream. */
 function streamDeleted(stream: string): Status {
   const deleted = new shared.StreamDeleted().setStreamIdentifier(streamIdentifier(stream))
   return errorStatusOf("StreamDeleted", deleted.serializeBinary())
 }
 
-/** A call on which appends come and their answers go. */
+/** A call that carries appends and their answers. */
 export type BatchAppendCall = ServerDuplexStream<BatchAppendReq, BatchAppendResp>
 
-/** An append as it came to the server, before anything is done with it. */
+/** An append as it arrived at the server. */
 export interface ReceivedAppend {
   readonly stream: string
   readonly ids: readonly string[]
   readonly types: readonly string[]
 }
 
-/** What appends are stored in, and what may happen to them. */
+/** The server's parts that appends need. */
 interface AppendContext {
   readonly log: EventLog
-  /** Called for each append; answers what is to happen to it. */
+  /** Chooses the fault of each append. */
   readonly faultOf: (arrival: ReceivedAppend) => ServerAppendFault
-  /** Why this node takes no appends at all by now; null where it does. */
+  /** The error if this node currently rejects all appends; otherwise null. */
   readonly refusal: () => Partial<ServiceError> | null
   /** Breaks the connections of all clients. */
   readonly cut: () => void
 }
 
-/** An append of which the last part may still be missing. */
+/** An append that may not have arrived completely. */
 interface PartialAppend {
   readonly options: BatchAppendReq.Options
   readonly events: LogEvent[]
 }
 
-/** Takes appends from a call and answers each under its name. */
-export function answerBatchAppends(call: BatchAppendCall, house: AppendContext): void {
+/** Handles the appends of a call and answers each with its correlation id. */
+export function answerBatchAppends(call: BatchAppendCall, context: AppendContext): void {
   const pending = new Map<string, PartialAppend>()
   call.on("data", (request: BatchAppendReq) => {
     const id = request.getCorrelationId()?.getString() ?? ""
@@ -129,12 +129,12 @@ export function answerBatchAppends(call: BatchAppendCall, house: AppendContext):
     append?.events.push(...proposedEventsOf(request.getProposedMessagesList()))
     if (append === undefined || !request.getIsFinal()) return
     pending.delete(id)
-    const refused = house.refusal()
+    const refused = context.refusal()
     if (refused !== null) {
       call.emit("error", refused)
       return
     }
-    const answer = decide(append, house)
+    const answer = handleAppend(append, context)
     if (answer === null || call.destroyed) return
     answer
       .setCorrelationId(request.getCorrelationId())
@@ -144,23 +144,26 @@ export function answerBatchAppends(call: BatchAppendCall, house: AppendContext):
   call.on("end", () => call.end())
 }
 
-/** Stores an append or not, and gives the answer if there is one. */
-function decide({ options, events }: PartialAppend, house: AppendContext): BatchAppendResp | null {
+/** Stores an append unless its fault forbids it; returns the answer if there is one. */
+function handleAppend(
+  { options, events }: PartialAppend,
+  context: AppendContext,
+): BatchAppendResp | null {
   const stream = streamNameOf(options)
   const [ids, types] = [events.map(({ id }) => id), events.map(({ type }) => type)]
-  const fault = house.faultOf({ stream, ids, types })
+  const fault = context.faultOf({ stream, ids, types })
   const expected = expectedRevisionOf(options)
   const answer = answerOf(fault, stream)
   if (fault === "none" && sizeOf(events) > MAX_APPEND_BYTES) return appendRejection(tooLarge())
-  const result = isStored(fault) ? house.log.append(stream, expected, events) : null
-  if (fault.startsWith("cut-")) house.cut()
+  const result = isStored(fault) ? context.log.append(stream, expected, events) : null
+  if (fault.startsWith("cut-")) context.cut()
   if (answer !== null) return appendRejection(answer)
   if (result === null || fault !== "none") return null
   if ("found" in result && result.found === "deleted") return appendRejection(streamDeleted(stream))
   return appendAnswer(result, expected)
 }
 
-/** The bytes of an append as the server counts them. */
+/** Size of an append in bytes, as the server counts it. */
 function sizeOf(events: readonly LogEvent[]): number {
   return events.reduce(
     (sum, { data, metadata, type }) => sum + data.length + metadata.length + 2 * type.length,

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto"
 
-/** A certificate for this machine that vouches for itself, as PEM. */
+/** A self-signed certificate for this machine, as PEM. */
 export interface Certificate {
   readonly certificate: string
   readonly privateKey: string
@@ -15,7 +15,7 @@ const OBJECT_ID = 0x06
 const UTF8_STRING = 0x0c
 const GENERALIZED_TIME = 0x18
 
-/** A value of DER: its tag, its length and what it holds. */
+/** Encodes a DER value: tag, length and content. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts)
   const { length } = content

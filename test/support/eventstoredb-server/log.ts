@@ -1,7 +1,8 @@
+/** The event log of the simulated EventStoreDB server. */
 import { randomUUID } from "node:crypto"
 import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs"
 
-/** An event as the server keeps it. */
+/** An event as the server stores it. */
 export interface LogRecord {
   readonly stream: string
   readonly revision: number
@@ -12,61 +13,61 @@ export interface LogRecord {
   readonly metadata: Uint8Array
   /** When it was stored, UTC milliseconds. */
   readonly at: number
-  /** Where it begins in the log. */
+  /** Its position in the log. */
   readonly commit: bigint
   readonly prepare: bigint
 }
 
-/** An event as it is handed to the server. */
+/** An event as a client sends it. */
 export type LogEvent = Pick<LogRecord, "id" | "type" | "contentType" | "data" | "metadata">
 
 /** The revision that an append expects. */
 export type ExpectedLogRevision = number | "any" | "no_stream"
 
 /**
- * What an append comes to: the revision and place of its last event, or the stream's last revision, or
- * that it was deleted for good.
+ * Result of an append: revision and position of its last event, or the last revision that the stream has instead, or
+ * that the stream was hard-deleted.
  */
 export type LogAppendResult =
   | { readonly revision: number; readonly commit: bigint; readonly prepare: bigint }
   | { readonly found: number | "deleted" }
 
-/** What is shown of a stream: its records, or why there are none. */
+/** What a reader of a stream gets: its records, or why there are none. */
 type VisibleStream = readonly LogRecord[] | "no stream" | "deleted"
 
-/** What one append stored. */
-interface Stored {
+/** The events of one append. */
+interface LogEntry {
   readonly stream: string
   readonly events: readonly LogEvent[]
-  /** How far its places of commit are behind its events. */
-  readonly commitsBehind: bigint
-  /** When, UTC milliseconds. */
+  /** Distance of its commit positions from its prepare positions. */
+  readonly commitDistance: bigint
+  /** When it was stored, UTC milliseconds. */
   readonly at: number
 }
 
-/** Where a log keeps what it stores, so that another one can go on from it. */
+/** Persistent storage of a log, from which another log can continue. */
 interface LogStorage {
-  readonly read: () => readonly Stored[]
-  readonly write: (stored: Stored) => void
+  readonly read: () => readonly LogEntry[]
+  readonly write: (stored: LogEntry) => void
 }
 
-/** What a real server writes behind a stream that is deleted for good; it is shown among all streams. */
+/** The event that a real server writes when a stream is hard-deleted; reads of `$all` return it. */
 const TOMBSTONE = "$streamDeleted"
-/** Its revision: the largest that there is. */
+/** The tombstone's revision: the largest possible. */
 const LAST_REVISION = Number(2n ** 63n - 1n)
 
-/** What each record takes up beside its text. */
+/** Size of a record without its content. */
 const HEADER_BYTES = 92n
 
-/** Where the first record stands. */
+/** Position of the first record. */
 const FIRST_POSITION = 1_024n
 
-/** Where the record behind another one stands. */
+/** Position after a record. */
 function endOf({ commit, data, metadata, type }: LogRecord): bigint {
   return commit + HEADER_BYTES + BigInt(data.length + metadata.length + 2 * type.length)
 }
 
-/** A stream of the log; scavenged events leave what comes next as it was. */
+/** A stream of the log; scavenging does not change its next revision. */
 interface Stream {
   readonly records: LogRecord[]
   /** The revision that the next event gets. */
@@ -74,22 +75,19 @@ interface Stream {
   isDeleted: boolean
 }
 
-/**
- * All events of a server in one order, in memory, and with a keeper where it has one. Places grow by
- * the size of what was written.
- */
+/** All events of a server in order, in memory and in a storage if it has one. Positions grow by the size of records. */
 export class EventLog {
-  /** So many events were looked at by reads of all streams. */
+  /** Number of events that reads of `$all` have examined. */
   readCount = 0
-  readonly #keeper: LogStorage | null
+  readonly #storage: LogStorage | null
   readonly #records: LogRecord[] = []
   readonly #streams = new Map<string, Stream>()
   readonly #listeners = new Set<(records: readonly LogRecord[]) => void>()
   #end = FIRST_POSITION
 
-  constructor(keeper: LogStorage | null = null) {
-    this.#keeper = keeper
-    for (const stored of keeper?.read() ?? []) this.#keep(stored)
+  constructor(storage: LogStorage | null = null) {
+    this.#storage = storage
+    for (const stored of storage?.read() ?? []) this.#addEntry(stored)
   }
 
   /** All records in their order. */
@@ -97,46 +95,46 @@ export class EventLog {
     return this.#records
   }
 
-  /** The records of a stream, whatever is shown of them; undefined when there is no such stream. */
+  /** All records of a stream, visible or not; undefined if there is no such stream. */
   stream(name: string): readonly LogRecord[] | undefined {
     return this.#streams.get(name)?.records
   }
 
-  /** What a reader of a stream is shown, by its settings. */
+  /** What a reader of a stream gets, by the stream's settings. */
   visibleStream(name: string, now: number): VisibleStream {
-    const there = this.#streams.get(name)
-    if (there === undefined) return "no stream"
-    if (there.isDeleted) return "deleted"
+    const existing = this.#streams.get(name)
+    if (existing === undefined) return "no stream"
+    if (existing.isDeleted) return "deleted"
     const { $maxCount = Infinity, $maxAge = Infinity, $tb = 0 } = this.#settingsOf(name)
     if ($tb >= SOFTLY_DELETED) return "no stream"
-    const first = Math.max($tb, there.next - $maxCount)
-    return there.records.filter(
+    const first = Math.max($tb, existing.next - $maxCount)
+    return existing.records.filter(
       ({ revision, at }) => revision >= first && now - at < $maxAge * 1_000,
     )
   }
 
-  /** Calls the listener with what each append stored, until the returned function is called. */
+  /** Calls the listener with the records of each append, until the returned function is called. */
   onAppended(listener: (records: readonly LogRecord[]) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
   /**
-   * Appends as the server does. The same ids at the same revision succeed as the first time; where only
-   * some are known the revision is wrong.
+   * Appends as the server does. A repeated append of the same ids at the same revision succeeds again; if only some
+   * ids are known, the revision is wrong.
    */
   append(
     name: string,
     expected: ExpectedLogRevision,
     events: readonly LogEvent[],
   ): LogAppendResult {
-    const there = this.#streams.get(name)
-    if (there?.isDeleted === true) return { found: "deleted" }
-    const next = there?.next ?? 0
-    // Who begins a stream anew that was deleted, and not for good, goes on where it had ended.
-    const isBegun = expected === "no_stream" && this.#isSoftlyDeleted(name)
-    const records = there?.records ?? []
-    const first = firstRevision(isBegun ? "any" : expected, next, records, events)
+    const existing = this.#streams.get(name)
+    if (existing?.isDeleted === true) return { found: "deleted" }
+    const next = existing?.next ?? 0
+    // A soft-deleted stream that is started again continues at its old revision.
+    const isRestarted = expected === "no_stream" && this.#isSoftlyDeleted(name)
+    const records = existing?.records ?? []
+    const first = firstRevision(isRestarted ? "any" : expected, next, records, events)
     if (first === null) return { found: next - 1 }
     const isKnown = first < next
     const known = isKnown ? records.filter(({ revision }) => revision >= first) : []
@@ -145,123 +143,123 @@ export class EventLog {
       const isRepeated = known.map(({ id }) => id).join() === events.map(({ id }) => id).join()
       return isRepeated ? answerOf(known) : { found: next - 1 }
     }
-    // Success at revision 0, and there is no stream.
+    // The server answers success at revision 0 and creates no stream.
     if (events.length === 0) return { revision: 0, commit: this.#end, prepare: this.#end }
     return answerOf(this.#store(name, events))
   }
 
-  /** Writes what a transaction of the old protocol wrote: its place of commit is behind the event. */
+  /** Writes like a transaction of the old protocol, whose commit position is after its prepare position. */
   appendInTransaction(name: string, events: readonly LogEvent[]): void {
     this.#store(name, events, 50n)
   }
 
-  /** Sets what is shown of a stream, as anybody may who may write to it. */
+  /** Sets a stream's settings, as anyone who may write to it can. */
   set(name: string, settings: Settings): void {
     this.append(`$$${name}`, "any", [{ ...settingsEvent(settings), id: randomUUID() }])
   }
 
-  /** Deletes a stream, but not for good: it may be begun anew. */
+  /** Soft-deletes a stream: it may be started again. */
   deleteSoftly(name: string): void {
     this.set(name, { $tb: SOFTLY_DELETED })
   }
 
-  /** Deletes a stream for good: nobody may ever write to it again. */
+  /** Hard-deletes a stream: it can never be written to again. */
   deleteForGood(name: string): void {
-    const there = this.#streams.get(name)
-    if (there === undefined) return
-    there.isDeleted = true
+    const existing = this.#streams.get(name)
+    if (existing === undefined) return
+    existing.isDeleted = true
     const event = { id: randomUUID(), type: TOMBSTONE, contentType: "application/octet-stream" }
     const at = { stream: name, revision: LAST_REVISION, at: Date.now() }
     const nothing = { data: new Uint8Array(), metadata: new Uint8Array() }
     const tombstone = { ...event, ...at, ...nothing, commit: this.#end, prepare: this.#end }
     this.#end += HEADER_BYTES
     this.#records.push(tombstone)
-    this.#tell([tombstone])
+    this.#notify([tombstone])
   }
 
-  /** Takes out of the log what no reader of its stream is shown any more, and what else is named. */
+  /** Removes records that readers of their stream no longer get, and records that `isLost` names. */
   scavenge(now: number, isLost: (record: LogRecord) => boolean = () => false): void {
-    this.#keepOnly((record) => {
+    this.#retain((record) => {
       if (record.stream.startsWith("$") || record.type === TOMBSTONE) return true
       const shown = this.visibleStream(record.stream, now)
       return typeof shown !== "string" && shown.includes(record) && !isLost(record)
     })
   }
 
-  /** Puts other records in the place of a stream's, as a server does that was damaged. */
+  /** Replaces the records of a stream, as on a corrupt server. */
   rewrite(name: string, change: (records: readonly LogRecord[]) => readonly LogRecord[]): void {
     const changed = change(this.#streams.get(name)?.records ?? [])
     const others = this.#records.filter(({ stream }) => stream !== name)
     const all = [...others, ...changed].toSorted((a, b) => Number(a.commit - b.commit))
-    this.#keepOnly(() => false)
+    this.#retain(() => false)
     for (const record of all) {
       this.#records.push(record)
       this.#streams.get(record.stream)?.records.push(record)
     }
   }
 
-  /** Cuts off everything behind a place, as a node does that its cluster has left behind. */
+  /** Removes everything after a position, as a node does that lost an election. */
   truncate(after: bigint): void {
-    this.#keepOnly(({ commit }) => commit <= after)
+    this.#retain(({ commit }) => commit <= after)
     const last = this.#records.at(-1)
-    // What is stored from here on stands where the rest stood.
+    // New records reuse the positions of the removed ones.
     this.#end = last === undefined ? FIRST_POSITION : endOf(last)
-    for (const there of this.#streams.values()) {
-      there.next = (there.records.at(-1)?.revision ?? -1) + 1
+    for (const existing of this.#streams.values()) {
+      existing.next = (existing.records.at(-1)?.revision ?? -1) + 1
     }
   }
 
-  /** Takes over what another node has stored, with its places. */
+  /** Adds the records of another node, with their positions. */
   replicate(records: readonly LogRecord[]): void {
     for (const record of records) {
       this.#add(record)
       this.#end = endOf(record)
     }
-    this.#tell(records)
+    this.#notify(records)
   }
 
-  #store(name: string, events: readonly LogEvent[], commitsBehind = 0n): readonly LogRecord[] {
-    const isBegunAnew = this.#isSoftlyDeleted(name)
-    const kept = { stream: name, events, commitsBehind, at: Date.now() }
-    this.#keeper?.write(kept)
-    const stored = this.#keep(kept)
-    if (isBegunAnew) this.set(name, { $tb: stored[0]?.revision ?? 0 })
-    this.#tell(stored)
+  #store(name: string, events: readonly LogEvent[], commitDistance = 0n): readonly LogRecord[] {
+    const isRestarted = this.#isSoftlyDeleted(name)
+    const entry = { stream: name, events, commitDistance, at: Date.now() }
+    this.#storage?.write(entry)
+    const stored = this.#addEntry(entry)
+    if (isRestarted) this.set(name, { $tb: stored[0]?.revision ?? 0 })
+    this.#notify(stored)
     return stored
   }
 
-  #keep({ stream, events, commitsBehind, at }: Stored): readonly LogRecord[] {
+  #addEntry({ stream, events, commitDistance, at }: LogEntry): readonly LogRecord[] {
     const next = this.#streams.get(stream)?.next ?? 0
     return events.map((event, index) => {
       const prepare = this.#end
       const size = BigInt(event.data.length + event.metadata.length + 2 * event.type.length)
-      this.#end += HEADER_BYTES + size + commitsBehind
-      const place = { stream, revision: next + index, at, commit: prepare + commitsBehind }
-      return this.#add({ ...event, ...place, prepare })
+      this.#end += HEADER_BYTES + size + commitDistance
+      const position = { stream, revision: next + index, at, commit: prepare + commitDistance }
+      return this.#add({ ...event, ...position, prepare })
     })
   }
 
   #add(record: LogRecord): LogRecord {
-    const there = this.#streams.get(record.stream) ?? { records: [], next: 0, isDeleted: false }
-    there.records.push(record)
-    there.next = record.revision + 1
-    this.#streams.set(record.stream, there)
+    const existing = this.#streams.get(record.stream) ?? { records: [], next: 0, isDeleted: false }
+    existing.records.push(record)
+    existing.next = record.revision + 1
+    this.#streams.set(record.stream, existing)
     this.#records.push(record)
     return record
   }
 
-  #keepOnly(isKept: (record: LogRecord) => boolean): void {
-    const kept = this.#records.filter(isKept)
+  #retain(isRetained: (record: LogRecord) => boolean): void {
+    const retained = this.#records.filter(isRetained)
     this.#records.length = 0
     for (const { records } of this.#streams.values()) records.length = 0
-    for (const record of kept) {
+    for (const record of retained) {
       this.#records.push(record)
       if (record.type !== TOMBSTONE) this.#streams.get(record.stream)?.records.push(record)
     }
   }
 
-  #tell(records: readonly LogRecord[]): void {
-    // A copy: what is called may change the list.
+  #notify(records: readonly LogRecord[]): void {
+    // A copy, because listeners may change the set.
     // eslint-disable-next-line unicorn/no-useless-spread
     for (const listener of [...this.#listeners]) listener(records)
   }
@@ -276,41 +274,41 @@ export class EventLog {
   }
 }
 
-/** The revision that the first event would have, null when that is not the one expected. */
+/** The revision of the first event; null if the expected revision is wrong. */
 function firstRevision(
   expected: ExpectedLogRevision,
   next: number,
-  there: readonly LogRecord[],
+  existing: readonly LogRecord[],
   events: readonly LogEvent[],
 ): number | null {
   if (typeof expected === "number") return expected < next ? expected + 1 : null
   if (expected === "no_stream") return 0
-  return there.find(({ id }) => id === events[0]?.id)?.revision ?? next
+  return existing.find(({ id }) => id === events[0]?.id)?.revision ?? next
 }
 
 function answerOf(records: readonly LogRecord[]): LogAppendResult {
   const last = records.at(-1)
-  if (last === undefined) throw new Error("an answer needs an event")
+  if (last === undefined) throw new Error("an append without events has no last record")
   return { revision: last.revision, commit: last.commit, prepare: last.prepare }
 }
 
-/** The settings of a stream that hide events of it, as the server names them. */
+/** The settings of a stream that hide events, by the server's names. */
 interface Settings {
   readonly $maxCount?: number
   /** Seconds. */
   readonly $maxAge?: number
-  /** The first revision that is shown. */
+  /** The first visible revision. */
   readonly $tb?: number
   /** Who may read and write. */
   readonly $acl?: object
 }
 
-/** The first revision that is shown of a stream that was deleted, but not for good. */
+/** `$tb` of a soft-deleted stream. */
 const SOFTLY_DELETED_TEXT = "9223372036854775807"
-/** The same as a number, as near as one comes to it. */
+/** The nearest number to it. */
 const SOFTLY_DELETED = Number(SOFTLY_DELETED_TEXT)
 
-/** How settings are stored. */
+/** The event that stores settings. */
 interface SettingsEvent {
   readonly type: string
   readonly contentType: string
@@ -318,23 +316,20 @@ interface SettingsEvent {
   readonly metadata: Uint8Array
 }
 
-/** What is written of settings, to the stream of them. */
+/** The event for the settings' stream. */
 function settingsEvent(settings: Settings): SettingsEvent {
   const text = JSON.stringify(settings).replace(String(SOFTLY_DELETED), SOFTLY_DELETED_TEXT)
   const type = "$metadata"
   return { type, contentType: "application/json", data: Buffer.from(text), metadata: Buffer.of() }
 }
 
-/** The settings that an event of their stream says; none without one. */
+/** The settings in an event; none without an event. */
 function settingsIn(event: Pick<SettingsEvent, "data"> | undefined): Settings {
   if (event === undefined) return {}
   return JSON.parse(Buffer.from(event.data).toString()) as Settings
 }
 
-/**
- * What a server stored, in a file, a line an append. It outlives a kill of the server's process, for
- * the machine has taken over what was written; it is no match for a power cut.
- */
+/** A log's entries in a file, one line per append. They survive a kill of the process, but not a power failure. */
 export class EventLogFile implements LogStorage {
   readonly #path: string
   #file: number | null = null
@@ -343,8 +338,8 @@ export class EventLogFile implements LogStorage {
     this.#path = path
   }
 
-  /** What is in it. A last line that was cut off is taken out: nobody was told that it is stored. */
-  read(): readonly Stored[] {
+  /** Reads the entries. Removes an incomplete last line, which was never acknowledged. */
+  read(): readonly LogEntry[] {
     if (!existsSync(this.#path)) return []
     const bytes = readFileSync(this.#path)
     const end = bytes.lastIndexOf("\n") + 1
@@ -353,34 +348,34 @@ export class EventLogFile implements LogStorage {
     return lines.filter((line) => line !== "").map(entryOf)
   }
 
-  /** Writes an entry; it is there when this returns. */
-  write({ stream, events, commitsBehind, at }: Stored): void {
+  /** Writes an entry synchronously. */
+  write({ stream, events, commitDistance, at }: LogEntry): void {
     this.#file ??= openSync(this.#path, "a")
-    const kept = events.map((event) => ({
+    const encoded = events.map((event) => ({
       ...event,
       data: Buffer.from(event.data).toString("base64"),
       metadata: Buffer.from(event.metadata).toString("base64"),
     }))
-    const place = { commitsBehind: String(commitsBehind), at }
-    const line = JSON.stringify({ stream, events: kept, ...place })
+    const rest = { commitDistance: String(commitDistance), at }
+    const line = JSON.stringify({ stream, events: encoded, ...rest })
     writeSync(this.#file, `${line}\n`)
   }
 
-  /** Writes no more. */
+  /** Closes the file. */
   close(): void {
     if (this.#file !== null) closeSync(this.#file)
     this.#file = null
   }
 }
 
-function entryOf(line: string): Stored {
-  const { stream, events, commitsBehind, at } = JSON.parse(line) as {
+function entryOf(line: string): LogEntry {
+  const { stream, events, commitDistance, at } = JSON.parse(line) as {
     readonly stream: string
     readonly events: readonly (Omit<LogEvent, "data" | "metadata"> & {
       readonly data: string
       readonly metadata: string
     })[]
-    readonly commitsBehind: string
+    readonly commitDistance: string
     readonly at: number
   }
   const read = events.map((event) => ({
@@ -388,5 +383,5 @@ function entryOf(line: string): Stored {
     data: Buffer.from(event.data, "base64"),
     metadata: Buffer.from(event.metadata, "base64"),
   }))
-  return { stream, events: read, commitsBehind: BigInt(commitsBehind), at }
+  return { stream, events: read, commitDistance: BigInt(commitDistance), at }
 }

@@ -12,18 +12,18 @@ import any from "google-protobuf/google/protobuf/any_pb.js"
 import { formatRevision } from "../../../adapters/eventstore/port.ts"
 import type { LogAppendResult, ExpectedLogRevision, LogEvent, LogRecord } from "./log.ts"
 
-/** A refusal of gRPC's, with what the server tells in its metadata. */
+/** A gRPC error with the server's metadata. */
 export function grpcErrorOf(
   code: Code,
   details: string,
-  told: Readonly<Record<string, string>> = {},
+  entries: Readonly<Record<string, string>> = {},
 ): Partial<ServiceError> {
   const metadata = new Metadata()
-  for (const [key, value] of Object.entries(told)) metadata.set(key, value)
+  for (const [key, value] of Object.entries(entries)) metadata.set(key, value)
   return { code, details, metadata }
 }
 
-/** An event as reads and subscriptions send it. */
+/** The message with an event, for reads and subscriptions. */
 export function eventMessage(record: LogRecord): ReadResp {
   const sent = new streams.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(record.id))
@@ -43,26 +43,26 @@ export function eventMessage(record: LogRecord): ReadResp {
   )
 }
 
-/** There is no such stream. */
+/** The message that a stream does not exist. */
 export function streamNotFound(stream: string): ReadResp {
   return new streams.ReadResp().setStreamNotFound(
     new streams.ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(stream)),
   )
 }
 
-/** Begins a subscription. */
+/** The message that begins a subscription. */
 export function confirmation(id: string): ReadResp {
   return new streams.ReadResp().setConfirmation(
     new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(id),
   )
 }
 
-/** A subscription has sent everything that there is. */
+/** The message that a subscription has sent all existing events. */
 export function caughtUp(): ReadResp {
   return new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp())
 }
 
-/** A filtered subscription got so far without an event to send. */
+/** The message that a filtered subscription reached a position without a matching event. */
 export function checkpoint(commit: bigint, prepare: bigint): ReadResp {
   return new streams.ReadResp().setCheckpoint(
     new streams.ReadResp.Checkpoint()
@@ -71,7 +71,7 @@ export function checkpoint(commit: bigint, prepare: bigint): ReadResp {
   )
 }
 
-/** What an append is to be stored as. */
+/** The events of an append. */
 export function proposedEventsOf(
   messages: readonly BatchAppendReq.ProposedMessage[],
 ): readonly LogEvent[] {
@@ -89,7 +89,7 @@ export function expectedRevisionOf(options: BatchAppendReq.Options): ExpectedLog
   return options.hasNoStream() ? "no_stream" : Number(options.getStreamPosition())
 }
 
-/** The answer to a batch append that was decided. */
+/** The answer to a batch append with a result. */
 export function appendAnswer(
   result: LogAppendResult,
   expected: ExpectedLogRevision,
@@ -105,12 +105,12 @@ export function appendAnswer(
   )
 }
 
-/** The answer to a batch append that was not. */
+/** The answer to a batch append that failed. */
 export function appendRejection(status: Status): BatchAppendResp {
   return new streams.BatchAppendResp().setError(status)
 }
 
-/** A no to an append: its name in the protocol with what it says, or a sentence without a name. */
+/** The error status of an append: its name in the protocol with its content, or only a message. */
 export function errorStatusOf(name: string, content: Uint8Array = new Uint8Array()): Status {
   const details = new any.Any()
   details.pack(content, name === "" ? "google.protobuf.Empty" : `event_store.client.${name}`)

@@ -19,10 +19,10 @@ export type ReadCall = ServerWritableStream<ReadReq, ReadResp>
 
 const FORWARDS = 0
 
-/** The largest revision that a read may name: the server keeps revisions as signed integers of 64 bits. */
+/** The largest revision that a read may name: revisions are signed 64-bit integers. */
 const LAST_REVISION = 2n ** 63n - 1n
 
-/** Which events a filtered read gives, by the names of their streams. */
+/** Whether a filtered read returns an event, by the name of its stream. */
 type Filter = (record: LogRecord) => boolean
 
 /** The filter of a request. */
@@ -37,7 +37,7 @@ function filterOf(options: ReadReq.Options): Filter {
   return ({ stream }) => expression.getPrefixList().some((prefix) => stream.startsWith(prefix))
 }
 
-/** Sends the events that a read asks for, as fast as its reader takes them. */
+/** Sends the events of a read, as fast as the reader accepts them. */
 export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
   const options = call.request.getOptions()
   if (options === undefined) throw new Error("a read without options")
@@ -49,28 +49,29 @@ export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
     return
   }
   if (stream?.hasRevision() === true && BigInt(stream.getRevision()) > LAST_REVISION) {
-    const why = "Exception was thrown by handler. ArgumentOutOfRangeException: (Parameter 'value')"
-    call.emit("error", grpcErrorOf(Code.UNKNOWN, why))
+    const details =
+      "Exception was thrown by handler. ArgumentOutOfRangeException: (Parameter 'value')"
+    call.emit("error", grpcErrorOf(Code.UNKNOWN, details))
     return
   }
-  const there = stream === undefined ? [] : log.visibleStream(name, Date.now())
-  if (there === "deleted") {
-    const told = { exception: "stream-deleted", "stream-name": name }
-    call.emit("error", grpcErrorOf(Code.FAILED_PRECONDITION, `Stream ${name} is deleted`, told))
+  const visible = stream === undefined ? [] : log.visibleStream(name, Date.now())
+  if (visible === "deleted") {
+    const metadata = { exception: "stream-deleted", "stream-name": name }
+    call.emit("error", grpcErrorOf(Code.FAILED_PRECONDITION, `Stream ${name} is deleted`, metadata))
     return
   }
-  if (there === "no stream") {
+  if (visible === "no stream") {
     call.write(streamNotFound(name))
     call.end()
     return
   }
   const wanted =
-    stream === undefined ? allRecords(options, log, count) : streamRecords(stream, options, there)
+    stream === undefined ? allRecords(options, log, count) : streamRecords(stream, options, visible)
   await send(call, wanted.slice(0, count))
   call.end()
 }
 
-/** Writes events as fast as they are taken; stops when nobody takes them any more. */
+/** Writes events as fast as the reader accepts them; stops when the call ends. */
 async function send(call: ReadCall, records: readonly LogRecord[]): Promise<void> {
   for (const record of records) {
     if (isOver(call)) return
@@ -78,12 +79,12 @@ async function send(call: ReadCall, records: readonly LogRecord[]): Promise<void
   }
 }
 
-/** Whether nothing more can be sent. */
+/** Whether the call has ended. */
 function isOver(call: ReadCall): boolean {
   return call.cancelled || call.destroyed || call.writableEnded
 }
 
-/** Waits until more can be written, or the call is over. */
+/** Waits until more can be written or the call ends. */
 async function drained(call: ReadCall): Promise<void> {
   await new Promise<void>((resolve) => {
     const done = (): void => {
@@ -97,92 +98,92 @@ async function drained(call: ReadCall): Promise<void> {
 function streamRecords(
   part: ReadReq.Options.StreamOptions,
   options: ReadReq.Options,
-  there: readonly LogRecord[],
+  records: readonly LogRecord[],
 ): readonly LogRecord[] {
   const isForwards = options.getReadDirection() === FORWARDS
   const from = part.hasStart() ? 0 : part.hasEnd() ? Infinity : Number(part.getRevision())
-  if (isForwards) return there.filter(({ revision }) => revision >= from)
-  return there.filter(({ revision }) => revision <= from).toReversed()
+  if (isForwards) return records.filter(({ revision }) => revision >= from)
+  return records.filter(({ revision }) => revision <= from).toReversed()
 }
 
-/** It looks at one event after the other until it has as many as it was asked for. */
+/** Examines one event after the other until it has found `count`. */
 function allRecords(options: ReadReq.Options, log: EventLog, count: number): readonly LogRecord[] {
-  const place = options.getAll()?.getPosition()
+  const position = options.getAll()?.getPosition()
   const isForwards = options.getReadDirection() === FORWARDS
   const passes = filterOf(options)
-  // A read begins with the event at its place, and backwards with the one before it.
-  const isIn = ({ commit }: LogRecord): boolean => {
-    if (place === undefined) return true
-    const from = BigInt(place.getCommitPosition())
+  // A forward read begins with the event at its position, a backward read with the event before it.
+  const isInRange = ({ commit }: LogRecord): boolean => {
+    if (position === undefined) return true
+    const from = BigInt(position.getCommitPosition())
     return isForwards ? commit >= from : commit < from
   }
   const found: LogRecord[] = []
   const { records } = log
   for (let i = 0; i < records.length && found.length < count; i += 1) {
     const record = records.at(isForwards ? i : -1 - i) as LogRecord
-    if (!isIn(record)) continue
+    if (!isInRange(record)) continue
     log.readCount += 1
     if (passes(record)) found.push(record)
   }
   return found
 }
 
-/** So many events wait for a subscriber who is live; with one more he is too slow. */
+/** Maximum number of events that wait for a live subscriber; with more it is too slow. */
 const LIVE_BUFFER_EVENTS = 32
 
-/** What a server does with a subscriber who is too slow: drop him, or let him read again. */
+/** What a server does with a slow subscriber: drop it, or let it catch up from the log. */
 type WhenTooSlow = "drop" | "catch-up"
 
-/** The ways of the server that a subscription is on. */
+/** The server's behavior towards a subscription. */
 interface SubscriptionSettings {
   readonly whenTooSlow: WhenTooSlow
-  /** Whether nothing is sent of what comes. */
+  /** Whether new events are withheld. */
   readonly isMute: () => boolean
 }
 
 /**
- * A subscription to all streams. It sends what there is, says that this was all, then sends what
- * comes, out of a buffer of 32 events.
+ * A subscription to all streams. It sends the existing events, a message that it has caught up, and then new events
+ * from a buffer of 32.
  */
 export class ServerSubscription {
   readonly #call: ReadCall
   readonly #log: EventLog
-  readonly #ways: SubscriptionSettings
+  readonly #settings: SubscriptionSettings
   readonly #passes: Filter
   readonly #interval: number
-  /** What waits for a subscriber who is live: events, and places that were looked at without one. */
+  /** Queue of a live subscriber: events, and checkpoints as positions. */
   #live: (LogRecord | bigint)[] | null = null
   #sent: bigint
   #considered = 0
   #wake: () => void = () => undefined
 
-  constructor(call: ReadCall, log: EventLog, ways: SubscriptionSettings) {
+  constructor(call: ReadCall, log: EventLog, settings: SubscriptionSettings) {
     const options = call.request.getOptions()
     if (options === undefined) throw new Error("a subscription without options")
     this.#call = call
     this.#log = log
-    this.#ways = ways
+    this.#settings = settings
     this.#passes = filterOf(options)
     const filter = options.getFilter()
     const window = filter?.hasMax() === true ? filter.getMax() : LIVE_BUFFER_EVENTS
     this.#interval = window * (filter?.getCheckpointintervalmultiplier() ?? 1)
-    const place = options.getAll()?.getPosition()
-    this.#sent = place === undefined ? -1n : BigInt(place.getCommitPosition())
+    const position = options.getAll()?.getPosition()
+    this.#sent = position === undefined ? -1n : BigInt(position.getCommitPosition())
   }
 
   /** Runs until the subscriber leaves or is dropped. */
   async run(): Promise<void> {
-    const forget = this.#log.onAppended((records) => this.#buffer(records))
+    const unsubscribe = this.#log.onAppended((records) => this.#buffer(records))
     for (const event of ["close", "cancelled"]) this.#call.on(event, () => this.#wake())
     this.#call.write(confirmation(randomUUID()))
     while (!this.#isOver()) {
       await this.#catchUp()
       await this.#follow()
     }
-    forget()
+    unsubscribe()
   }
 
-  /** Ends it as a server does that has enough of it. */
+  /** Ends the subscription as a server ends a slow one. */
   drop(): void {
     const state = this.#live === null ? "transitioning to live" : "live"
     this.#call.emit(
@@ -207,7 +208,7 @@ export class ServerSubscription {
       if (this.#passes(record)) await this.#send(record)
       if (this.#isInterval()) await this.#send(record.commit)
     }
-    // From here to the message nothing can come: who is told that he has all, has all.
+    // Synchronous up to the message: when the subscriber gets it, no event is missing.
     this.#live = []
     if (!this.#isOver()) this.#call.write(caughtUp())
   }
@@ -227,26 +228,26 @@ export class ServerSubscription {
   }
 
   async #send(next: LogRecord | bigint): Promise<void> {
-    // The place of what follows, of which the server only knows where it begins.
+    // A checkpoint names the next position, whose prepare position is still unknown.
     const message = typeof next === "bigint" ? checkpoint(next + 1n, 0n) : eventMessage(next)
     if (!this.#call.write(message)) await drained(this.#call)
     if (typeof next === "bigint") await nextTurn()
   }
 
-  /** Whether enough was looked at since the last checkpoint. */
+  /** Whether a checkpoint is due. */
   #isInterval(): boolean {
     this.#considered += 1
     return this.#considered % this.#interval === 0
   }
 
   #buffer(records: readonly LogRecord[]): void {
-    if (this.#live === null || this.#isOver() || this.#ways.isMute()) return
+    if (this.#live === null || this.#isOver() || this.#settings.isMute()) return
     for (const record of records) {
       if (this.#passes(record)) this.#live.push(record)
       if (this.#isInterval()) this.#live.push(record.commit)
     }
     if (this.#live.length > LIVE_BUFFER_EVENTS) {
-      if (this.#ways.whenTooSlow === "drop") this.drop()
+      if (this.#settings.whenTooSlow === "drop") this.drop()
       else this.#live = null
     }
     this.#wake()

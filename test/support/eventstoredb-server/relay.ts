@@ -3,10 +3,7 @@ import { type AddressInfo, createServer, connect, type Server, type Socket } fro
 
 const HOST = "127.0.0.1"
 
-/**
- * Stands between clients and a server and does to their connections what a network, a kill or a stop
- * of the server does to them.
- */
+/** A TCP relay between clients and a server, which simulates network faults, a kill and a stop of the server. */
 export class ConnectionRelay {
   readonly #targetPort: number
   readonly #pairs = new Set<readonly [Socket, Socket]>()
@@ -20,46 +17,46 @@ export class ConnectionRelay {
     this.#server = this.#listener()
   }
 
-  /** Listens, on a free port unless one is given, and passes everything on to a port of this machine. */
+  /** Opens a relay to a port of this machine; listens on a free port by default. */
   static async open(targetPort: number, port = 0): Promise<ConnectionRelay> {
     const relay = new ConnectionRelay(targetPort)
     await relay.#listen(port)
     return relay
   }
 
-  /** Where clients connect. */
+  /** The port for clients. */
   get port(): number {
     return this.#port
   }
 
-  /** How many connections there are now. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#pairs.size
   }
 
-  /** How many there were so far. */
+  /** Number of connections accepted so far. */
   get accepted(): number {
     return this.#accepted
   }
 
-  /** Breaks all connections; new ones are taken. */
+  /** Cuts all connections; new ones are accepted. */
   cut(): void {
     for (const pair of this.#pairs) for (const socket of pair) socket.resetAndDestroy()
   }
 
-  /** As a stopped server: connections stay and new ones are taken, and nothing comes through. */
+  /** Behaves like a stopped process: connections stay open, new ones are accepted, and no data passes. */
   freeze(): void {
     this.#isFrozen = true
     for (const pair of this.#pairs) for (const socket of pair) socket.pause()
   }
 
-  /** Goes on where it was frozen. */
+  /** Continues after `freeze`. */
   thaw(): void {
     this.#isFrozen = false
     for (const pair of this.#pairs) for (const socket of pair) socket.resume()
   }
 
-  /** As a killed server: all connections break and new ones are refused. */
+  /** Behaves like a killed server: cuts all connections and refuses new ones. */
   async refuse(): Promise<void> {
     const closed = once(this.#server, "close")
     this.#server.close()
@@ -67,7 +64,7 @@ export class ConnectionRelay {
     await closed
   }
 
-  /** Takes connections again, on the same port. */
+  /** Accepts connections again, on the same port. */
   async accept(): Promise<void> {
     this.#server = this.#listener()
     await this.#listen(this.#port)
@@ -80,10 +77,10 @@ export class ConnectionRelay {
   }
 
   #listener(): Server {
-    return createServer((client) => this.#join(client))
+    return createServer((client) => this.#pair(client))
   }
 
-  #join(client: Socket): void {
+  #pair(client: Socket): void {
     const target = connect(this.#targetPort, HOST)
     const pair = [client, target] as const
     this.#accepted += 1
@@ -95,7 +92,7 @@ export class ConnectionRelay {
         this.#pairs.delete(pair)
         to.destroy()
       })
-      // Each error is followed by the close.
+      // A close follows every error.
       from.on("error", () => undefined)
     }
     if (this.#isFrozen) for (const socket of pair) socket.pause()
