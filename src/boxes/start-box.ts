@@ -16,7 +16,7 @@ import { parsePersonId } from "../../domain/kernel/ids.ts"
 import { effect } from "../frame/effects/effect.ts"
 import type { AttemptIds } from "../frame/effects/paid-spec.ts"
 import type { Price } from "../frame/effects/price.ts"
-import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paidResource } from "../frame/effects/paid-resource.ts"
 import { paidRoute } from "../frame/effects/paid-route.ts"
 import { idSchema, sealedTextSchema } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -49,7 +49,7 @@ import { z } from "zod"
 const NOT_CREATED = { amountMicros: null, reason: "the box could not be made" }
 
 /** A box as a paid resource. The first minute stays charged if the box ran, or was stopped before it ran. */
-const box = paidThing({
+const box = paidResource({
   prefix: "box",
   aggregate: BOX_AGGREGATE,
   resolve: (companyId, resource) => {
@@ -99,7 +99,7 @@ const createBox = effect({
   kind: "create-box",
   payload: BoxJob,
   provider: "the box host",
-  thingName: "this box",
+  label: "this box",
   missingReason: "there is no such box",
   isDiscardedOnErasure: true,
   hasPersonalData: true,
@@ -271,7 +271,7 @@ export const startBox = paidRoute({
   statuses: [201],
   refusalCodes: [BUDGET_TOO_SMALL, CLONE_FAILED, TOO_MANY_BOXES, BOX_UNAVAILABLE],
 
-  thing: box,
+  paidResource: box,
   jobs: createBox,
   chargeId: (id) => minuteChargeId(id, 1),
   refundReason: "the box could not be started",

@@ -4,7 +4,7 @@ import type { MailId } from "../../domain/email/ids.ts"
 import { parseMailId } from "../../domain/email/ids.ts"
 import type { MailCommand, MailView } from "../../domain/email/mail.ts"
 import { isMailAbandoned, viewOfMail } from "../../domain/email/mail.ts"
-import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paidResource } from "../frame/effects/paid-resource.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
@@ -30,8 +30,8 @@ export async function deleteMailContent(
 
 const REJECTED_MAIL_REFUND = { amountMicros: null, reason: "the mail was rejected" }
 
-/** A mail as a paid thing: a mail that is rejected as a whole is refunded. */
-export const paidMail = paidThing({
+/** A mail as a paid resource: a mail that is rejected as a whole is refunded. */
+export const paidMail = paidResource({
   prefix: "mail",
   aggregate: MAIL_AGGREGATE,
   resolve: (companyId, resource) => {

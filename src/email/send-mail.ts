@@ -285,7 +285,7 @@ export const sendMail = paidRoute({
     "The specification leaves the verb open: POST, because it creates a mail. It does not say whether recipients see each other: " +
     "each gets a separate mail that names no other recipient.",
 
-  thing: paidMail,
+  paidResource: paidMail,
   jobs: [dispatchMail],
   refundReason: "the mail could not be accepted",
   draft: async (ports, { companyId }, { body }) => {

@@ -235,7 +235,7 @@ export function assemble(slices: readonly Slice[]): Program {
 /** Collects the reconciliations and all reactions, including those of paid routes and the reconciler. */
 function collectReactions(slices: readonly Slice[], routes: readonly Route[]) {
   const paid = routes.filter(isPaidRoute).map((one) => one.paid)
-  // Two routes may pay for the same kind of thing.
+  // Two routes may pay for the same kind of resource.
   const reconciled = [
     ...new Set(paid.map((one) => one.reconciled)),
     ...slices.flatMap((one) => one.reconciliations ?? []),

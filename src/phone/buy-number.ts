@@ -10,7 +10,7 @@ import type { NumberOrderFailure } from "../../domain/phone/phone-events.ts"
 import { hasNumberTag, numberOrderOf, countEndedOrders } from "../../domain/phone/phone-views.ts"
 import { findHeldNumbers } from "../../projections/phone/numbers.ts"
 import { effect } from "../frame/effects/effect.ts"
-import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paidResource } from "../frame/effects/paid-resource.ts"
 import { paidRoute } from "../frame/effects/paid-route.ts"
 import { unitPrice } from "../frame/effects/price.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -31,7 +31,7 @@ const numberReference = (companyId: CompanyId, id: NumberId) => ({
   stream: phoneStreamOf(companyId),
 })
 
-const paidNumber = paidThing({
+const paidNumber = paidResource({
   prefix: "num",
   aggregate: PHONE_AGGREGATE,
   resolve: (companyId, resource) => {
@@ -76,7 +76,7 @@ const buyNumberJobs = effect({
   isAwaited: true,
   payload: Order,
   provider: "the carrier",
-  thingName: "this number",
+  label: "this number",
   missingReason: "no order exists for this number",
   timeoutMs: ORDER_TIMEOUT_MS,
   isDiscardedOnErasure: true,
@@ -262,7 +262,7 @@ export const buyNumber = paidRoute({
     "an additional field: the time at which a number with refused rent is released. Identical requests at the same " +
     "time are one order and one charge.",
 
-  thing: paidNumber,
+  paidResource: paidNumber,
   jobs: buyNumberJobs,
   chargeId: firstChargeIdOf,
   refundReason: "the number could not be ordered",

@@ -22,7 +22,7 @@ import { countSegments } from "../../domain/phone/segments.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
 import { effect } from "../frame/effects/effect.ts"
-import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paidResource } from "../frame/effects/paid-resource.ts"
 import { paidRoute } from "../frame/effects/paid-route.ts"
 import type { PaidReply } from "../frame/effects/paid-spec.ts"
 import {
@@ -45,8 +45,8 @@ import { disabledCountryMessage } from "./destinations.ts"
 const REJECTED_TEXT_REFUND = { amountMicros: null, reason: "the carrier rejected the text" }
 const NO_LINE = "the opt-out line was not needed"
 
-/** A text as a paid thing. */
-export const paidText = paidThing({
+/** A text as a paid resource. */
+export const paidText = paidResource({
   prefix: "msg",
   aggregate: RECIPIENT_AGGREGATE,
   resolve: (companyId, resource) => {
@@ -100,7 +100,7 @@ export const textJobs = effect({
   checkKind: "ask-text",
   payload: QueuedText,
   provider: "the carrier",
-  thingName: "this text",
+  label: "this text",
   missingReason: "the recipient's stream has no such text",
   isDiscardedOnErasure: true,
   hasPersonalData: true,
@@ -276,7 +276,7 @@ export const sendText = paidRoute({
   refusalCodes: ["bad_number", "no_number", "opted_out"],
   specGap: "The specification does not show the method: POST, because it creates a text.",
 
-  thing: paidText,
+  paidResource: paidText,
   jobs: textJobs,
   refundReason: "the text could not be queued",
   draft: async (
@@ -313,7 +313,7 @@ export const sendText = paidRoute({
     const { segments, amountMicros } = isFirst && withLine !== null ? withLine : withoutLine
     return { item: "text_segment", quantity: segments, ...price, amountMicros }
   },
-  resource: ({ tag }, id) => locatedResource(id, tag),
+  chargeResource: ({ tag }, id) => locatedResource(id, tag),
   command: async ({ sealing }, { spender }, { companyId, tag, to }, charge, prepared) => ({
     type: "QueueText" as const,
     messageId: charge.id,

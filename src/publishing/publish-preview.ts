@@ -23,7 +23,7 @@ import type { PublishView } from "../../domain/publishing/publishing.ts"
 import { isPublishingEnabled } from "../../domain/publishing/publishing-switches.ts"
 import { retryWithBackoff } from "../frame/effects/effect-times.ts"
 import { companyName } from "../frame/effects/mail-people.ts"
-import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paidResource } from "../frame/effects/paid-resource.ts"
 import { paidRoute } from "../frame/effects/paid-route.ts"
 import { unitPrice } from "../frame/effects/price.ts"
 import type { Job } from "../frame/effects/reaction.ts"
@@ -56,7 +56,7 @@ const FAILED = { amountMicros: null, reason: "the publish failed" }
 const REPLACED = { amountMicros: null, reason: "a later publish went live before it" }
 
 /** Publishes as paid resources. A publish that an operator retries is free: its charge is refunded. */
-const publish = paidThing({
+const publish = paidResource({
   prefix: "pub",
   aggregate: PUBLISH_AGGREGATE,
   resolve: (companyId, resource) => {
@@ -340,7 +340,7 @@ export const publishPreview = paidRoute({
   refusalCodes: [COMMIT_NOT_FOUND, BAD_COMPANY_FILE, "unavailable"],
   specGap: "The specification names no verb. POST is used, because the route creates something.",
 
-  thing: publish,
+  paidResource: publish,
   jobs: [runPublish, settleCharge],
   refundReason: "the publish could not be queued",
   draft: async (_ports, { companyId, key, person }, { body }) => {

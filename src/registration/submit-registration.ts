@@ -30,7 +30,7 @@ import {
   countEndedSubmissions,
 } from "../../domain/registration/registration-views.ts"
 import { effect } from "../frame/effects/effect.ts"
-import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paidResource } from "../frame/effects/paid-resource.ts"
 import { paidRoute } from "../frame/effects/paid-route.ts"
 import { unitPrice } from "../frame/effects/price.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -69,7 +69,7 @@ const submissionReference = (companyId: CompanyId, id: SubmissionId) => ({
   stream: registrationStreamOf(companyId),
 })
 
-const paidSubmission = paidThing({
+const paidSubmission = paidResource({
   prefix: "reg",
   aggregate: REGISTRATION_AGGREGATE,
   resolve: (companyId, resource) => {
@@ -99,7 +99,7 @@ const submitPartJobs = effect({
   isAwaited: true,
   payload: SubmitPayload,
   provider: "the registry",
-  thingName: "this registration",
+  label: "this registration",
   missingReason: "no such submission exists",
   timeoutMs: SUBMIT_TIMEOUT_MS,
   isDiscardedOnErasure: true,
@@ -285,7 +285,7 @@ const submissionRoute = <B extends object>(
     readStreams: [registrationStreamOf, phoneStreamOf],
     ...described,
 
-    thing: paidSubmission,
+    paidResource: paidSubmission,
     jobs: submitPartJobs,
     refundReason: "nothing was sent for review",
     draft: async (_ports, { companyId }, { body }): Promise<Draft> => ({

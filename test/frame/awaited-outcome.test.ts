@@ -134,7 +134,7 @@ const paidWith = (jobs: typeof thingJobs, hasInterimReply = false) =>
     operation: orderThing.operation,
     isCounted: true,
     reply: z.string(),
-    thing,
+    paidResource: thing,
     jobs,
     refundReason: "the thing could not be ordered",
     draft: async (): Promise<Draft> => ({ name: "Lamp" }),

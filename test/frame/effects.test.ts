@@ -7,7 +7,7 @@ import {
 } from "../../adapters/providers/provider-errors.ts"
 import type { JobResult } from "../../adapters/postgres/jobs/port.ts"
 import type { EffectTimes } from "../../src/frame/effects/effect-times.ts"
-import type { JobStatus } from "../../src/frame/effects/effect.ts"
+import type { IntentStatus } from "../../src/frame/effects/effect.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
 import type { Reaction, Job } from "../../src/frame/effects/reaction.ts"
 import type { Ports } from "../../src/frame/ports.ts"
@@ -22,7 +22,7 @@ type Answer = "made" | "under way" | "refused" | "not received" | "discarded"
 /** The provider's next answers, the state of the job, and the steps taken. */
 interface Scene {
   now: number
-  status: JobStatus
+  status: IntentStatus
   call: () => Promise<Answer>
   check: () => Promise<Answer | "unknown">
   steps: string[]
@@ -53,7 +53,7 @@ const spec = {
   kind: "do-thing",
   payload: z.object({ begunAt: z.number() }),
   provider: "the provider",
-  thingName: "this thing",
+  label: "this thing",
   missingReason: "this thing is unknown",
   startedAt: ({ begunAt }: { begunAt: number }) => begunAt,
   checkStatus: async () => scene.status,

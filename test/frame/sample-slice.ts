@@ -104,7 +104,7 @@ function awaitedRoute(provider: SwitchableProvider) {
     statuses: [201],
     refusalCodes: ["conflict"],
 
-    thing,
+    paidResource: thing,
     jobs: relayJobs(provider),
     refundReason: "the thing could not be ordered",
     draft: async (_ports, _caller, { body: { name } }) => ({ name }),
@@ -136,7 +136,7 @@ function relayJobs(provider: SwitchableProvider) {
     kind: "relay-thing",
     payload: OrderedThing,
     provider: "the relay",
-    thingName: "this thing",
+    label: "this thing",
     missingReason: "its company's stream does not know this thing",
     startedAt: ({ orderedAt }) => orderedAt,
     checkStatus: (ports, { companyId, payload }, cause) =>

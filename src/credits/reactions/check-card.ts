@@ -34,7 +34,7 @@ export const cardCheckEffect = effect({
   isAwaited: true,
   payload: Payload,
   provider: "the processor",
-  thingName: "the hold",
+  label: "the hold",
   missingReason: "there is no such hold",
   on: {
     CardCheckStarted: ({ holdId, amountMicros, at }) => {

@@ -27,7 +27,7 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
   kind: "pay-purchase",
   payload: Payload,
   provider: "the processor",
-  thingName: "it",
+  label: "it",
   missingReason: "there is no such purchase",
   on: {
     PurchaseStarted: ({ purchaseId, amountMicros, at }) => {

@@ -32,7 +32,7 @@ import { AT_ANY_TIME, reaction } from "./reaction.ts"
 const DISPATCH_CONFIRMED_WITHIN_MS = 30_000
 
 /** Status of an intent's resource in its own stream. */
-export type JobStatus = "open" | "ended" | "not there"
+export type IntentStatus = "open" | "ended" | "not there"
 
 /** An effect. `A` is the type of its provider's answers. */
 export interface EffectSpec<P extends object, A> extends Pick<
@@ -51,8 +51,8 @@ export interface EffectSpec<P extends object, A> extends Pick<
   readonly checkKind?: string
   /** Name of the provider for messages: `the carrier`. */
   readonly provider: string
-  /** Name of the thing for messages: `this text`. */
-  readonly thingName: string
+  /** Name of the resource for messages: `this text`. */
+  readonly label: string
   /** Reason for a stuck job whose intent is in no stream. */
   readonly missingReason: string
   /** When the intent was recorded, UTC milliseconds; its times count from here. */
@@ -60,7 +60,7 @@ export interface EffectSpec<P extends object, A> extends Pick<
   /** Subject of the job while it only checks the status, so that other jobs can proceed; default its subject. */
   readonly checkSubject?: (payload: P) => string
   /** Reads the status. If the resource has ended, this also does what follows from its end. */
-  readonly checkStatus: (ports: Ports, work: Job<P>, cause: Cause) => Promise<JobStatus>
+  readonly checkStatus: (ports: Ports, work: Job<P>, cause: Cause) => Promise<IntentStatus>
   /**
    * Calls the provider. Null if only the request that recorded the intent can (it has a secret that is not
    * stored); then the job only checks the status. Run steps after an accepted request in `withUnknownOutcome`.
@@ -75,7 +75,7 @@ export interface EffectSpec<P extends object, A> extends Pick<
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly checkProvider: ((ports: Ports, work: Job<P>) => Promise<NoInfer<A> | "unknown">) | null
-  /** Whether the provider accepts the same id twice for the same thing, so that a retry is safe. */
+  /** Whether the provider accepts the same id twice for the same resource, so that a retry is safe. */
   readonly isIdempotent: (ports: Ports) => boolean
   /** Records the outcome and ends the charge; false if the outcome is not final yet. */
   readonly recordOutcome: (
@@ -169,7 +169,7 @@ class EffectRun<P extends object, A> {
   async checkOnly(): Promise<JobResult> {
     const ended = await this.#checkStatus()
     if (ended !== null) return ended
-    const { callProvider, checkProvider, provider, thingName } = this.#spec
+    const { callProvider, checkProvider, provider, label } = this.#spec
     const { notReceivedAfterMs, stuckAfterMs } = this.#times
     if (checkProvider === null) return this.#stuckUncheckable()
     const ageMs = this.#ageMs()
@@ -182,7 +182,7 @@ class EffectRun<P extends object, A> {
     const answer = isNo ? await this.#spec.notReceivedOutcome(this.#ports, this.#job) : known
     if (answer !== null && answer !== "unknown") return this.#recordOutcome(answer)
     if (answer === null && ageMs >= stuckAfterMs) {
-      const reason = `${provider} has given no outcome for ${thingName} in ${formatDuration(stuckAfterMs)}`
+      const reason = `${provider} has given no outcome for ${label} in ${formatDuration(stuckAfterMs)}`
       return { result: "stuck", reason }
     }
     const waitMs = nextCheckDelayMs(ageMs, answer === null ? null : notReceivedAfterMs, this.#times)
@@ -308,8 +308,8 @@ class EffectRun<P extends object, A> {
   }
 
   #stuckUncheckable(): JobResult {
-    const { provider, thingName } = this.#spec
-    const reason = `${provider} may have done ${thingName}, gave no answer, and has no status query`
+    const { provider, label } = this.#spec
+    const reason = `${provider} may have done ${label}, gave no answer, and has no status query`
     return { result: "stuck", reason }
   }
 

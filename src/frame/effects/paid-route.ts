@@ -2,8 +2,8 @@
  * A paid route, declared in one place: draft → prepare → price → reserve → charge → command → answer. Its
  * handler, the resume after a lost response, its jobs and the reconciliation of its charges derive from that.
  *
- * The charge is pending before the command is recorded, and names the thing. A crash at any line therefore
- * leaves a pending charge, which the thing's own job ends or the reconciler refunds.
+ * The charge is pending before the command is recorded, and names the resource. A crash at any line therefore
+ * leaves a pending charge, which the resource's own job ends or the reconciler refunds.
  */
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { ListedJob, NewJob } from "../../../adapters/postgres/jobs/port.ts"
@@ -30,7 +30,7 @@ import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../writer/runner.ts"
 import type {
-  KnownThing,
+  KnownResource,
   AttemptIds,
   WithoutRejection,
   PaidAttempt,
@@ -39,7 +39,7 @@ import type {
   PaidReply,
 } from "./paid-spec.ts"
 import type { Price } from "./price.ts"
-import type { ThingReference } from "./paid-thing.ts"
+import type { PaidResourceReference } from "./paid-resource.ts"
 import { PAID_ROUTE_REFUSAL_CODES, refundCharge, lookUpCharge, placeCharge } from "./charges.ts"
 import { unknownChargeOutcome } from "./discard.ts"
 import type { Reaction } from "./reaction.ts"
@@ -55,7 +55,7 @@ type PaidCallReply<R> = Reply<R, number>
 
 type AnyInput = CheckedRequest<unknown, unknown, unknown>
 
-/** A route whose call pays for a thing, with its jobs and reconciliation. */
+/** A route whose call pays for a resource, with its jobs and reconciliation. */
 export interface PaidRoute extends Route {
   readonly paid: {
     readonly reconciled: Reconciliation
@@ -64,11 +64,11 @@ export interface PaidRoute extends Route {
   }
 }
 
-/** Whether a route pays for things. */
+/** Whether a route pays for resources. */
 export const isPaidRoute = (given: Route): given is PaidRoute => "paid" in given
 
 /**
- * Defines a route whose call pays for a thing; every type follows from its schemas, thing and callbacks.
+ * Defines a route whose call pays for a resource; every type follows from its schemas, resource and callbacks.
  *
  * @throws RangeError if it awaits a job that would call the provider a second time
  */
@@ -107,7 +107,7 @@ export function paidRoute<
     resume: (ports, caller, input) =>
       call(ports, caller, input).resume() as Promise<ResumeResult<R, St>>,
   })
-  return { ...made, paid: { reconciled: spec.thing.reconciliation, jobs: spec.jobs } }
+  return { ...made, paid: { reconciled: spec.paidResource.reconciliation, jobs: spec.jobs } }
 }
 
 /** One call of a paid route. */
@@ -166,7 +166,7 @@ class PaidCall<
       WithoutRejection<T> | Rejection
   }
 
-  /** A seed that identical requests of this caller share, for the ids of the shared thing. */
+  /** A seed that identical requests of this caller share, for the ids of the shared resource. */
   #sharedSeed(draft: D, one: string, attempt = 1): Seed {
     const { keyId, personId } = this.#caller.spender
     return {
@@ -176,7 +176,7 @@ class PaidCall<
     }
   }
 
-  /** Begins the shared thing, or continues from the state that an identical concurrent request left. */
+  /** Begins the shared resource, or continues from the state that an identical concurrent request left. */
   async #handleShared(draft: WithoutRejection<D>, one: string): Promise<PaidCallReply<R>> {
     const ports = this.#ports
     for (let seed = this.#sharedSeed(draft, one); ;) {
@@ -189,7 +189,7 @@ class PaidCall<
       if ("reply" in found) return found.reply
       if (found.seed !== seed) {
         const { view, isUndone } = await this.#status(draft, named)
-        // The thing failed during this request, so both requests answer that outcome. An abandoned thing
+        // The resource failed during this request, so both requests answer that outcome. An abandoned resource
         // never began and has no outcome: the next attempt begins.
         const hasOutcome = isUndone && view !== "abandoned"
         const isOver = hasOutcome && (await this.#spec.shared?.(ports, draft)) !== one
@@ -199,7 +199,7 @@ class PaidCall<
       }
       const prepared = await this.#prepare(draft)
       if (isRejected(prepared)) {
-        // The obstacle may be the thing itself, which an identical request just began.
+        // The obstacle may be the resource itself, which an identical request just began.
         const { view } = await this.#status(draft, named)
         if (view === null) return { ok: false, refusal: prepared.refusal }
         continue
@@ -224,26 +224,29 @@ class PaidCall<
   }
 
   #attemptIds({ parts }: Seed): AttemptIds<Id> {
-    const { thing, chargeId } = this.#spec
-    const id = derivedId(thing.prefix, ...parts) as Id
+    const { paidResource, chargeId } = this.#spec
+    const id = derivedId(paidResource.prefix, ...parts) as Id
     return { id, chargeId: chargeId?.(id) ?? derivedId("chg", ...parts) }
   }
 
-  /** Finds the stream of the thing. */
-  #resolve(draft: WithoutRejection<D>, id: Id): ThingReference<Id, C, S, E, N> {
-    const { thing, resource } = this.#spec
-    const named = resource?.(draft, id) ?? id
-    const at = thing.resolve(this.#caller.companyId, named)
-    if (at === null) throw new Error(`${named} is not a ${thing.prefix}`)
+  /** Finds the stream of the resource. */
+  #resolve(draft: WithoutRejection<D>, id: Id): PaidResourceReference<Id, C, S, E, N> {
+    const { paidResource, chargeResource } = this.#spec
+    const named = chargeResource?.(draft, id) ?? id
+    const at = paidResource.resolve(this.#caller.companyId, named)
+    if (at === null) throw new Error(`${named} is not a ${paidResource.prefix}`)
     return at
   }
 
-  /** Reads the thing's status in its stream. */
+  /** Reads the resource's status in its stream. */
   async #status(draft: WithoutRejection<D>, { id }: AttemptIds<Id>) {
-    const { thing } = this.#spec
-    const view = await this.#ports.runner.read(this.#resolve(draft, id).stream, thing.view(id))
+    const { paidResource } = this.#spec
+    const view = await this.#ports.runner.read(
+      this.#resolve(draft, id).stream,
+      paidResource.view(id),
+    )
     if (view === "abandoned") return { view, isUndone: true }
-    return { view, isUndone: view !== null && thing.status(view).isVoid }
+    return { view, isUndone: view !== null && paidResource.status(view).isVoid }
   }
 
   /** Reads the stream first: only a charge whose intent is not there has nothing else that ends it. */
@@ -258,7 +261,7 @@ class PaidCall<
       return { reply: await this.#reply(draft, named, { view, facts: [], prepared: null }) }
     }
     const { row } = await lookUpCharge(this.#ports, this.#caller.companyId, named.chargeId)
-    // A settled charge paid for finished work, even if its stream has forgotten the thing.
+    // A settled charge paid for finished work, even if its stream has forgotten the resource.
     if (row?.state === "final") return { reply: await this.#reply(draft, named) }
     if (row?.state === "given_back") return { seed: await seed.next() }
     if (row === null) return { seed }
@@ -289,7 +292,7 @@ class PaidCall<
     if (price !== "free" && "refusal" in price) return { ok: false, refusal: price.refusal }
     const held = await slotReservation?.reserve(this.#ports, this.#caller, draft, named)
     if (held !== undefined && held !== null) return { ok: false, refusal: held.refusal }
-    const resource = this.#spec.resource?.(draft, named.id) ?? named.id
+    const resource = this.#spec.chargeResource?.(draft, named.id) ?? named.id
     const made = await this.#charge(price, { resource, searchedTo }, named)
     if (made === "look again") return made
     if ("refusal" in made) {
@@ -325,7 +328,7 @@ class PaidCall<
   }
 
   /**
-   * Records the intent of the paid thing; refunds the charge if the stream rejects it. Any other error
+   * Records the intent of the paid resource; refunds the charge if the stream rejects it. Any other error
    * leaves a pending charge, so the outcome is unknown.
    */
   async #record(
@@ -333,13 +336,13 @@ class PaidCall<
     prepared: WithoutRejection<T>,
     made: PaidAttempt<Id>,
   ): Promise<PaidCallReply<R> | "again"> {
-    const { thing, command, toRefusal } = this.#spec
+    const { paidResource, command, toRefusal } = this.#spec
     const ports = this.#ports
     const caller = this.#caller
     try {
       const { id, stream } = this.#resolve(draft, made.id)
       const asked = await command(ports, caller, draft, made, prepared)
-      const done = await ports.runner.execute(stream, asked, causeOf(caller), thing.view(id))
+      const done = await ports.runner.execute(stream, asked, causeOf(caller), paidResource.view(id))
       if (done.accepted && done.view !== null && done.view !== "abandoned") {
         const { view, facts, position } = done
         // If an identical request recorded it before, the position is that request's.
@@ -350,7 +353,7 @@ class PaidCall<
           facts.length > 0 ? position : null,
         )
       }
-      await thing.onAbandoned?.(ports, caller.companyId, id)
+      await paidResource.onAbandoned?.(ports, caller.companyId, id)
       return await this.#refund(made, done.accepted ? null : (toRefusal?.(done.refusal) ?? null))
     } catch (error) {
       throw unknownChargeOutcome(error, chargeIdOf(made))
@@ -377,18 +380,18 @@ class PaidCall<
   }
 
   /**
-   * Answers for a recorded thing, immediately or after its outcome.
+   * Answers for a recorded resource, immediately or after its outcome.
    *
-   * @param known this request's knowledge of the thing; absent if its stream may have forgotten it
+   * @param known this request's knowledge of the resource; absent if its stream may have forgotten it
    * @throws OutcomeUnknown if the outcome is not known in time
    */
   async #reply(
     draft: WithoutRejection<D>,
     named: AttemptIds<Id> | PaidAttempt<Id>,
-    known?: KnownThing<V, E, WithoutRejection<T>>,
+    known?: KnownResource<V, E, WithoutRejection<T>>,
     position: PaidReply<R>["position"] = null,
   ): Promise<PaidCallReply<R>> {
-    const { thing, answer, forgottenAnswer, outcomeWait } = this.#spec
+    const { paidResource, answer, forgottenAnswer, outcomeWait } = this.#spec
     const ports = this.#ports
     const { id } = named
     const found =
@@ -399,24 +402,25 @@ class PaidCall<
           : ((await forgottenAnswer?.(ports, draft, id)) ?? null)
     if (found === null) throw new OutcomeUnknown(`the outcome of ${id} is not known yet`)
     if ("refusal" in found) return { ok: false, refusal: found.refusal }
-    // A retry cannot know from its ids alone whether the thing was free.
-    const chargeId = known === undefined ? chargeIdOf(named) : thing.status(known.view).chargeId
+    // A retry cannot know from its ids alone whether the resource was free.
+    const chargeId =
+      known === undefined ? chargeIdOf(named) : paidResource.status(known.view).chargeId
     const charge = chargeId === null ? {} : { chargeId }
     return { ok: true, body: found.reply, position: found.position ?? position, ...charge }
   }
 
-  /** Runs the thing's job, or waits for the process that runs it; returns the outcome as far as it is known. */
+  /** Runs the resource's job, or waits for the process that runs it; returns the outcome as far as it is known. */
   async #waitForOutcome(
     draft: WithoutRejection<D>,
     id: Id,
   ): Promise<PaidReply<R> | Rejection | null> {
-    const { thing, answer, outcomeWait, jobs } = this.#spec
+    const { paidResource, answer, outcomeWait, jobs } = this.#spec
     const ports = this.#ports
     const { companyId } = this.#caller
     const { stream } = this.#resolve(draft, id)
     let last: V | null = null
     const look = async () => {
-      const view = await ports.runner.readLatest(stream, thing.view(id))
+      const view = await ports.runner.readLatest(stream, paidResource.view(id))
       last = view === "abandoned" ? null : view
       return last === null
         ? null

@@ -1,4 +1,4 @@
-/** A slice's declaration of a paid route: its thing, price, command and answer. */
+/** A slice's declaration of a paid route: its resource, price, command and answer. */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
 import type { ChargeId } from "../../../domain/kernel/ids.ts"
@@ -6,7 +6,7 @@ import type { Micros } from "../../../domain/kernel/money.ts"
 import type { Refusal } from "../routes/answers/refusal.ts"
 import type { Caller } from "../routes/declare/route.ts"
 import type { Ports } from "../ports.ts"
-import type { PaidThing } from "./paid-thing.ts"
+import type { PaidResource } from "./paid-resource.ts"
 import type { Price } from "./price.ts"
 import type { Reaction, ReactionOf } from "./reaction.ts"
 
@@ -20,7 +20,7 @@ export type WithoutRejection<T> = Exclude<T, Rejection>
 
 /** The ids of one attempt; a retry of the same attempt derives the same ids. */
 export interface AttemptIds<Id extends string> {
-  /** Id of the thing to create. */
+  /** Id of the resource to create. */
   readonly id: Id
   readonly chargeId: ChargeId
 }
@@ -38,34 +38,34 @@ export interface PaidReply<R> {
   readonly position?: Position | null
 }
 
-/** The state of a thing when its request is answered. */
-export interface KnownThing<V, E, T = unknown> {
+/** The state of a resource when its request is answered. */
+export interface KnownResource<V, E, T = unknown> {
   readonly view: V
   /** The facts that this request recorded; empty if an earlier request did. */
   readonly facts: readonly E[]
-  /** The result of `prepare`; null if this request found the thing already recorded. */
+  /** The result of `prepare`; null if this request found the resource already recorded. */
   readonly prepared: T | null
 }
 
 /** A reservation made before the charge, such as one of a company's few slots. */
 export interface SlotReservation<D, Id extends string> {
-  /** Reserves the slot; repeating it for the same thing changes nothing. Null on success. */
+  /** Reserves the slot; repeating it for the same resource changes nothing. Null on success. */
   readonly reserve: (
     ports: Ports,
     caller: Caller,
     draft: D,
     named: AttemptIds<Id>,
   ) => Promise<Rejection | null>
-  /** Releases the slot if the thing failed. After a crash the slice releases it later. */
+  /** Releases the slot if the resource failed. After a crash the slice releases it later. */
   readonly release: (ports: Ports, caller: Caller, draft: D, named: AttemptIds<Id>) => Promise<void>
 }
 
-/** How a request waits for the outcome of its thing. */
+/** How a request waits for the outcome of its resource. */
 export interface OutcomeWait<D, R, Id extends string, V, J> {
-  /** Payload of the thing's first job, equal to the one its fact enqueues; the request runs that job. */
+  /** Payload of the resource's first job, equal to the one its fact enqueues; the request runs that job. */
   readonly payload: (id: Id, now: number) => J
   /**
-   * Answer for a thing that continues after the wait and stays charged whatever its outcome. Absent: the
+   * Answer for a resource that continues after the wait and stays charged whatever its outcome. Absent: the
    * outcome is unknown, and the caller is asked to send the request again.
    */
   readonly interimReply?: (ports: Ports, draft: D, view: V) => Promise<PaidReply<R>>
@@ -75,7 +75,7 @@ export interface OutcomeWait<D, R, Id extends string, V, J> {
 
 /**
  * A paid route. `I` is the checked request, `D` the draft with its rejections, `T` the result of `prepare`,
- * `R` the answer, `J` the payload of the first job; the rest are the types of the thing.
+ * `R` the answer, `J` the payload of the first job; the rest are the types of the resource.
  *
  * The callbacks run in the order of declaration.
  */
@@ -93,17 +93,17 @@ export interface PaidSpec<
   V extends object,
   J extends object,
 > {
-  /** The kind of thing that the charge pays for. */
-  readonly thing: PaidThing<P, Id, C, S, E, N, V>
-  /** Id of a thing's charge if it follows from the thing; default an id derived from the request. */
+  /** The kind of resource that the charge pays for. */
+  readonly paidResource: PaidResource<P, Id, C, S, E, N, V>
+  /** Id of a resource's charge if it follows from the resource; default an id derived from the request. */
   readonly chargeId?: (id: Id) => ChargeId
   /** The reason on the bill for refunding a charge whose command was rejected. */
   readonly refundReason: string
   /** Builds the draft from the request alone. */
   readonly draft: (ports: Ports, caller: Caller, input: I) => Promise<D>
   /**
-   * Names the thing that identical requests share, with its charge and outcome, while it is in progress; the
-   * name changes after its outcome. Absent: each request without an `Idempotency-Key` is a separate thing.
+   * Names the resource that identical requests share, with its charge and outcome, while it is in progress; the
+   * name changes after its outcome. Absent: each request without an `Idempotency-Key` is a separate resource.
    */
   readonly shared?: (ports: Ports, draft: NoInfer<WithoutRejection<D>>) => Promise<string>
   /** Applies the resource's own rules, and loads what the price and the command need. */
@@ -116,9 +116,9 @@ export interface PaidSpec<
   ) => Promise<Price | "free" | Rejection>
   /** Reservation between the price and the charge. */
   readonly slotReservation?: SlotReservation<NoInfer<WithoutRejection<D>>, Id>
-  /** The resource that the charge names; it begins with the thing's id, which is the default. */
-  readonly resource?: (draft: NoInfer<WithoutRejection<D>>, id: Id) => string
-  /** Builds the command that records the intent in the thing's stream. */
+  /** The `resource` of the charge: the resource's id, with its location if the id alone does not find it. Default: the id. */
+  readonly chargeResource?: (draft: NoInfer<WithoutRejection<D>>, id: Id) => string
+  /** Builds the command that records the intent in the resource's stream. */
   readonly command: (
     ports: Ports,
     caller: Caller,
@@ -128,7 +128,7 @@ export interface PaidSpec<
   ) => Promise<NoInfer<C>>
   /**
    * Answers a rejected command, whose charge is refunded. Null if the command was for another variant or
-   * price of the thing: then the next attempt begins.
+   * price of the resource: then the next attempt begins.
    */
   readonly toRefusal?: (refusal: NoInfer<N>) => Refusal | null
   /** Answers from facts alone; null while the awaited outcome is not recorded. */
@@ -136,9 +136,9 @@ export interface PaidSpec<
     ports: Ports,
     draft: NoInfer<WithoutRejection<D>>,
     id: Id,
-    known: KnownThing<NoInfer<V>, NoInfer<E>, NoInfer<WithoutRejection<T>>>,
+    known: KnownResource<NoInfer<V>, NoInfer<E>, NoInfer<WithoutRejection<T>>>,
   ) => Promise<PaidReply<NoInfer<R>> | Rejection | null>
-  /** Answers for a thing that its stream has forgotten. */
+  /** Answers for a resource that its stream has forgotten. */
   readonly forgottenAnswer?: (
     ports: Ports,
     draft: NoInfer<WithoutRejection<D>>,

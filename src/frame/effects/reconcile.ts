@@ -16,7 +16,7 @@ const RECONCILE_AFTER_MS = 10 * 60_000
 /** Work that has begun has a job of its own that ends the charge; this interval is only a safeguard. */
 const RECONCILE_AGAIN_MS = 3_600_000
 
-/** How the reconciler ends a pending charge for one kind of thing. */
+/** How the reconciler ends a pending charge for one kind of resource. */
 export interface Reconciliation {
   readonly prefix: string
   /**

@@ -2,7 +2,7 @@
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { effect } from "../../../src/frame/effects/effect.ts"
-import { paidThing } from "../../../src/frame/effects/paid-thing.ts"
+import { paidResource } from "../../../src/frame/effects/paid-resource.ts"
 import { paidRoute } from "../../../src/frame/effects/paid-route.ts"
 import { unitPrice } from "../../../src/frame/effects/price.ts"
 import { nonBlankText, describedId, idSchema } from "../../../src/frame/kernel/schema.ts"
@@ -17,7 +17,7 @@ const NOT_MADE = { amountMicros: null, reason: "the thing was not made" }
 export const thingAt = (companyId: CompanyId, id: ThingId) => ({ id, stream: thingsOf(companyId) })
 
 /** Things, and how their charges end. */
-export const thing = paidThing({
+export const thing = paidResource({
   prefix: "thing",
   aggregate: THING,
   resolve: (companyId, resource) => {
@@ -43,7 +43,7 @@ export const thingJobs = effect({
   checkKind: "ask-thing",
   payload: OrderedThing,
   provider: "the workshop",
-  thingName: "this thing",
+  label: "this thing",
   missingReason: "its company's stream does not know this thing",
   isDiscardedOnErasure: true,
   on: {
@@ -97,7 +97,7 @@ export const orderThing = paidRoute({
   statuses: [202],
   refusalCodes: ["conflict"],
 
-  thing,
+  paidResource: thing,
   jobs: thingJobs,
   refundReason: "the thing could not be ordered",
   draft: async (_ports, _caller, { body: { name } }) =>

@@ -16,7 +16,8 @@ const HERE = import.meta.dirname
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   slice: ["things"],
   category: [THING.category],
-  thing: ["thing"],
+  resource: ["thing"],
+  resources: ["things"],
   things: ["things"],
   verb: ["order"],
   Fact: THING.codec.types,
