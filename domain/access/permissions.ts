@@ -1,6 +1,6 @@
 /**
  * Roles and permissions of people, the operations of keys, and what is granted or denied to a person in addition to
- * the role (specification, "Authentication"; decisions.md §2).
+ * the role (specification, "Authentication"; docs/decisions/access.md).
  */
 import type { PersonId } from "../kernel/ids.ts"
 

@@ -3,7 +3,7 @@
  *
  * Stream `box-<companyId>-<boxId>`. A minute starts here, while the box is known to run, and is charged afterwards;
  * so no interleaved stop leaves a charge for a minute that never started. Minute n + 1 starts one millisecond after
- * minute n is full (decisions.md §8).
+ * minute n is full (docs/decisions/boxes.md).
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -94,7 +94,7 @@ function decide(
     case "StopBox":
       return hasEnded ? [] : [{ ...command, type: "BoxStopped", at, effectiveAt: null }]
     case "MarkBoxLost":
-      // Minutes that had started when the box was last seen are charged, and no more (decisions.md §8).
+      // Minutes that had started when the box was last seen are charged, and no more (docs/decisions/boxes.md).
       if (hasEnded) return []
       return [{ ...stoppedEvent(command.boxId, "stopped", at), effectiveAt: known.seenAt }]
     case "OpenPreview":
@@ -162,7 +162,7 @@ function dueAt(runningAt: number, minute: number): number {
   return runningAt + (minute - 1) * BOX_MINUTE_MS + 1
 }
 
-/** The most minutes it may run, and why it stops then (decisions.md §8). */
+/** The most minutes it may run, and why it stops then (docs/decisions/boxes.md). */
 function runLimitOf({
   maxMinutes,
   budgetMicros,

@@ -1,5 +1,5 @@
 /**
- * API calls: counted when they are served, charged the following night (decisions.md §5).
+ * API calls: counted when they are served, charged the following night (docs/decisions/charging.md).
  *
  * A call passes three states. *Buffered*: in memory; it counts in the limits immediately and is recorded by the
  * next append or after a few seconds. *Uncharged*: recorded in the ledger. *Charged*: part of one charge per (key,

@@ -1,5 +1,5 @@
 /**
- * Decides charges by the rules of decisions.md §1 and §4, in that order, and collects the evidence of a refusal.
+ * Decides charges in the order of checks of docs/api.md, and collects the evidence of a refusal.
  * Every charge passes here, so the common path allocates nothing but its event.
  */
 import { availableCreditOf } from "./ledger-views.ts"
@@ -93,7 +93,7 @@ function evaluateLimitLater(
   return reached.length > 0 ? "reaches a reminder" : "fits"
 }
 
-/** The first rule that refuses the charge, in the order of decisions.md §1. */
+/** The first rule that refuses the charge, in the order of checks (docs/api.md). */
 function refusalCode(
   command: ChargeCommand,
   state: LedgerState,
@@ -116,7 +116,7 @@ function refusalCode(
   return isExact && areSumsExact ? null : "amount_too_large"
 }
 
-/** Whether funds are missing for a charge that requires them (decisions.md §4). */
+/** Whether funds are missing for a charge that requires them (docs/decisions/charging.md). */
 export function hasInsufficientFunds(
   { amountMicros, exemption }: Pick<ChargeCommand, "amountMicros" | "exemption">,
   { fundsMicros, creditLineMicros }: { readonly [K in "fundsMicros" | "creditLineMicros"]: Micros },

@@ -64,7 +64,7 @@ export interface ChargeCommand extends ChargeRequest {
   readonly exemption: FundsExemption | null
   /**
    * For an id that the caller chose and that may be as old as the ledger: the revision up to which it was not found
-   * among the ended charges (decisions.md §6). Null for an id derived from state.
+   * among the ended charges (docs/decisions/api.md). Null for an id derived from state.
    */
   readonly searchedUpTo: number | null
 }
@@ -225,7 +225,7 @@ export interface LedgerRefused {
   readonly message: string
 }
 
-/** Why a purchase was refused, in the order of decisions.md §10. */
+/** Why a purchase was refused, in the order of docs/decisions/credits.md. */
 export type PurchaseRefusalCode =
   | "bad_amount"
   | "purchase_not_allowed"

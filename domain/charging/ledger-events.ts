@@ -98,7 +98,8 @@ export const chargeRequestFields = {
 }
 
 /**
- * Why a charge does not require funds (decisions.md §4). `funds`: the nightly charge of API calls, whatever the
+ * Why a charge does not require funds (docs/decisions/charging.md). `funds`: the nightly charge of API calls,
+ * whatever the
  * funds are. `funds_while_above_zero`: rent and stored minutes, while funds are above zero; they may make the funds
  * negative once.
  */
@@ -230,7 +231,7 @@ export const ledgerFormats = {
       exemption: optional(exemption),
       /** The caller chose the id, and it never charges again (`recent-names.ts`). */
       isExternalId: flag,
-      /** The charge counts in no window: its calls did when they were counted (decisions.md §5). */
+      /** The charge counts in no window: its calls did when they were counted (docs/decisions/charging.md). */
       isAlreadyCounted: flag,
     },
   },
@@ -269,7 +270,10 @@ export const ledgerFormats = {
       unitPriceMicros: micros,
       priceVersion: integer,
       counters: list(apiCallCounter),
-      /** Set if the calls exceed a limit, because another process counted calls concurrently (decisions.md §5). */
+      /**
+       * Set if the calls exceed a limit, because another process counted calls concurrently
+       * (docs/decisions/charging.md).
+       */
       exemption: optional(enumOf("limits")),
     },
   },

@@ -1,6 +1,6 @@
 /**
  * The ledger of a company: decides every charge against the funds and each limit that applies, in the same append
- * that reserves the amount (decisions.md §4).
+ * that reserves the amount (docs/decisions/charging.md).
  *
  * Stream `ledger-<companyId>`. It grows with every charge and is never cut: a checkpoint bounds the time to load
  * it. The state is bounded by the company's people, keys, pending charges and purchases.

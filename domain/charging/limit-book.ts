@@ -1,6 +1,6 @@
 /**
  * The limits of a company, each on one counter, and the reminders that were reached in the current window, so that
- * each is sent once (decisions.md §4).
+ * each is sent once (docs/decisions/charging.md).
  */
 import type { Micros } from "../kernel/money.ts"
 import type { Period } from "../kernel/window.ts"

@@ -1,6 +1,6 @@
 /**
  * Months: the sums of the current one, and its closing. The bill of a closed month never changes; a later refund is
- * a line of the month in which it happens (decisions.md §4).
+ * a line of the month in which it happens (docs/decisions/charging.md).
  */
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"

@@ -2,7 +2,7 @@
  * The price book, one for all companies. Each change makes a new version, and every charge names the version of its
  * unit price.
  *
- * Stream `prices`. Version 1 is the default price book of decisions.md §3.
+ * Stream `prices`. Version 1 is the default price book of docs/decisions/charging.md.
  */
 import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"

@@ -1,6 +1,6 @@
 /**
- * Purchases of funds by API keys and owners: what each key may buy, and the purchases that started (decisions.md
- * §10).
+ * Purchases of funds by API keys and owners: what each key may buy, and the purchases that started
+ * (docs/decisions/credits.md).
  *
  * A purchase uses the key's allowance of the month in which it starts, and releases it if it fails. An owner's
  * purchase without a key uses none. Only the payment raises the funds.

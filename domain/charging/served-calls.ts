@@ -182,7 +182,7 @@ export interface ApiCallChecks {
   readonly checksKeyLimit: boolean
 }
 
-/** Returns what blocks a call first, in the order of the checks (decisions.md §1); null if nothing does. */
+/** Returns what blocks a call first, in the order of checks (docs/api.md); null if nothing does. */
 export function findApiCallBlocker(
   state: LedgerState,
   { spender, checksLock, checksLimits, checksKeyLimit }: ApiCallChecks,

@@ -1,5 +1,5 @@
 /**
- * Countries that can be texted or called by forwarding (decisions.md §9). Rules are per country and never per
+ * Countries that can be texted or called by forwarding (docs/decisions/phone.md). Rules are per country and never per
  * prefix: some islands under +1 are known for one-ring fraud.
  */
 

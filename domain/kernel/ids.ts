@@ -1,7 +1,7 @@
 /**
  * Ids and other branded texts. Each id type has its own prefix, and plain text must be parsed to become one. A
  * company's id ends in its tag, and so does a key's id, so that a key can be routed and found without a table
- * (decisions.md §2).
+ * (docs/decisions/access.md).
  */
 
 /** `co_` and the company tag (6 base62 characters). */

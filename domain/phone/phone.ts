@@ -133,7 +133,7 @@ function complete(command: CompleteNumberOrder, state: PhoneState, at: number): 
       paidThrough,
       boughtAt,
       carrierRef,
-      // Only the number that came with the company is a test number (decisions.md §9).
+      // Only the number that came with the company is a test number (docs/decisions/phone.md).
       test: false,
     },
   ]

@@ -1,5 +1,5 @@
 /**
- * What a company may text to one recipient, and the status of those texts (decisions.md §9).
+ * What a company may text to one recipient, and the status of those texts (docs/decisions/phone.md).
  *
  * Stream `recipient-<companyId>-<tag>`; the tag is a keyed hash of the phone number. A STOP and a send are decided
  * in the same stream and therefore in order, and exactly one of two concurrent first texts gets the opt-out line.

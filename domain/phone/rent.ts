@@ -1,6 +1,7 @@
 /**
- * Due dates of rent: each month on the day of the purchase, or on the last day of a shorter month (decisions.md
- * §9). They are counted from the purchase and not from the previous due date, so a number bought on the 31st is due
+ * Due dates of rent: each month on the day of the purchase, or on the last day of a shorter month
+ * (docs/decisions/phone.md). They are counted from the purchase and not from the previous due date, so a number
+ * bought on the 31st is due
  * on February 28 and on March 31.
  */
 

@@ -2,7 +2,8 @@
  * Segments of texts, the unit that carriers charge for.
  *
  * GSM 03.38 text has 160 septets in a single segment and 153 in each of several; any other character makes the
- * whole text UCS-2, with 70 and 67 UTF-16 units (decisions.md §3). A character of the GSM extension table takes two
+ * whole text UCS-2, with 70 and 67 UTF-16 units (docs/decisions/phone.md). A character of the GSM extension table
+ * takes two
  * septets, and no character is split between segments.
  */
 

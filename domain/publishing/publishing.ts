@@ -2,7 +2,8 @@
  * A company's publishes: one commit after another becomes its preview.
  *
  * Stream `publish-<companyId>`. Publishes are ordered by request: once a later one is live, an earlier one can no
- * longer go live (specification, "Publish"; decisions.md §10). Going live and the publishes that are replaced by it
+ * longer go live (specification, "Publish"; docs/decisions/publishing.md). Going live and the publishes that are
+ * replaced by it
  * are one append.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"

@@ -1,6 +1,6 @@
 /**
  * The texting registration of a company: business details, pages and a campaign; first the business and then the
- * campaign are submitted for review, and the carriers answer (decisions.md §9).
+ * campaign are submitted for review, and the carriers answer (docs/decisions/registration.md).
  *
  * Stream `registration-<companyId>`: manual changes and the carriers' answers. If a part is submitted twice
  * concurrently, one submission is refused and its fee is refunded.

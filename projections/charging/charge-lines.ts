@@ -21,7 +21,7 @@ import {
   defineTable,
 } from "../kernel/table.ts"
 
-/** The kind of a line of the bill (decisions.md §10). */
+/** The kind of a line of the bill (docs/decisions/billing.md). */
 export type BillLineKind =
   "charge" | "give_back" | "api_calls" | "rent" | "purchase" | "funds_added" | "funds_corrected"
 

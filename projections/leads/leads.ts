@@ -3,7 +3,7 @@
  *
  * `created_at` is assigned here in global order: the event's time, or 1 ms after the company's newest lead if that
  * is later. So a reader who asks for rows after the newest seen one never misses any, and a rebuild gives the same
- * times (decisions.md §7).
+ * times (docs/decisions/api.md).
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"

@@ -1,5 +1,5 @@
 /**
- * Writes the billing history as CSV (decisions.md §10), a line for each fact that changed the
+ * Writes the billing history as CSV (docs/decisions/billing.md), a line for each fact that changed the
  * funds. People, keys and resources are columns of ids, so erasing a person changes no byte.
  *
  * The last line changes no funds: its kind is `open` or `closed`, its resource is the ledger head
@@ -14,7 +14,7 @@ import type { BillHead, BillWriter } from "./bill.ts"
 import { formatBillHead } from "./bill.ts"
 import { itemLabelOf, itemUnitOf } from "../../domain/charging/items.ts"
 
-/** The columns of decisions.md §10, then later ones; new columns are appended. */
+/** The columns of docs/decisions/billing.md, then later ones; new columns are appended. */
 const BILLING_COLUMNS = [
   "line_id",
   "kind",

@@ -1,6 +1,6 @@
 /**
  * A box lives until the end of its paid time plus one minute, unless its lease is extended. So the boxes of
- * a server that died end by themselves, at most two minutes late (decisions.md §8).
+ * a server that died end by themselves, at most two minutes late (docs/decisions/boxes.md).
  */
 import { BoxGone } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"

@@ -29,7 +29,7 @@ export interface BilledBox {
   readonly activity: { readonly activities: number; readonly isBusy: boolean }
 }
 
-/** The stop reason for each refusal of a minute by the ledger (decisions.md §8). */
+/** The stop reason for each refusal of a minute by the ledger (docs/decisions/boxes.md). */
 const STOP_REASON_BY_REFUSAL: Readonly<Record<ChargeRefusalCode, BoxStopReason>> = {
   spend_limit_reached: "spending_limit",
   payment_required: "funds",

@@ -1,6 +1,6 @@
 /**
  * Finds boxes, and checks whether the caller may see or use them. Only the box's person works in it; owners
- * and admins see, stop and delete everyone's; others get 404 (decisions.md §8).
+ * and admins see, stop and delete everyone's; others get 404 (docs/decisions/boxes.md).
  */
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"

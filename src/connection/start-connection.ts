@@ -136,7 +136,7 @@ function codeExpired(): Reply<never> {
   return { ok: false, refusal: refusal("not_found", CODE_EXPIRED) }
 }
 
-// Connection codes and the keys they yield (decisions.md §10).
+// Connection codes and the keys they yield (docs/decisions/connection.md).
 //
 // Any app that has an approved code gets the key, so a code is too long to guess and expires soon. The key derives
 // from the code and the installation's master key: it is not stored, and a lost answer can be requested again.

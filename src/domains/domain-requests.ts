@@ -101,7 +101,7 @@ export async function executeDomainCommand(
   return { view: outcome.view, position: outcome.position }
 }
 
-/** Converts a domain refusal into an API refusal (decisions.md §10). */
+/** Converts a domain refusal into an API refusal (docs/decisions/domains.md). */
 export function domainRefusal({ code, message }: Pick<DomainRefused, "code" | "message">): Refusal {
   switch (code) {
     case "no_domain":

@@ -50,7 +50,7 @@ import { PublishReply, publishReply } from "./publish-reply.ts"
 import { PUBLISH_ROUTE } from "./publish-routes.ts"
 import { z } from "zod"
 
-// The publish and its charge (decisions.md §10).
+// The publish and its charge (docs/decisions/publishing.md).
 
 const FAILED = { amountMicros: null, reason: "the publish failed" }
 const REPLACED = { amountMicros: null, reason: "a later publish went live before it" }
@@ -274,7 +274,7 @@ interface PublishRequest {
 
 const NO_PERSON = "Use a person's own key: the app key cannot publish."
 
-/** Checks that the commit exists, then that its company file names this company (decisions.md §10). */
+/** Checks that the commit exists, then that its company file names this company (docs/decisions/publishing.md). */
 async function checkCommit(
   ports: Pick<Ports, "companyCode" | "runner" | "sealing">,
   { companyId, commit }: PublishRequest,

@@ -390,7 +390,7 @@ export function businessFee(ports: Pick<Ports, "runner">, brandType: BrandType):
   return unitPrice(ports, `brand_fee_${brandType}`)
 }
 
-/** The fee of a campaign review; with rush both fees are one charge (decisions.md §9). */
+/** The fee of a campaign review; with rush both fees are one charge (docs/decisions/registration.md). */
 export async function campaignFee(
   ports: Pick<Ports, "runner">,
   kind: Exclude<SubmissionFee, "none">,

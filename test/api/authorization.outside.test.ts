@@ -53,7 +53,7 @@ const STUBS = ROWS.filter((row) => row.route === null).map(({ spec, url }) =>
 /** The permission or role that a person needs for each operation. */
 const NEEDS = GRANTABLE_OPERATIONS as Readonly<Record<string, Permission | "owner" | "any person">>
 
-/** Permissions of the roles below admin (decisions.md §2). */
+/** Permissions of the roles below admin (docs/decisions/access.md). */
 const CODE: readonly Permission[] = ["Download and pull the code", "Push and upload code"]
 const BOXES: readonly Permission[] = ["Create test environments", "Spend on environments"]
 const HELD: Readonly<Record<"developer" | "manager" | "user", readonly Permission[]>> = {

@@ -25,7 +25,7 @@ interface Attempt {
   text: Record<string, unknown>
 }
 
-/** The checks in the order of decisions.md §1, each with its answer and a fault that makes it fail. */
+/** The checks in the order of docs/api.md, each with its answer and a fault that makes it fail. */
 const CHECKS: readonly {
   readonly name: string
   readonly answer: readonly [number, string]

@@ -141,7 +141,7 @@ describe("the last line", () => {
 const golden = (file: string): string =>
   readFileSync(new URL(`../data/export-headers/${file}`, import.meta.url), "utf8")
 
-/** The columns and their order (decisions.md §10). */
+/** The columns and their order (docs/decisions/billing.md). */
 const DECIDED =
   "line_id,kind,charge_id,corrects,at,served_from,item,quantity,unit,unit_price_micros,amount_micros," +
   "amount_usd,person_id,key_id,class,resource,price_version"

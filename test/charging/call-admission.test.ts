@@ -1,4 +1,4 @@
-/** The checks before an API call is counted, in their order (decisions.md §1). */
+/** The checks before an API call is counted, in their order (docs/api.md, "Order of checks"). */
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"

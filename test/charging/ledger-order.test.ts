@@ -16,7 +16,7 @@ import {
 } from "./ledger-facts.ts"
 
 /**
- * Every reason to reject a charge, in the order of decisions.md §1 and §4. Each case includes all later reasons, so the
+ * Every reason to reject a charge, in the order of checks (docs/api.md). Each case includes all later reasons, so the
  * answer must be the first one.
  */
 const REASONS: readonly {

@@ -1,4 +1,4 @@
-/** The names that a ledger remembers, derived from a list of facts (decisions.md §6). */
+/** The names that a ledger remembers, derived from a list of facts (docs/decisions/api.md). */
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LedgerFacts } from "./reference-views.ts"
 

@@ -4,7 +4,7 @@ import { addPerson, makeCompany, type Company, type World } from "../support/wor
 import { HttpBrowser } from "./http-browser.ts"
 import type { SampleIds } from "./operation-access.ts"
 
-/** The permissions that come with each role (decisions.md §2). */
+/** The permissions that come with each role (docs/decisions/access.md). */
 const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   owner: PERMISSIONS,
   admin: PERMISSIONS,

@@ -1,8 +1,8 @@
-/** The code map and the walks of `docs/architecture.md` name existing files and folders. */
+/** The documents that comments and `docs/architecture.md` name, and its files and folders, exist. */
 import { existsSync, readFileSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
-import { ROOT } from "./source-tree.ts"
+import { readTree, ROOT } from "./source-tree.ts"
 
 const [map = "", walks = ""] = readFileSync(join(ROOT, "docs/architecture.md"), "utf8").split(
   "## Eight walks",
@@ -35,4 +35,17 @@ it("each walk names a file once", () => {
     const paths = pathsIn(walk)
     expect(paths).toEqual([...new Set(paths)])
   }
+})
+
+it("documents that comments cite exist", () => {
+  const cited = readTree(
+    ["domain", "projections", "adapters", "src", "console", "test"],
+    [".ts", ".tsx"],
+  )
+    .filter(({ path }) => !/^test\/(conventions|operator\/bundle)/.test(path))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([document]) => ({ path, document })),
+    )
+  expect(cited.length).toBeGreaterThan(50)
+  expect(cited.filter(({ document }) => !existsSync(join(ROOT, document)))).toEqual([])
 })

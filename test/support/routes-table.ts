@@ -257,7 +257,7 @@ export const isRejectedVerb = ({ success }: SpecRoute): boolean => success === 4
 /** Whether a line's route is built. */
 export const isBuilt = (spec: SpecRoute): boolean => routesOfSpec(spec, PROGRAM.routes).length > 0
 
-/** Groups that the app key must not use (decisions.md §2). */
+/** Groups that the app key must not use (docs/decisions/access.md). */
 const OWN_KEYS_ONLY = ["boxes", "publishing", "code", "company"]
 
 /** Whether a line's route accepts only a person's own key. */

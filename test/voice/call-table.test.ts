@@ -1,4 +1,4 @@
-/** What happens in which state of a call, cell by cell (the table of phone.md §2). */
+/** What happens in which state of a call, cell by cell (the table of docs/decisions/calls.md). */
 import { describe, expect, it } from "vitest"
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
 import type { CallPhase } from "../../domain/voice/call-state.ts"

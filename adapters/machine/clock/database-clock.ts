@@ -1,6 +1,6 @@
 /**
  * The ledger's clock: the database's time, advanced by this process's monotonic clock. It is measured every 10 s,
- * and every second while it is uncertain (decisions.md §4). A wrong clock on this machine has no effect.
+ * and every second while it is uncertain (docs/decisions/charging.md). A wrong clock on this machine has no effect.
  */
 import type { Pool } from "pg"
 import type { Clock, Pacer } from "./port.ts"

@@ -1,5 +1,5 @@
 /**
- * Idempotency claims (decisions.md §6): which process executes a request, and its answer.
+ * Idempotency claims (docs/decisions/api.md): which process executes a request, and its answer.
  *
  * A claim names the process that holds it. Claims of dead processes may be taken over; the request
  * then runs again with the same attempt, from which all ids derive.

@@ -1,7 +1,7 @@
 /** Deletes expired data and signs the day's tree heads, every ten minutes. */
 import type { Ports } from "../ports.ts"
 
-/** How long answers to idempotent requests are stored (decisions.md §6). */
+/** How long answers to idempotent requests are stored (docs/decisions/api.md). */
 const ANSWER_RETENTION_MS = 30 * 86_400_000
 const INTERVAL_MS = 10 * 60_000
 

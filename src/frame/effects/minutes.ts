@@ -39,7 +39,7 @@ export interface MeteredMinutes<V> {
   readonly recordCharge: (minute: number, refused: ChargeRefused | null) => Promise<V | null>
 }
 
-/** Returns the id of a minute's charge (decisions.md §8, phone.md §2). */
+/** Returns the id of a minute's charge (docs/decisions/boxes.md, calls.md). */
 export const minuteChargeId = (resource: string, minute: number): ChargeId =>
   `${resource}:${minute}`
 

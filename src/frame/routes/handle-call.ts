@@ -1,5 +1,5 @@
 /**
- * Handles every call, from any source. The order of the checks (decisions.md §1) is defined here only:
+ * Handles every call, from any source. The order of checks (docs/api.md) is defined here only:
  *
  * 1. before a call: overloaded 503 · unknown path 404 · method 405 · retired 410 (the router)
  * 2. the caller 401; the replay of an idempotent request follows directly

@@ -1,4 +1,4 @@
-/** Rent: each month is charged on the day of buying (decisions.md §9); refused rent is charged again daily. */
+/** Rent: each month is charged on the day of buying (docs/decisions/phone.md); refused rent is charged again daily. */
 import { z } from "zod"
 import { phoneStreamOf } from "../../../domain/phone/aggregates.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"

@@ -51,7 +51,7 @@ export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refu
 /** Returns the answer to a limit that is used up or too small for the request. */
 export function limitRefusal(limit: LimitReading): Refusal {
   // A key whose own limit was used up before the request is an invalid key; otherwise the charge is rejected,
-  // even if this call used the rest (decisions.md §2).
+  // even if this call used the rest (docs/decisions/access.md).
   const isDeadKey = limit.holder === "key" && limit.askedMicros === 0 && isLimitExhausted(limit)
   const code = isDeadKey ? "invalid_key" : "spend_limit_reached"
   return refusal(code, limitMessage(limit), {

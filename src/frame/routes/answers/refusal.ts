@@ -1,6 +1,6 @@
 /**
  * Refusals as callers get them: `{error, message, …}` with the status of the code (specification, "Errors";
- * decisions.md §1). A code without a status does not compile.
+ * docs/api.md, "Order of checks"). A code without a status does not compile.
  */
 import type { ChargeId } from "../../../../domain/kernel/ids.ts"
 

@@ -41,7 +41,8 @@ export async function deletedCompanyRefusal(
 
 /**
  * Admits a call by its company's ledger and counts it: it weighs on the limits immediately and is charged the
- * next night. A call whose own price does not fit is rejected and not counted (decisions.md §5). Without a key
+ * next night. A call whose own price does not fit is rejected and not counted (docs/decisions/charging.md). Without
+ * a key
  * nothing is counted, but the limits apply.
  *
  * @param lacking the refusal of an account that lacks what the route needs; the lock comes first

@@ -1,4 +1,4 @@
-/** Chooses among several routes on one method and path by the body (decisions.md §1). */
+/** Chooses among several routes on one method and path by the body (docs/api.md, "Order of checks"). */
 import { z } from "zod"
 import type { Refusal } from "../answers/refusal.ts"
 import type { Route } from "../declare/route.ts"

@@ -1,5 +1,5 @@
 /**
- * Reading one's own writes (decisions.md §7): a read waits up to two seconds for the position that its caller
+ * Reading one's own writes (docs/decisions/api.md): a read waits up to two seconds for the position that its caller
  * names, or for the last write with the same key in this process; then it answers, marked as stale.
  */
 import type { Position } from "../../../../adapters/eventstore/port.ts"

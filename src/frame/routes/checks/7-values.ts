@@ -56,7 +56,7 @@ interface FieldFault {
   readonly message: string
 }
 
-/** The fault of a field that has its own error code, which wins over all others (decisions.md §1). */
+/** The fault of a field that has its own error code, which wins over all others (docs/api.md, "Order of checks"). */
 function namedFault(
   { fieldFaultCodes = {} }: Route,
   fields: Readonly<Record<string, string>>,

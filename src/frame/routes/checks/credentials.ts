@@ -1,5 +1,5 @@
 /**
- * API keys and sign-ins (decisions.md §2).
+ * API keys and sign-ins (docs/decisions/access.md).
  *
  * An API key is `cpk_<company tag 6>_<key tag 8>_<secret 43><checksum 6>`; the secret is base62 of 32 random
  * bytes. The checksum lets a scanner, and this server, reject a mistyped key without a look-up; it protects

@@ -1,6 +1,6 @@
 /**
  * Rate limits: windows of 60 seconds in the memory of each process, with a counter per name and holder
- * (decisions.md, "Rate limits"). They use the process's own time. Money never depends on them, and a call
+ * (docs/decisions/api.md). They use the process's own time. Money never depends on them, and a call
  * passes if counting fails.
  */
 import { z } from "zod"

@@ -1,5 +1,5 @@
 /**
- * `Idempotency-Key` on charged POSTs (decisions.md §6): the same key and body get the same answer; a decided
+ * `Idempotency-Key` on charged POSTs (docs/decisions/api.md): the same key and body get the same answer; a decided
  * refusal frees the key, an unknown outcome does not.
  */
 import { callerScope } from "../checks/1-caller.ts"
@@ -211,8 +211,8 @@ async function orWarn(ports: Pick<Ports, "log">, change: Promise<void>): Promise
 }
 
 /**
- * Returns the scope of an `Idempotency-Key`: the API key, and for an app key the signed-in person (decisions.md
- * §6). No caller gets another one's answer.
+ * Returns the scope of an `Idempotency-Key`: the API key, and for an app key the signed-in person
+ * (docs/decisions/api.md). No caller gets another one's answer.
  */
 function claimScopeOf(caller: Caller): string {
   const { key, person } = caller
