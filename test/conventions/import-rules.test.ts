@@ -32,7 +32,7 @@ domain-charging-types
   no  domain/phone/a.ts → domain/charging/b.ts (export)
   yes domain/phone/a.ts → domain/charging/b.ts (types)
   yes domain/charging/a.ts → domain/charging/b.ts (export)
-projections-rooms
+projections-imports
   no  projections/a.ts → pg
   no  projections/a.ts → adapters/x/port.ts
   yes projections/a.ts → kysely
@@ -80,7 +80,7 @@ adapter-sandbox-boxhost-vendor
 adapter-sandbox-preview-host-vendor
   no  adapters/sandbox/preview-host/a.ts → fastify
   yes adapters/sandbox/preview-host/a.ts → tar-stream
-adapter-keeper-alone
+box-agent-standalone
   no  adapters/sandbox/boxhost/bubblewrap/agent/a.ts → zod
   yes adapters/sandbox/boxhost/bubblewrap/agent/a.ts → node:fs
 adapter-providers-cards-vendor
@@ -97,7 +97,7 @@ adapter-telemetry-vendor
 adapter-git-secret-scan-vendor
   no  adapters/git/secret-scan/a.ts → fastify
   yes adapters/git/secret-scan/a.ts → @secretlint/core
-adapter-rooms
+adapter-imports-no-src
   no  adapters/x/a.ts → src/b.ts (types)
   yes adapters/x/a.ts → adapters/x/b.ts
 adapter-types-only
@@ -107,7 +107,7 @@ adapter-types-only
   yes adapters/x/a.ts → domain/phone/b.ts (types)
   yes adapters/x/a.ts → domain/kernel/ids.ts
   yes adapters/x/a.ts → projections/b.ts (types)
-adapter-names
+adapter-dns
   no  adapters/providers/dns/a.ts → domain/phone/b.ts
   yes adapters/providers/dns/a.ts → domain/domains/b.ts
 adapter-apart
@@ -147,7 +147,7 @@ src-slices-apart
   no  src/voice/a.ts → src/audit/b.ts (types)
   yes src/voice/a.ts → src/frame/b.ts
   yes src/voice/a.ts → src/voice/operate/c.ts
-  yes src/mcp/a.ts → src/phone/a.ts
+  no  src/mcp/a.ts → src/phone/a.ts
   yes src/voice/reactions/a.ts → src/voice/b.ts
   yes src/audit/b.ts → src/billing/c.ts
 src-phone
@@ -162,7 +162,7 @@ src-read-models-apart
   yes src/phone/a.ts → projections/phone/b.ts
   yes src/credits/a.ts → projections/charging/b.ts
   yes src/audit/a.ts → projections/phone/b.ts
-src-above-frame
+src-cross-cutting
   no  src/storage/a.ts → src/phone/b.ts
   yes src/storage/a.ts → src/frame/b.ts
 bin-needs-nothing
