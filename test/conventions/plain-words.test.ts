@@ -43,22 +43,11 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   "test/support/telnyx-call-server.ts": ['state: "parked"'],
 }
 
-const FOLDERS = [
-  "domain",
-  "projections",
-  "adapters",
-  "src",
-  "console",
-  "bench",
-  "bin",
-  "test",
-  "docs",
-  ".",
-]
+const EXTENSIONS = [".ts", ".tsx", ".mjs", ".cjs", ".md", ".yaml", ".yml", ".conf", ".service"]
 const GENERATED =
   /^(console\/api\/document\.d\.ts|docs\/licences\.md|test\/conventions\/plain-words)/
 
-const files = readTree(FOLDERS, [".ts", ".tsx", ".mjs", ".md"]).filter(
+const files = readTree(["."], EXTENSIONS).filter(
   ({ path }) => !GENERATED.test(path) && !NOT_YET.some((folder) => path.startsWith(folder)),
 )
 
