@@ -31,7 +31,7 @@ describe("a data set", () => {
   it("is empty at first, and says so", async () => {
     const first = await openDataSet(WHICH, { dataDir, report })
     expect(first.contents()).toEqual({ rows: 0 })
-    expect(said).toEqual(["some: nothing is kept yet"])
+    expect(said).toEqual(["some: no data yet"])
     await first.release()
   })
 

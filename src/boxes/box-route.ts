@@ -38,7 +38,7 @@ export const BOX_ROUTE = {
 
 /** Why some routes use DELETE: the specification names no verb. */
 export const DELETE_SPEC_GAP =
-  "The specification names no verb. DELETE is used, because the route removes something."
+  "The specification does not show the method: DELETE, because the route removes something."
 
 /** The fields of a box command that say which caller acts on which box. */
 export function boxActorFields({ spender }: Caller, { boxId }: Pick<FoundBox, "boxId">) {

@@ -96,7 +96,7 @@ export const buyCredits = route({
     "declined",
     "payment_failed",
   ],
-  specGap: "The specification names no verb. POST is used, because the route makes a purchase.",
+  specGap: "The specification does not show the method: POST, because the route makes a purchase.",
   handle,
   resume,
   permanentIdempotency: {

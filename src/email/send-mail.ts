@@ -282,7 +282,7 @@ export const sendMail = paidRoute({
   reply: MailReply,
   refusalCodes: [NOT_SENT],
   specGap:
-    "The specification leaves the verb open: POST, because it creates a mail. It does not say whether recipients see each other: " +
+    "The specification does not show the method: POST, because it creates a mail. It does not say whether recipients see each other: " +
     "each gets a separate mail that names no other recipient.",
 
   paidResource: paidMail,

@@ -338,7 +338,7 @@ export const publishPreview = paidRoute({
   reply: PublishReply,
   statuses: [202],
   refusalCodes: [COMMIT_NOT_FOUND, BAD_COMPANY_FILE, "unavailable"],
-  specGap: "The specification names no verb. POST is used, because the route creates something.",
+  specGap: "The specification does not show the method: POST, because the route creates something.",
 
   paidResource: publish,
   jobs: [runPublish, settleCharge],

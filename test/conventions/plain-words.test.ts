@@ -37,8 +37,6 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   "src/registration/sharing-statements.ts": ["us|nobody|no one"],
   // A street name of the address simulator.
   "test/places/providers.test.ts": ["wilow lane thist"],
-  // The metric's label keeps its value.
-  "test/observability/alerts.outside.test.ts": ['state="parked"'],
   // Telnyx's name for the state of an incoming call.
   "test/support/telnyx-call-server.ts": ['state: "parked"'],
 }

@@ -132,8 +132,8 @@ export function contractOfRoute(route: Route): RouteContract {
     personKey: route.isPersonKeyOnly ?? false,
     charges: route.isCharged ?? false,
     isOpen: route.auth === false,
-    // Gaps of other kinds do not mention the verb.
-    chosenVerb: /\bverb\b/.test(route.specGap ?? ""),
+    // Gaps of other kinds do not mention the method.
+    chosenVerb: /\bmethod\b/.test(route.specGap ?? ""),
     isBeyond: route.beyondSpec !== undefined,
   }
 }
