@@ -231,7 +231,7 @@ describe("an installation", () => {
     expect(checks[index]).toMatchObject({ ok: false, detail: expect.stringContaining(stream) })
     expect(checks.slice(index + 1).length).toBeGreaterThan(world.ports.projector.rebuildable.length)
     expect(world.warnings.filter((line) => line.includes(stream))).toEqual([
-      // An audit names what it finds, and holds nothing back.
+      // The audit reports the stream without another warning.
       expect.stringMatching(/is corrupt: it takes no commands/),
     ])
     const { body: ready } = await world.app.inject("/readyz")

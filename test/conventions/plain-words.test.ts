@@ -5,7 +5,6 @@ import { readTree } from "./source-tree.ts"
 
 /** Folders that have not been rewritten yet. */
 const NOT_YET: readonly string[] = [
-  "test/access",
   "test/boxes",
   "test/boxhost",
   "test/code",
