@@ -1,23 +1,23 @@
 import { expect, it } from "vitest"
 import { batchCalls } from "../../adapters/machine/promises.ts"
 
-/** Answers each question with ten times itself, and notes which were asked together. */
-function tenfold(mostAtOnce = 100) {
+/** Answers each question with ten times its value, and records the batches. */
+function timesTen(maxBatch = 100) {
   const batches: (readonly number[])[] = []
-  const ask = batchCalls<number, number>(mostAtOnce, async (questions) => {
+  const ask = batchCalls<number, number>(maxBatch, async (questions) => {
     batches.push(questions)
     return questions.map((question) => question * 10)
   })
   return { ask, batches }
 }
 
-it("asks for those of one turn together, and gives each its own answer", async () => {
-  const { ask, batches } = tenfold()
+it("sends the questions of one turn together, and returns each its own answer", async () => {
+  const { ask, batches } = timesTen()
   expect(await Promise.all([1, 2, 3].map(ask))).toEqual([10, 20, 30])
   expect(batches).toEqual([[1, 2, 3]])
 })
 
-it("gathers those that come while others are asked for", async () => {
+it("collects questions that arrive while a batch is in progress", async () => {
   const first = Promise.withResolvers<void>()
   const batches: (readonly number[])[] = []
   const ask = batchCalls<number, number>(100, async (questions) => {
@@ -33,13 +33,13 @@ it("gathers those that come while others are asked for", async () => {
   expect(batches).toEqual([[1], [2, 3]])
 })
 
-it("asks for no more at once than it may", async () => {
-  const { ask, batches } = tenfold(2)
+it("sends no batch above the maximum", async () => {
+  const { ask, batches } = timesTen(2)
   expect(await Promise.all([1, 2, 3].map(ask))).toEqual([10, 20, 30])
   expect(batches).toEqual([[1, 2], [3]])
 })
 
-it("tells an error to all whom it concerns, and goes on", async () => {
+it("rejects all questions of a failed batch, and continues", async () => {
   const ask = batchCalls<number, number>(2, async (questions) => {
     if (questions.includes(1)) throw new Error("no 1 here")
     return questions
@@ -49,7 +49,7 @@ it("tells an error to all whom it concerns, and goes on", async () => {
   expect(await ask(4)).toBe(4)
 })
 
-it("keeps nobody back behind one that is never answered", async () => {
+it("answers later questions while a batch is never answered", async () => {
   const ask = batchCalls<number, number>(1, async ([question = 0]) =>
     question === 1 ? new Promise<never>(() => undefined) : [question],
   )

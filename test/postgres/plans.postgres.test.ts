@@ -1,4 +1,4 @@
-/** What is done for each call reads by an index, also in tables that were never analyzed. */
+/** Calls read by index, also in tables that were never analyzed; indexes of read models. */
 import { expect, it } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import {
@@ -19,7 +19,7 @@ import {
 } from "./projector-fixture.ts"
 
 /** Tables that have a row for each call, recipient or company. */
-const GROWING = [
+const GROWING_TABLES = [
   "ledger.checkpoints",
   "ledger.idempotent_requests",
   "ledger.company_keys",
@@ -37,8 +37,8 @@ const GROWING = [
   "eventstore.events",
 ]
 const CALLS = 40
-/** A start looks at what is left to do in tables that are nearly empty. */
-const SEEN_AT_START = 20
+/** A start scans nearly empty tables for pending work. */
+const MAX_SCANNED_AT_START = 20
 
 it("scans no table that grows with the calls", async () => {
   const database = await testDatabase()
@@ -57,7 +57,7 @@ it("scans no table that grows with the calls", async () => {
       }),
     )
     await world.operate("wait")
-    // A connection tells what it read when it has ended.
+    // PostgreSQL publishes a connection's statistics when it ends.
     await world.close()
     const others = `select pid from pg_stat_activity
                     where datname = current_database() and pid <> pg_backend_pid()`
@@ -68,8 +68,8 @@ it("scans no table that grows with the calls", async () => {
        from pg_stat_user_tables`,
     )
     const read = new Map(rows.map(({ name, scanned }) => [name, Number(scanned)]))
-    expect(GROWING.filter((name) => !read.has(name))).toEqual([])
-    const scanned = GROWING.filter((name) => (read.get(name) ?? 0) > SEEN_AT_START)
+    expect(GROWING_TABLES.filter((name) => !read.has(name))).toEqual([])
+    const scanned = GROWING_TABLES.filter((name) => (read.get(name) ?? 0) > MAX_SCANNED_AT_START)
     expect(scanned.map((name) => [name, read.get(name)])).toEqual([])
   } finally {
     await database.drop()
@@ -85,8 +85,8 @@ const SPENT: Projection = {
     defineTable("spent", COLUMNS, ["company_id"], "(facts)", listIndex("(sum) where sum > 0")),
   ),
 }
-const AT_ONCE = ["spent_facts_idx", "spent_pkey"]
-const ALL = [...AT_ONCE, "spent_sum"]
+const FIRST_INDEXES = ["spent_facts_idx", "spent_pkey"]
+const ALL_INDEXES = [...FIRST_INDEXES, "spent_sum"]
 
 async function indexes(schema: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ indexname: string }>(
@@ -96,8 +96,8 @@ async function indexes(schema: string): Promise<readonly string[]> {
   return rows.map(({ indexname }) => indexname)
 }
 
-/** A read model that says which indexes there are whenever it folds. */
-function seeing(schema: string) {
+/** A read model that records the existing indexes at each batch. */
+function recordingIndexes(schema: string) {
   const seen: (readonly string[])[] = []
   const projection: Projection = {
     ...SPENT,
@@ -109,20 +109,20 @@ function seeing(schema: string) {
   return { seen, projection }
 }
 
-it("are there once a read model has caught up, and not before", async () => {
+it("creates list indexes once a read model has caught up", async () => {
   const test = new ProjectorUnderTest(pool)
   await test.appendAmounts("spending-co_a", 1, 2)
-  const { seen, projection } = seeing("read")
+  const { seen, projection } = recordingIndexes("read")
   const projector = await test.start([projection])
   expect(await test.waitUntilApplied(projector)).toBe(true)
-  expect(seen[0]).toEqual(AT_ONCE)
-  expect(await indexes("read")).toEqual(ALL)
+  expect(seen[0]).toEqual(FIRST_INDEXES)
+  expect(await indexes("read")).toEqual(ALL_INDEXES)
   await test.appendAmounts("spending-co_a", 3)
   expect(await test.waitUntilApplied(projector)).toBe(true)
   expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 6, facts: 3 }])
 })
 
-it("are made by the next process where one died before them", async () => {
+it("creates missing list indexes at the next start", async () => {
   const test = new ProjectorUnderTest(pool)
   await test.appendAmounts("spending-co_a", 1)
   const first = await test.start([SPENT])
@@ -131,19 +131,19 @@ it("are made by the next process where one died before them", async () => {
   await pool.query("drop index read.spent_sum")
   const next = await test.start([SPENT])
   expect(await test.waitUntilApplied(next)).toBe(true)
-  expect(await indexes("read")).toEqual(ALL)
+  expect(await indexes("read")).toEqual(ALL_INDEXES)
 })
 
-it("come with a table that was built anew beside, made behind its rows", async () => {
+it("creates list indexes of a rebuilt table after its rows", async () => {
   const test = new ProjectorUnderTest(pool)
   await test.appendAmounts("spending-co_a", 1, 2)
-  const { seen, projection } = seeing("shadow_spent")
+  const { seen, projection } = recordingIndexes("shadow_spent")
   const projector = await test.start([projection])
   await test.waitUntilApplied(projector)
   seen.length = 0
   await projector.rebuild("spent", () => undefined)
-  expect(seen[0]).toEqual(AT_ONCE)
-  expect(await indexes("read")).toEqual(ALL)
+  expect(seen[0]).toEqual(FIRST_INDEXES)
+  expect(await indexes("read")).toEqual(ALL_INDEXES)
   expect((await verifyReadModel(projector))?.same).toBe(true)
-  expect(await indexes("read")).toEqual(ALL)
+  expect(await indexes("read")).toEqual(ALL_INDEXES)
 })

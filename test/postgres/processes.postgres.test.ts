@@ -7,7 +7,7 @@ import { databaseUnderTest } from "./database-under-test.ts"
 const database = await databaseUnderTest()
 const pool = database.pool()
 
-/** Registers a process that is signed off after the running test. */
+/** Registers a process that is deregistered after the running test. */
 async function register(url = database.url) {
   const warnings: string[] = []
   const process = await registerProcess(url, (message) => warnings.push(message))
@@ -35,7 +35,7 @@ async function rowsOf(process: RegisteredProcess): Promise<number> {
 }
 
 describe("a registered process", () => {
-  it("lives, for itself and for others, until it is closed", async () => {
+  it("is alive for itself and for others until it is closed", async () => {
     const [{ process: a }, { process: b }] = await Promise.all([register(), register()])
     expect(a.ownId).not.toBe(b.ownId)
     expect(await Promise.all([a.isAlive(a.ownId), a.isAlive(b.ownId), b.isAlive(a.ownId)])).toEqual(
@@ -47,12 +47,12 @@ describe("a registered process", () => {
     expect(await rowsOf(c)).toBe(0)
   })
 
-  it("is not alive where nobody of this name registered", async () => {
+  it("is not alive if its name was never registered", async () => {
     const { process } = await register()
-    expect(await process.isAlive("prc_nobody")).toBe(false)
+    expect(await process.isAlive("prc_unknown")).toBe(false)
   })
 
-  it("answers many questions at once without a word from the driver", async () => {
+  it("answers concurrent questions without a driver warning", async () => {
     const { process: a } = await register()
     const { process: b } = await register()
     const warned = vi.spyOn(process, "emitWarning")
@@ -61,7 +61,7 @@ describe("a registered process", () => {
     expect(warned).not.toHaveBeenCalled()
   })
 
-  it("lives again under its name when its connection was lost", async () => {
+  it("registers again under its name after its connection was lost", async () => {
     const { process: a } = await register()
     const { process: b, warnings } = await register()
     await kill(b)
@@ -70,39 +70,39 @@ describe("a registered process", () => {
     expect(await b.isAlive(a.ownId)).toBe(true)
   })
 
-  it("is one of the others until it was found dead twice: it may have lost its connection only", async () => {
+  it("is listed until two checks find it dead, because it may only have lost its connection", async () => {
     const row = "insert into ledger.processes (process_id, lock_key) values ('prc_lost', -1)"
     await pool.query(row)
     const { process } = await register()
-    // Whoever registers has looked once.
+    // Registering includes the first check.
     expect(await process.listOtherProcesses()).toEqual(["prc_lost"])
     await expect.poll(() => process.listOtherProcesses()).toEqual([])
   })
 
-  it("keeps trying while the database is away", async () => {
+  it("keeps trying while the database is unreachable", async () => {
     const { process: a } = await register()
-    const way = await cuttableConnection(database.url)
-    const { process: b, warnings } = await register(way.url)
-    way.setOpen(false)
+    const connection = await cuttableConnection(database.url)
+    const { process: b, warnings } = await register(connection.url)
+    connection.setOpen(false)
     await expect.poll(() => warnings.length, { interval: 20 }).toBeGreaterThanOrEqual(2)
     await expect.poll(() => a.isAlive(b.ownId), { interval: 20 }).toBe(false)
-    way.setOpen(true)
+    connection.setOpen(true)
     await expect.poll(() => a.isAlive(b.ownId), { interval: 20 }).toBe(true)
     expect(await b.isAlive(a.ownId)).toBe(true)
   })
 
-  it("closes while the database is away", async () => {
-    const way = await cuttableConnection(database.url)
+  it("closes while the database is unreachable", async () => {
+    const connection = await cuttableConnection(database.url)
     const warnings: string[] = []
-    const process = await registerProcess(way.url, (message) => warnings.push(message))
-    way.setOpen(false)
+    const process = await registerProcess(connection.url, (message) => warnings.push(message))
+    connection.setOpen(false)
     await expect.poll(() => warnings.length, { interval: 20 }).toBeGreaterThanOrEqual(1)
     await process.close()
     expect(warnings.at(-1)).toBe("this process could not deregister")
   })
 
-  it("signs off those that ended, while it lives and when it registers, and lets their work go", async () => {
-    const work = async (name: string, processId: string) =>
+  it("deregisters processes that ended, regularly and when it registers, and releases their jobs", async () => {
+    const addClaimedJob = async (name: string, processId: string) =>
       pool.query(
         `insert into ledger.jobs (kind, name, subject, payload, due_at, process_id, leased_until)
          values ('send-text', $1, $1, '{}', now(), $2, now() + interval '1 minute')`,
@@ -111,11 +111,11 @@ describe("a registered process", () => {
     const held = async () =>
       (await pool.query("select name, process_id from ledger.jobs order by name")).rows
     const { process: living } = await register()
-    const way = await cuttableConnection(database.url)
-    const { process: dead } = await register(way.url)
-    await work("of the living", living.ownId)
-    await work("of the dead", dead.ownId)
-    way.setOpen(false)
+    const connection = await cuttableConnection(database.url)
+    const { process: dead } = await register(connection.url)
+    await addClaimedJob("of the living", living.ownId)
+    await addClaimedJob("of the dead", dead.ownId)
+    connection.setOpen(false)
     await expect.poll(() => rowsOf(dead)).toBe(0)
     expect(await living.listOtherProcesses()).not.toContain(dead.ownId)
     const free = [
@@ -133,8 +133,8 @@ describe("a registered process", () => {
 
 const SOON = { interval: 10 }
 
-/** A process that is signed off after the running test, unless it was before. */
-async function asking(url = database.url): Promise<RegisteredProcess> {
+/** A process that is deregistered after the running test, unless it already was. */
+async function registerClosable(url = database.url): Promise<RegisteredProcess> {
   const process = await registerProcess(url, () => undefined)
   let closing: Promise<void> | null = null
   const close = () => (closing ??= process.close())
@@ -142,8 +142,8 @@ async function asking(url = database.url): Promise<RegisteredProcess> {
   return { ...process, close }
 }
 
-/** Asks for leases; `held` are those that the process has at the moment. */
-async function ask(process: RegisteredProcess, ...names: readonly string[]) {
+/** Requests leases; `held` returns those that the process has now. */
+async function requestLeases(process: RegisteredProcess, ...names: readonly string[]) {
   const held = new Set<string>()
   const changes: string[] = []
   const asked = await process.request(names, (name, isHeld) => {
@@ -155,53 +155,53 @@ async function ask(process: RegisteredProcess, ...names: readonly string[]) {
 }
 
 describe("a lease", () => {
-  it("is one process's, at once when it is free", async () => {
-    const [a, b] = [await asking(), await asking()]
-    const first = await ask(a, "one", "two")
-    const second = await ask(b, "two", "three")
+  it("belongs to one process, immediately if it is free", async () => {
+    const [a, b] = [await registerClosable(), await registerClosable()]
+    const first = await requestLeases(a, "one", "two")
+    const second = await requestLeases(b, "two", "three")
     expect(first.held()).toEqual(["one", "two"])
     expect(second.held()).toEqual(["three"])
   })
 
-  it("goes to another one that asks when it is given up, and not back", async () => {
-    const [a, b] = [await asking(), await asking()]
-    const first = await ask(a, "given up")
-    const second = await ask(b, "given up")
+  it("goes to another process when it is released, and not back", async () => {
+    const [a, b] = [await registerClosable(), await registerClosable()]
+    const first = await requestLeases(a, "released")
+    const second = await requestLeases(b, "released")
     await first.asked.release()
-    await expect.poll(second.held, SOON).toEqual(["given up"])
-    expect(first.changes).toEqual(["+given up"])
+    await expect.poll(second.held, SOON).toEqual(["released"])
+    expect(first.changes).toEqual(["+released"])
     await second.asked.release()
-    const third = await ask(a, "given up")
-    expect(third.held()).toEqual(["given up"])
+    const third = await requestLeases(a, "released")
+    expect(third.held()).toEqual(["released"])
   })
 
-  it("goes to another one when its process ends", async () => {
-    const [a, b] = [await asking(), await asking()]
-    await ask(a, "left")
-    const second = await ask(b, "left")
+  it("goes to another process when its process ends", async () => {
+    const [a, b] = [await registerClosable(), await registerClosable()]
+    await requestLeases(a, "left")
+    const second = await requestLeases(b, "left")
     await a.close()
     await expect.poll(second.held, SOON).toEqual(["left"])
   })
 
-  it("is lost with the connection, and never two processes' who know it", async () => {
-    const way = await cuttableConnection(database.url)
-    const [a, b] = [await asking(way.url), await asking()]
-    const first = await ask(a, "lost")
-    const second = await ask(b, "lost")
-    way.setOpen(false)
+  it("is lost with the connection, and no two processes believe that they have it", async () => {
+    const connection = await cuttableConnection(database.url)
+    const [a, b] = [await registerClosable(connection.url), await registerClosable()]
+    const first = await requestLeases(a, "lost")
+    const second = await requestLeases(b, "lost")
+    connection.setOpen(false)
     await expect.poll(second.held, SOON).toEqual(["lost"])
     await expect.poll(first.changes.at.bind(first.changes, -1), SOON).toBe("-lost")
-    way.setOpen(true)
+    connection.setOpen(true)
     await expect.poll(() => b.isAlive(a.ownId), SOON).toBe(true)
     expect(first.held()).toEqual([])
     await second.asked.release()
     await expect.poll(first.held, SOON).toEqual(["lost"])
   })
 
-  it("is one process's, however many ask for many", async () => {
-    const processes = await Promise.all(Array.from({ length: 4 }, () => asking()))
+  it("belongs to one process under concurrent requests for many leases", async () => {
+    const processes = await Promise.all(Array.from({ length: 4 }, () => registerClosable()))
     const names = Array.from({ length: 30 }, (_, i) => `many ${i}`)
-    const all = await Promise.all(processes.map((process) => ask(process, ...names)))
+    const all = await Promise.all(processes.map((process) => requestLeases(process, ...names)))
     expect(all.flatMap(({ held }) => held()).toSorted()).toEqual(names.toSorted())
     await all[0]?.asked.release()
     const rest = all.slice(1)
@@ -211,27 +211,27 @@ describe("a lease", () => {
   })
 })
 
-describe("what a process calls out", () => {
-  it("is heard by all who listen for it", async () => {
-    const heard: string[] = []
+describe("a notification", () => {
+  it("reaches all listeners", async () => {
+    const received: string[] = []
     for (const name of ["a", "b"]) {
-      const process = await asking()
-      await process.listen("test_call", (text) => heard.push(`${name} ${text}`))
+      const process = await registerClosable()
+      await process.listen("test_call", (text) => received.push(`${name} ${text}`))
     }
     await pool.query("select pg_notify('test_call', 'hello'), pg_notify('another', 'no')")
-    await expect.poll(() => heard.toSorted(), SOON).toEqual(["a hello", "b hello"])
+    await expect.poll(() => received.toSorted(), SOON).toEqual(["a hello", "b hello"])
   })
 
-  it("may have been missed where the connection was lost: that is told", async () => {
-    const way = await cuttableConnection(database.url)
-    const process = await asking(way.url)
-    const heard: (string | null)[] = []
-    await process.listen("test_call", (text) => heard.push(text))
-    way.setOpen(false)
-    await pool.query("select pg_notify('test_call', 'unheard')")
-    way.setOpen(true)
-    await expect.poll(() => heard, SOON).toEqual([null])
-    await pool.query("select pg_notify('test_call', 'heard')")
-    await expect.poll(() => heard, SOON).toEqual([null, "heard"])
+  it("may be missed while the connection is lost, which listeners are informed of", async () => {
+    const connection = await cuttableConnection(database.url)
+    const process = await registerClosable(connection.url)
+    const received: (string | null)[] = []
+    await process.listen("test_call", (text) => received.push(text))
+    connection.setOpen(false)
+    await pool.query("select pg_notify('test_call', 'missed')")
+    connection.setOpen(true)
+    await expect.poll(() => received, SOON).toEqual([null])
+    await pool.query("select pg_notify('test_call', 'arrived')")
+    await expect.poll(() => received, SOON).toEqual([null, "arrived"])
   })
 })

@@ -1,4 +1,4 @@
-/** A projector on a memory store with small read models of its own, and what can go wrong with it. */
+/** A projector on a memory store with small read models, and faults on demand. */
 import { sql } from "kysely"
 import type pg from "pg"
 import { afterEach, onTestFinished } from "vitest"
@@ -17,7 +17,7 @@ import { categoryOf, companyOfStream } from "../../domain/kernel/aggregate.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 import { testOnlyFact } from "../support/partial-fake.ts"
 
-/** What comparing all rows of a read model with a rebuild finds. */
+/** Compares all rows of a read model with a rebuild. */
 export async function verifyReadModel(
   projector: Pick<RunningProjector, "verify"> | undefined,
   name = "spent",
@@ -26,16 +26,16 @@ export async function verifyReadModel(
   return (await projector?.verify([name], { ...everything, onProgress: () => undefined }))?.[0]
 }
 
-/** What a test may change of a read model that sums the numbers in its streams. */
+/** Options of a read model that sums the amounts in its streams. */
 export interface SumOptions {
   readonly name: string
   readonly category: string
   readonly version?: number
-  /** Runs after the rows were written and before the position's transaction is committed. */
+  /** Runs after the rows are written and before the transaction commits. */
   readonly afterApply?: () => Promise<void>
 }
 
-/** A read model in which a fact that is written twice shows. */
+/** A read model that reveals facts written twice. */
 export function sumReadModel({ name, category, version = 1, afterApply }: SumOptions): Projection {
   return {
     name,
@@ -56,12 +56,12 @@ export function sumReadModel({ name, category, version = 1, afterApply }: SumOpt
   }
 }
 
-/** Sums what was spent. */
+/** Sums spending. */
 export const SPENT = sumReadModel({ name: "spent", category: "spending" })
-/** Sums what was earned. */
+/** Sums earnings. */
 export const EARNED = sumReadModel({ name: "earned", category: "earning" })
 
-/** Opens a database without read models at the start of each test. Call it at the top level of the file. */
+/** Opens a database that has no read models at the start of each test. Call it at the top level of the file. */
 export async function readModelDatabase(connections = 20) {
   const database = await databaseUnderTest()
   const pool = database.pool(connections)
@@ -69,14 +69,14 @@ export async function readModelDatabase(connections = 20) {
   return { database, pool }
 }
 
-/** What a projector may be started with that is not the fixture's own. */
+/** Replacements for the fixture's pool and leases. */
 export interface StartOptions {
   readonly pool?: pg.Pool
-  /** Default `EVERYBODY`: what is left is that a batch goes only onto what it follows. */
+  /** Default `ALL_LEASES`: only the position protects against double writes. */
   readonly leases?: Leases
 }
 
-/** Reads an event of the fixture. */
+/** Decodes an event of the fixture. */
 export function decodeFixtureEvent(stored: StoredEvent): ProjectedFact {
   const fact = JSON.parse(stored.data) as { amount: number }
   if (typeof fact.amount !== "number") throw new RangeError("this fact has no amount")
@@ -93,26 +93,26 @@ export function decodeFixtureEvent(stored: StoredEvent): ProjectedFact {
   }
 }
 
-/** A store, and projectors on it as a process would start them. */
+/** A store, and projectors on it as processes start them. */
 export class ProjectorUnderTest {
   readonly store = openMemoryEventStore()
   readonly warnings: string[] = []
-  /** The read models that were built anew at a start, a line for each time it was told. */
-  readonly renewedLeases: string[] = []
+  /** Names of read models that a start rebuilt, one for each reported progress. */
+  readonly rebuilt: string[] = []
   readonly applied: string[] = []
   readonly notifiedEvents: StoredEvent[] = []
   readonly #pool: pg.Pool
   readonly #revisions = new Map<string, number>()
 
-  /** The read models live in this pool's database. */
+  /** `pool` is of the database with the read models. */
   constructor(pool: pg.Pool) {
     this.#pool = pool
   }
 
-  /** Starts a projector; closed after the test. */
+  /** Starts a projector, which is closed after the test. */
   async start(
     projections: readonly Projection[],
-    hints: readonly Projection[] = [],
+    jobProjections: readonly Projection[] = [],
     { pool = this.#pool, leases = ALL_LEASES }: StartOptions = {},
   ): Promise<RunningProjector> {
     const projector = await startProjector(
@@ -126,11 +126,11 @@ export class ProjectorUnderTest {
         warn: (message) => this.warnings.push(message),
         onApplied: (name) => this.applied.push(name),
         onEventsRead: (events) => this.notifiedEvents.push(...events),
-        onRebuildProgress: (name) => this.renewedLeases.push(name),
+        onRebuildProgress: (name) => this.rebuilt.push(name),
         leases,
       },
       projections,
-      hints,
+      jobProjections,
     )
     onTestFinished(() => projector.close())
     return projector
@@ -144,7 +144,7 @@ export class ProjectorUnderTest {
     this.#revisions.set(stream, revision)
   }
 
-  /** Waits until everything appended so far is shown; false where a read model is stopped. */
+  /** Waits until everything appended so far is projected; false if a read model is stopped. */
   async waitUntilApplied(
     projector: RunningProjector,
     ...names: readonly string[]
@@ -158,7 +158,7 @@ export class ProjectorUnderTest {
     return (await this.#pool.query(`select * from read."${name}" order by company_id`)).rows
   }
 
-  /** The position stored for a read model, and the fault. */
+  /** The stored position and fault of a read model. */
   async stored(name: string): Promise<{ commit_position: number; fault: string | null }> {
     const { rows } = await this.#pool.query(
       "select commit_position, fault from ledger.projections where name = $1",

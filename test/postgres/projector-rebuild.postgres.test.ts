@@ -11,7 +11,7 @@ import {
 const { pool } = await readModelDatabase()
 
 describe("a rebuild", () => {
-  it("mends a read model while facts go on being written", async () => {
+  it("repairs a read model while facts are written", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, EARNED])
     await test.appendAmounts("spending-co_a", 1, 2)
@@ -38,12 +38,12 @@ describe("a rebuild", () => {
     expect((await verifyReadModel(projector))?.same).toBe(true)
   })
 
-  it("starts a stopped read model again, and loses nothing that came while it stood", async () => {
+  it("starts a stopped read model again, and loses no fact that was written meanwhile", async () => {
     const test = new ProjectorUnderTest(pool)
     let isBroken = true
     const gate = Promise.withResolvers<void>()
     let folds = 0
-    const mended: Projection = {
+    const repairable: Projection = {
       ...SPENT,
       apply: async (tx, facts, opener) => {
         if (isBroken) throw new Error("a bug")
@@ -52,13 +52,13 @@ describe("a rebuild", () => {
         await SPENT.apply(tx, facts, opener)
       },
     }
-    const projector = await test.start([mended, EARNED])
+    const projector = await test.start([repairable, EARNED])
     await test.appendAmounts("spending-co_a", 1)
     expect(await test.waitUntilApplied(projector, "spent")).toBe(false)
     isBroken = false
     const rebuilding = projector.rebuild("spent", () => undefined)
     await expect.poll(() => folds).toBe(1)
-    // Handed over and passed by, for the read model is stopped; the rebuild has read past it.
+    // The stopped read model skips this fact, and the rebuild has already read past its position.
     await test.appendAmounts("spending-co_a", 10)
     await test.appendAmounts("earning-co_a", 1)
     await test.waitUntilApplied(projector, "earned")
@@ -71,7 +71,7 @@ describe("a rebuild", () => {
     expect((await projector.status())[0]).toMatchObject({ state: "running", fault: null })
   })
 
-  it("is at the head when it is done, though the last facts mean nothing to it", async () => {
+  it("ends at the head even if the last facts are of other categories", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1)
@@ -82,7 +82,7 @@ describe("a rebuild", () => {
     expect((await test.stored("spent")).commit_position).toBe(1)
   })
 
-  it("that meets a fact it cannot take leaves the live read model as it is", async () => {
+  it("that meets an invalid fact does not change the live read model", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1, "poison")
@@ -90,11 +90,11 @@ describe("a rebuild", () => {
     await expect(projector.rebuild("spent", () => undefined)).rejects.toThrow("has no amount")
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
     expect((await projector.status())[0]?.state).toBe("stopped")
-    // What stands is still what folding up to there gives.
+    // The rows still equal a rebuild up to the invalid fact.
     expect((await verifyReadModel(projector))?.same).toBe(true)
   })
 
-  it("and comparisons of the same read model wait for one another", async () => {
+  it("and verifications of the same read model wait for each other", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", ...Array.from({ length: 300 }, () => 1))
@@ -110,7 +110,7 @@ describe("a rebuild", () => {
     expect([done[0]?.same, done[2]?.same, done[4]?.same]).toEqual([true, true, true])
   })
 
-  it("of a read model without facts is empty and same", async () => {
+  it("of a read model without facts is empty, and equals the live one", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
     expect((await verifyReadModel(projector))?.same).toBe(true)
@@ -122,7 +122,7 @@ describe("a rebuild", () => {
 })
 
 describe("a start with another version of a read model", () => {
-  it("shows the former one, kept up, until the new one is whole", async () => {
+  it("keeps the former version up to date until the new one is complete", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1)
@@ -144,15 +144,15 @@ describe("a start with another version of a read model", () => {
     expect(await test.waitUntilApplied(old)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     gate.resolve()
-    const renewed = await starting
+    const updated = await starting
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     await old.close()
     await test.appendAmounts("spending-co_a", 100)
-    expect(await test.waitUntilApplied(renewed)).toBe(true)
+    expect(await test.waitUntilApplied(updated)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
-  it("builds it once, however many processes start at once", async () => {
+  it("rebuilds it once when several processes start concurrently", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1)
@@ -161,11 +161,11 @@ describe("a start with another version of a read model", () => {
     const newer = { ...SPENT, version: 2 }
     const [one] = await Promise.all([test.start([newer]), test.start([newer])])
     expect(await test.waitUntilApplied(one)).toBe(true)
-    expect(test.renewedLeases).toEqual(["spent"])
+    expect(test.rebuilt).toEqual(["spent"])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 
-  it("that was cut short goes on with what was not built yet", async () => {
+  it("continues an interrupted start with the read models that were not rebuilt", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT, EARNED])
     await test.appendAmounts("spending-co_a", 1)
@@ -174,16 +174,16 @@ describe("a start with another version of a read model", () => {
     await old.close()
     const [spent, earned] = [SPENT, EARNED].map((one) => ({ ...one, version: 2 }))
     const ended = Object.assign(new Error("the connection was ended"), { code: "57P01" })
-    const cut = { ...(earned as Projection), apply: () => Promise.reject(ended) }
-    await expect(test.start([spent as Projection, cut])).rejects.toThrow(ended)
-    expect(test.renewedLeases).toEqual(["spent"])
+    const interrupted = { ...(earned as Projection), apply: () => Promise.reject(ended) }
+    await expect(test.start([spent as Projection, interrupted])).rejects.toThrow(ended)
+    expect(test.rebuilt).toEqual(["spent"])
     const projector = await test.start([spent as Projection, earned as Projection])
-    expect(test.renewedLeases).toEqual(["spent", "earned"])
+    expect(test.rebuilt).toEqual(["spent", "earned"])
     expect(await test.waitUntilApplied(projector)).toBe(true)
     expect(await test.rows("earned")).toEqual([{ company_id: "co_a", sum: 2, facts: 1 }])
   })
 
-  it("shows all before a fact that the new one cannot take", async () => {
+  it("projects all facts up to one that the new version rejects", async () => {
     const test = new ProjectorUnderTest(pool)
     const lenient: Projection = { ...SPENT, apply: async () => undefined }
     const old = await test.start([lenient, EARNED])

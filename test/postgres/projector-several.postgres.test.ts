@@ -1,4 +1,4 @@
-/** Read models of several processes: one keeps each up, the others stand by. */
+/** Read models with several processes: one process updates each, the others are ready to take over. */
 import { describe, expect, it, onTestFinished } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import type { RegisteredProcess } from "../../adapters/postgres/leases/postgres.ts"
@@ -22,18 +22,18 @@ async function register(url = database.url): Promise<RegisteredProcess> {
   return process
 }
 
-/** Starts a projector in a process of its own, on a way to its leases that can be cut. */
+/** Starts a projector as a separate process, whose connection for leases can be broken. */
 async function start(test: ProjectorUnderTest, ...projections: readonly Projection[]) {
-  const way = await cuttableConnection(database.url)
-  const leases = await register(way.url)
+  const connection = await cuttableConnection(database.url)
+  const leases = await register(connection.url)
   const projector = await test.start(projections, [], { leases })
   const here = async () =>
     (await projector.status()).filter((one) => one.here).map(({ name }) => name)
-  return { projector, way, here }
+  return { projector, connection, here }
 }
 
-describe("a read model in several processes", () => {
-  it("is kept up by one, and waited for and shown in all", async () => {
+describe("a read model with several processes", () => {
+  it("is updated by one process, and all can wait for it and read it", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT, EARNED), await start(test, SPENT, EARNED)]
     expect([await one.here(), await two.here()]).toEqual([["spent", "earned"], []])
@@ -42,7 +42,7 @@ describe("a read model in several processes", () => {
       expect(await test.waitUntilApplied(two.projector)).toBe(true)
       expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: i, facts: i }])
     }
-    // Nothing of it is stored: the others know by themselves that it means nothing to either.
+    // This fact does not move the stored position; each process knows that it concerns no read model.
     await test.appendAmounts("other-co_a", 1)
     expect(await test.waitUntilApplied(two.projector)).toBe(true)
     expect((await test.stored("spent")).commit_position).toBe(19)
@@ -51,10 +51,10 @@ describe("a read model in several processes", () => {
     expect(status?.position.commit).toBe(20n)
   })
 
-  it("is not waited for beyond its time where nobody keeps it up", async () => {
+  it("makes a wait time out if no process updates it", async () => {
     const test = new ProjectorUnderTest(pool)
-    const nobody = { request: async () => ({ release: async () => undefined }) }
-    const projector = await test.start([SPENT], [], { leases: nobody })
+    const noLeases = { request: async () => ({ release: async () => undefined }) }
+    const projector = await test.start([SPENT], [], { leases: noLeases })
     await test.appendAmounts("other-co_a", 1)
     expect(await test.waitUntilApplied(projector)).toBe(true)
     await test.appendAmounts("spending-co_a", 1)
@@ -62,7 +62,7 @@ describe("a read model in several processes", () => {
     expect(await test.rows("spent")).toEqual([])
   })
 
-  it("goes on in another process where the first one stops, or loses its connection", async () => {
+  it("is taken over by another process when the first one stops or loses its connection", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two, three] = [
       await start(test, SPENT),
@@ -76,7 +76,7 @@ describe("a read model in several processes", () => {
     const isTwo = (await two.here()).length === 1
     const [holder, other] = isTwo ? [two, three] : [three, two]
     expect([await holder.here(), await other.here()]).toEqual([["spent"], []])
-    holder.way.setOpen(false)
+    holder.connection.setOpen(false)
     await test.appendAmounts("spending-co_a", 100)
     expect(await test.waitUntilApplied(other.projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
@@ -84,23 +84,23 @@ describe("a read model in several processes", () => {
     expect(await holder.here()).toEqual([])
   })
 
-  it("loses and doubles nothing while it goes from one to another under load", async () => {
+  it("misses no fact and writes none twice while processes take it over under load", async () => {
     const test = new ProjectorUnderTest(pool)
     const all = [await start(test, SPENT), await start(test, SPENT), await start(test, SPENT)]
     let facts = 0
     for (let round = 0; round < 12; round += 1) {
-      const way = all[round % 3]?.way
-      const cut = (async () => {
-        way?.setOpen(false)
+      const connection = all[round % 3]?.connection
+      const breaking = (async () => {
+        connection?.setOpen(false)
         await test.appendAmounts(`spending-${round % 2}`, 1, 1)
-        way?.setOpen(true)
+        connection?.setOpen(true)
       })()
       for (let i = 0; i < 10; i += 1) {
         await test.appendAmounts("spending-co_c", 1)
         await test.appendAmounts("other-co_c", 1)
         facts += 1
       }
-      await cut
+      await breaking
       facts += 2
       expect(await test.waitUntilApplied((all[(round + 1) % 3] as (typeof all)[0]).projector)).toBe(
         true,
@@ -111,7 +111,7 @@ describe("a read model in several processes", () => {
     expect((await verifyReadModel(all[0]?.projector))?.same).toBe(true)
   })
 
-  it("is taken over with what a crash of the server took back", async () => {
+  it("is taken over from the position that a crash of the server restored", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
     await test.appendAmounts("spending-co_a", 1)
@@ -121,7 +121,7 @@ describe("a read model in several processes", () => {
     await expect.poll(two.here, SOON).toEqual(["spent"])
     const three = await start(test, SPENT)
     await test.waitUntilApplied(three.projector)
-    // Both have seen it as it is now taken back.
+    // Simulates a crash that loses the last commit, which both processes have seen.
     await pool.query("update read.spent set sum = 1, facts = 1")
     await pool.query("update ledger.projections set commit_position = 0, prepare_position = 0")
     await two.projector.close()
@@ -131,7 +131,7 @@ describe("a read model in several processes", () => {
       .toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 
-  it("is prepared once by processes that start at the same moment", async () => {
+  it("is created once by processes that start concurrently", async () => {
     const test = new ProjectorUnderTest(pool)
     await test.appendAmounts("spending-co_a", 1)
     const all = await Promise.all(Array.from({ length: 4 }, () => start(test, SPENT, EARNED)))
@@ -161,8 +161,8 @@ describe("a read model in several processes", () => {
   })
 })
 
-describe("from a process that does not keep it up", () => {
-  it("a read model is compared and mended while facts are written", async () => {
+describe("from a process that does not update it", () => {
+  it("a read model can be verified and rebuilt while facts are written", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
     await test.appendAmounts("spending-co_a", 1, 2)
@@ -191,17 +191,17 @@ describe("from a process that does not keep it up", () => {
     expect(await one.here()).toEqual(["spent"])
   })
 
-  it("a stopped one is seen to be stopped, and begins again where it is kept up", async () => {
+  it("a stopped read model can be rebuilt, and continues in the process that updates it", async () => {
     const test = new ProjectorUnderTest(pool)
     let isBroken = true
-    const mended: Projection = {
+    const repairable: Projection = {
       ...SPENT,
       apply: async (tx, facts, opener) => {
         if (isBroken) throw new Error("a bug")
         await SPENT.apply(tx, facts, opener)
       },
     }
-    const [one, two] = [await start(test, mended), await start(test, mended)]
+    const [one, two] = [await start(test, repairable), await start(test, repairable)]
     await test.appendAmounts("spending-co_a", 1)
     expect(await test.waitUntilApplied(two.projector)).toBe(false)
     expect((await two.projector.status())[0]).toMatchObject({

@@ -16,7 +16,7 @@ import { partialFake } from "../support/partial-fake.ts"
 const { pool } = await readModelDatabase()
 
 describe("a projector", () => {
-  it("writes every fact once, in batches, each read model its own", async () => {
+  it("writes every fact once to its read model, in batches", async () => {
     const test = new ProjectorUnderTest(pool)
     await test.appendAmounts("spending-co_a", 1, 2)
     const projector = await test.start([SPENT, EARNED])
@@ -32,7 +32,7 @@ describe("a projector", () => {
     expect(test.applied.filter((name) => name === "spent").length).toBeLessThan(10)
   })
 
-  it("goes on where it stood after a restart, also past facts that meant nothing to it", async () => {
+  it("continues at its position after a restart, also after facts of other categories", async () => {
     const test = new ProjectorUnderTest(pool)
     const first = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1)
@@ -46,9 +46,9 @@ describe("a projector", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 
-  it("answers false when the time runs out, and waits for the named read models only", async () => {
+  it("waits only for the named read models, and returns false on a timeout", async () => {
     const gate = Promise.withResolvers<void>()
-    // Of a pace of its own it shares no transaction with the other one.
+    // With its own buffer time it shares no transaction with the other one.
     const slow = {
       ...sumReadModel({ name: "slow", category: "spending", afterApply: () => gate.promise }),
       bufferMs: 1,
@@ -62,33 +62,36 @@ describe("a projector", () => {
     expect(await test.waitUntilApplied(projector)).toBe(true)
   })
 
-  it("builds a read model of another version anew, and never what is only a hint", async () => {
+  it("rebuilds a read model of another version, but never a job projection", async () => {
     const test = new ProjectorUnderTest(pool)
-    const hint: Projection = {
-      ...sumReadModel({ name: "hints", category: "spending" }),
+    const jobProjection: Projection = {
+      ...sumReadModel({ name: "job_rows", category: "spending" }),
       tables: [],
     }
     await pool.query(
-      `create table read.hints (company_id text primary key, sum bigint, facts bigint)`,
+      `create table read.job_rows (company_id text primary key, sum bigint, facts bigint)`,
     )
     await test.appendAmounts("spending-co_a", 1)
-    const first = await test.start([SPENT], [hint])
+    const first = await test.start([SPENT], [jobProjection])
     await test.waitUntilApplied(first)
     await first.close()
     await pool.query("update read.spent set sum = 100")
-    const second = await test.start([{ ...SPENT, version: 2 }], [{ ...hint, version: 2 }])
+    const second = await test.start([{ ...SPENT, version: 2 }], [{ ...jobProjection, version: 2 }])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
     await test.appendAmounts("spending-co_a", 10)
     expect(await test.waitUntilApplied(second)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
-    expect(await test.rows("hints")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
-    expect(await second.status()).toMatchObject([{ name: "spent", version: 2 }, { name: "hints" }])
+    expect(await test.rows("job_rows")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
+    expect(await second.status()).toMatchObject([
+      { name: "spent", version: 2 },
+      { name: "job_rows" },
+    ])
     expect(second.rebuildable).toEqual(["spent"])
-    await expect(second.rebuild("hints", () => undefined)).rejects.toThrow(RangeError)
+    await expect(second.rebuild("job_rows", () => undefined)).rejects.toThrow(RangeError)
     await expect(verifyReadModel(second, "nothing")).rejects.toThrow(/Use one of: spent/)
   })
 
-  it("refuses to start beyond the head of its store, and says what to do", async () => {
+  it("rejects a start if a read model is ahead of the store, with the fix", async () => {
     const test = new ProjectorUnderTest(pool)
     const first = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1)
@@ -103,8 +106,8 @@ describe("a projector", () => {
   })
 })
 
-describe("a store that reaches as far, and is another one", () => {
-  const seen = async () => {
+describe("another store with as many events", () => {
+  const projectedStore = async () => {
     const test = new ProjectorUnderTest(pool)
     const first = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1, 2)
@@ -115,15 +118,15 @@ describe("a store that reaches as far, and is another one", () => {
 
   it.each<[string, (copy: ProjectorUnderTest) => Promise<void>]>([
     [
-      "others have appended to an older copy",
+      "is an older copy with events of other programs",
       async (copy) => copy.appendAmounts("orders-1", 1, 2, 3),
     ],
     [
-      "an older copy went on otherwise",
+      "is an older copy with other newer events",
       async (copy) => copy.appendAmounts("spending-co_a", 1, 2, 3),
     ],
-  ])("is refused where %s", async (_, grow) => {
-    const test = await seen()
+  ])("is rejected if it %s", async (_, grow) => {
+    const test = await projectedStore()
     const copy = new ProjectorUnderTest(pool)
     await grow(copy)
     await expect(checkReadModels(pool, copy.store)).rejects.toThrow(
@@ -132,15 +135,15 @@ describe("a store that reaches as far, and is another one", () => {
     await checkReadModels(pool, test.store)
   })
 
-  it("is not told from one whose stream is damaged, which is held back by itself", async () => {
-    const test = await seen()
+  it("is not suspected if a stream is corrupt, which is held back anyway", async () => {
+    const test = await projectedStore()
     await test.appendAmounts("earning-co_a", 3)
     test.store.rewriteStream("spending-co_a", ([, ...others]) => others)
     expect(await checkReadModels(pool, test.store)).toBeUndefined()
   })
 
-  it("is not told from one that denies the stream", async () => {
-    const test = await seen()
+  it("is not suspected if the store denies access to the stream", async () => {
+    const test = await projectedStore()
     const head = () => test.store.head()
     const read = () => {
       throw new AccessDenied("no")
@@ -148,8 +151,8 @@ describe("a store that reaches as far, and is another one", () => {
     expect(await checkReadModels(pool, { head, read })).toBeUndefined()
   })
 
-  it("is found by an event that a read model passed over", async () => {
-    const test = await seen()
+  it("is detected by an event that the read model skipped", async () => {
+    const test = await projectedStore()
     const again = await test.start([SPENT])
     await test.appendAmounts("earning-co_a", 5)
     await test.waitUntilApplied(again)
@@ -163,8 +166,8 @@ describe("a store that reaches as far, and is another one", () => {
   })
 })
 
-describe("a fact that cannot be taken", () => {
-  it("stops the read model right before it, says where and why, and no other read model", async () => {
+describe("an invalid fact", () => {
+  it("stops only its read model, right before the fact, and is reported with its revision", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, EARNED])
     await test.appendAmounts("spending-co_a", 1, 2, "poison", 4)
@@ -184,7 +187,7 @@ describe("a fact that cannot be taken", () => {
     expect(await test.waitUntilApplied(projector, "earned")).toBe(true)
   })
 
-  it("is tried again after a restart, and forgotten once it can be taken", async () => {
+  it("is retried after a restart, and its fault is cleared once it succeeds", async () => {
     const test = new ProjectorUnderTest(pool)
     const broken: Projection = { ...SPENT, apply: async () => Promise.reject(new Error("a bug")) }
     const first = await test.start([broken])
@@ -196,22 +199,22 @@ describe("a fact that cannot be taken", () => {
     expect(await test.waitUntilApplied(second)).toBe(false)
     expect((await second.status())[0]?.fault).toBe("spending-co_a revision 0: a bug")
     await second.close()
-    const mended = await test.start([SPENT])
-    expect(await test.waitUntilApplied(mended)).toBe(true)
+    const fixed = await test.start([SPENT])
+    expect(await test.waitUntilApplied(fixed)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 3, facts: 2 }])
     expect((await test.stored("spent")).fault).toBeNull()
   })
 })
 
-/** A pool on whose connections a test answers for the driver: null lets a statement pass. */
-function poolThat(
-  interferes: (text: string, run: () => Promise<unknown>) => Promise<unknown> | null,
+/** A pool whose statements a test can intercept; null executes the statement. */
+function interceptedPool(
+  intercept: (text: string, run: () => Promise<unknown>) => Promise<unknown> | null,
 ) {
   const connect = async () => {
     const client = await pool.connect()
     const query = (...given: [string | pg.QueryConfig, unknown[]?]) => {
       const text = typeof given[0] === "string" ? given[0] : given[0].text
-      return interferes(text, () => client.query(...given)) ?? client.query(...given)
+      return intercept(text, () => client.query(...given)) ?? client.query(...given)
     }
     return { query, release: (broken?: boolean) => client.release(broken) }
   }
@@ -219,7 +222,7 @@ function poolThat(
 }
 
 describe("a batch whose connection breaks", () => {
-  it("before its commit is written again, once", async () => {
+  it("before its commit is written again once", async () => {
     let kills = 3
     const killed = sumReadModel({
       name: "spent",
@@ -243,9 +246,9 @@ describe("a batch whose connection breaks", () => {
     expect(await projector.status()).toMatchObject([{ state: "running" }, { state: "running" }])
   })
 
-  it("after its commit, with the answer lost, is not written again", async () => {
+  it("after its commit is not written again", async () => {
     let losses = 0
-    const lossy = poolThat((text, run) => {
+    const lossy = interceptedPool((text, run) => {
       if (text !== "commit" || losses === 0) return null
       losses -= 1
       return run().then(() => Promise.reject(new Error("Connection terminated unexpectedly")))
@@ -262,7 +265,7 @@ describe("a batch whose connection breaks", () => {
     expect((await test.stored("spent")).commit_position).toBe(3)
   })
 
-  it("and that a crash of the server took back, is written again with what it lost", async () => {
+  it("is written again if a crash of the server lost its commit", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, EARNED])
     await test.appendAmounts("spending-co_a", 1)
@@ -285,16 +288,16 @@ describe("a batch whose connection breaks", () => {
     ])
   })
 
-  it("does not hold up a projector that closes while the database is away", async () => {
-    let isAway = false
-    const away = poolThat((text) =>
-      isAway && text.startsWith("begin")
+  it("does not delay a projector that closes while the database is unreachable", async () => {
+    let isUnreachable = false
+    const unreachable = interceptedPool((text) =>
+      isUnreachable && text.startsWith("begin")
         ? Promise.reject(new Error("Connection terminated"))
         : null,
     )
     const test = new ProjectorUnderTest(pool)
-    const projector = await test.start([SPENT], [], { pool: away })
-    isAway = true
+    const projector = await test.start([SPENT], [], { pool: unreachable })
+    isUnreachable = true
     await test.appendAmounts("spending-co_a", 1)
     const waiting = test.waitUntilApplied(projector)
     await expect.poll(() => test.warnings.length).toBeGreaterThan(0)
@@ -305,7 +308,7 @@ describe("a batch whose connection breaks", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 
-  it("is written once where two processes run the same read model", async () => {
+  it("is written once if two processes run the same read model", async () => {
     const test = new ProjectorUnderTest(pool)
     const both = [await test.start([SPENT]), await test.start([SPENT])]
     for (let i = 0; i < 50; i += 1) await test.appendAmounts(`spending-${i % 3}`, 1, 1)

@@ -7,7 +7,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 
-/** A value of each type that columns have; a text names its company, so that keys differ. */
+/** A value for each column type; texts contain the company, so that keys differ. */
 const VALUES: Readonly<Record<string, (companyId: CompanyId) => unknown>> = {
   text: (companyId) => `of ${companyId}`,
   bigint: () => 1,
@@ -21,9 +21,9 @@ const VALUES: Readonly<Record<string, (companyId: CompanyId) => unknown>> = {
 }
 
 /**
- * Puts a row of a company's into every table of the read models, made of its columns alone.
+ * Inserts a row of a company into every table of the read models.
  *
- * @throws Error where a column is of a type that no value is known of
+ * @throws Error if `VALUES` has no value for a column's type
  */
 async function fillEveryTable(owner: pg.Pool, companyId: CompanyId): Promise<void> {
   const { rows } = await owner.query<{ name: string; columns: string[]; types: string[] }>(
@@ -38,27 +38,27 @@ async function fillEveryTable(owner: pg.Pool, companyId: CompanyId): Promise<voi
     const values = columns.map((column, i) => {
       const valueOf = VALUES[types[i] ?? ""]
       if (valueOf === undefined) {
-        throw new Error(`read.${name}.${column} is a ${types[i]}: say a value of it in VALUES`)
+        throw new Error(`read.${name}.${column} is a ${types[i]}: add a value for it to VALUES`)
       }
       return column === "company_id" ? companyId : valueOf(companyId)
     })
-    const places = values.map((_value, i) => `$${i + 1}`).join(", ")
-    const named = columns.map((column) => `"${column}"`).join(", ")
+    const placeholders = values.map((_value, i) => `$${i + 1}`).join(", ")
+    const columnList = columns.map((column) => `"${column}"`).join(", ")
     await owner.query(
-      `insert into read."${name}" (${named}) values (${places}) on conflict do nothing`,
+      `insert into read."${name}" (${columnList}) values (${placeholders}) on conflict do nothing`,
       values,
     )
   }
 }
 
-// What may be done with a database is no part of its template.
+// A database's privileges are not copied from its template, so this one is migrated.
 const database = await databaseUnderTest({ migrated: false })
 const world = await ownWorld("start", { url: database.url })
 const owner = database.pool(2)
 const api = database.apiPool(2)
 const acme = await makeCompany(world)
 const other = await makeCompany(world)
-// What the read models write themselves is there first: a row of this test's never meets it.
+// Waits for the read models' own rows, so that the rows of this test do not conflict with them.
 await world.operate("wait")
 for (const { companyId } of [acme, other]) await fillEveryTable(owner, companyId)
 
@@ -72,7 +72,7 @@ interface Table {
   readonly has_company: boolean
 }
 
-/** Every table of the program, in schemas that are being built included. */
+/** Every table of the program, including schemas of rebuilds in progress. */
 async function tables(): Promise<readonly Table[]> {
   const { rows } = await owner.query<Table>(
     `select n.nspname as schema, c.relname as name, pg_get_userbyid(c.relowner) as owner,
@@ -88,7 +88,7 @@ async function tables(): Promise<readonly Table[]> {
   return rows
 }
 
-/** What the API's role may do with a table, by PostgreSQL's own word. */
+/** The API role's privileges on a table, according to PostgreSQL. */
 async function grants(table: Table): Promise<readonly string[]> {
   const rights = ["select", "insert", "update", "delete", "truncate", "references", "trigger"]
   const { rows } = await owner.query<{ right: string }>(
@@ -100,7 +100,7 @@ async function grants(table: Table): Promise<readonly string[]> {
   return rows.map(({ right }) => right)
 }
 
-/** How the API's role could see another company's row, or make something; by PostgreSQL's own word. */
+/** Ways for the API role to read another company's rows or create objects, according to PostgreSQL. */
 async function holes(client: pg.ClientBase | pg.Pool): Promise<readonly string[]> {
   const { rows } = await client.query<{ hole: string }>(
     `select format('%s.%s without row-level security', nspname, relname) as hole
@@ -111,7 +111,7 @@ async function holes(client: pg.ClientBase | pg.Pool): Promise<readonly string[]
          and a.attname = 'company_id' and not a.attisdropped)
        and not (c.relrowsecurity and c.relforcerowsecurity)
      union all
-     select format('makes things in %s', nspname) from pg_namespace
+     select format('can create objects in %s', nspname) from pg_namespace
      where has_schema_privilege($1, oid, 'create')
      union all
      select format('%s in the database', r) from unnest(array['create', 'temporary']) r
@@ -122,8 +122,8 @@ async function holes(client: pg.ClientBase | pg.Pool): Promise<readonly string[]
   return rows.map(({ hole }) => hole)
 }
 
-describe("the catalogue", () => {
-  it("leaves the API's role no way to another company's row, and nothing to make", async () => {
+describe("the system catalog", () => {
+  it("gives the API role no access to other companies' rows, and no right to create objects", async () => {
     expect(await holes(owner)).toEqual([])
   })
 
@@ -134,10 +134,10 @@ describe("the catalogue", () => {
     ],
     ["alter table read.messages no force row level security", /^read.messages without/],
     ["create view read.all_people as select * from read.people", /^read.all_people without/],
-    [`grant create on schema read to ${API_ROLE}`, "makes things in read"],
+    [`grant create on schema read to ${API_ROLE}`, "can create objects in read"],
     ["grant temporary on database %I to public", "temporary in the database"],
     [`grant create on database %I to ${API_ROLE}`, "create in the database"],
-  ] as const)("would show what is opened by: %s", async ([statement, hole]) => {
+  ] as const)("shows the access that this statement would give: %s", async ([statement, hole]) => {
     const client = await owner.connect()
     try {
       await client.query("begin")
@@ -155,20 +155,20 @@ describe("the catalogue", () => {
     }
   })
 
-  it("leaves whom the program logs in as temporary tables", async () => {
+  it("lets the login user create temporary tables", async () => {
     const { rows } = await owner.query<{ may: boolean }>(
       "select has_database_privilege(current_user, current_database(), 'temporary') as may",
     )
     expect(rows).toEqual([{ may: true }])
   })
 
-  it("has every table of the read models, and none that no read model names", async () => {
-    const named = PROGRAM.readModels.flatMap((projection) => projection.tables).toSorted()
+  it("has exactly the tables that the read models name", async () => {
+    const expectedNames = PROGRAM.readModels.flatMap((projection) => projection.tables).toSorted()
     const found = (await tables()).filter(({ schema }) => schema === "read")
-    expect(found.map(({ name }) => name)).toEqual(named)
+    expect(found.map(({ name }) => name)).toEqual(expectedNames)
   })
 
-  it("forces row-level security on each of them, by company, for a role that owns none", async () => {
+  it("forces row-level security by company on each, and the API role owns none", async () => {
     for (const table of (await tables()).filter(({ schema }) => schema === "read")) {
       expect(table, table.name).toMatchObject({
         secured: true,
@@ -180,14 +180,14 @@ describe("the catalogue", () => {
     }
   })
 
-  it("lets the API's role read the read models and do nothing else anywhere", async () => {
+  it("lets the API role only read the read models", async () => {
     for (const table of await tables()) {
       const wanted = table.schema === "read" ? ["select"] : []
       expect(await grants(table), `${table.schema}.${table.name}`).toEqual(wanted)
     }
   })
 
-  it("gives the API's role no schema to make things in, no login and no power", async () => {
+  it("gives the API role no create privilege, no login and no attributes", async () => {
     const { rows } = await owner.query(
       `select nspname from pg_namespace where has_schema_privilege($1, oid, 'create')`,
       [API_ROLE],
@@ -212,14 +212,14 @@ describe("the catalogue", () => {
   })
 })
 
-describe("a connection of the API", () => {
-  it("sees no row of any table where no company is set", async () => {
+describe("an API connection", () => {
+  it("sees no rows without a company", async () => {
     for (const { name } of (await tables()).filter(({ schema }) => schema === "read")) {
       expect((await api.query(`select from read."${name}"`)).rowCount, name).toBe(0)
     }
   })
 
-  it("sees the rows of its company and no other's", async () => {
+  it("sees only the rows of its company", async () => {
     const read = readAsCompany(api)
     for (const { name } of (await tables()).filter(({ schema }) => schema === "read")) {
       for (const { companyId } of [acme, other]) {
@@ -231,22 +231,22 @@ describe("a connection of the API", () => {
     }
   })
 
-  it("does not show the company of whoever read before", async () => {
+  it("does not see the rows of the company that used it before", async () => {
     const one = database.apiPool(1)
     const read = readAsCompany(one)
     const count = (companyId: CompanyId | "") =>
-      // A setting that names no company shows nobody's rows.
+      // With an unknown or empty company no rows are visible.
       read(companyId as CompanyId, async (db) => {
         const rows = await db.selectFrom("people").selectAll().execute()
         return rows.length
       })
-    // Its owner, and the row of this test.
+    // The company's owner, and the row of this test.
     expect(await count(acme.companyId)).toBe(2)
-    expect(await count("co_none")).toBe(0)
+    expect(await count("co_unknown")).toBe(0)
     expect(await count("")).toBe(0)
   })
 
-  it("is given up after a query that failed, whatever state it is in", async () => {
+  it("is closed after a failed query, whatever its state", async () => {
     const one = database.apiPool(1)
     const read = readAsCompany(one)
     const failing = read(acme.companyId, async (db) =>
@@ -256,7 +256,7 @@ describe("a connection of the API", () => {
     expect((await one.query("select from people")).rowCount).toBe(0)
   })
 
-  it("cannot write, nor read anything but the read models", async () => {
+  it("cannot write, and cannot read anything except the read models", async () => {
     for (const statement of [
       "delete from read.messages",
       "insert into read.companies values ('co_x', null, now())",
@@ -274,9 +274,9 @@ describe("a connection of the API", () => {
     }
   })
 
-  it("keeps its role over `reset role`; only the login user's own rights could leave it", async () => {
-    // `set role none` is possible for whoever logged in: the wall stands between the program's
-    // queries and other companies' rows, not against somebody who can run any statement.
+  it("keeps its role after `reset role`", async () => {
+    // The login user can still `set role none`: row-level security protects against wrong queries of
+    // the program, not against a caller that can run any statement.
     const client = await api.connect()
     await client.query("reset role")
     const { rows } = await client.query("select current_user as name")

@@ -1,4 +1,4 @@
-/** A database that does not answer: who waits for it how long, and what becomes of the connections. */
+/** A database that does not answer: how long callers wait, and what happens to connections. */
 import { sql } from "kysely"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
 import { openPostgresIdempotency } from "../../adapters/postgres/idempotency/postgres.ts"
@@ -33,16 +33,16 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-/** A watched way to the database that can be silenced, and pools over it. */
+/** A watched connection to the database that can hang, and pools over it. */
 async function openWatched(waits: DatabaseTimeouts = SHORT) {
-  const way = await cuttableConnection(database.url)
-  const told: string[] = []
+  const connection = await cuttableConnection(database.url)
+  const changes: string[] = []
   const sinces: number[] = []
   const watch = watchDatabase(
-    way.url,
+    connection.url,
     {
-      onUnavailable: (since) => void sinces.push(since, told.push("silent")),
-      onAvailable: (since) => void sinces.push(since, told.push("answers")),
+      onUnavailable: (since) => void sinces.push(since, changes.push("silent")),
+      onAvailable: (since) => void sinces.push(since, changes.push("answers")),
     },
     waits,
   )
@@ -51,15 +51,15 @@ async function openWatched(waits: DatabaseTimeouts = SHORT) {
     onTestFinished(() => pool.end())
     return pool
   }
-  const nobody = () => undefined
+  const ignore = () => undefined
   const isSilent = () => watch.unavailableSince() !== null
   return {
-    way,
-    told,
+    connection,
+    changes,
     sinces,
     watch,
-    owner: opened(openPool(way.url, 2, nobody, watch)),
-    behind: opened(openWriteBehindPool(way.url, 2, nobody, watch)),
+    owner: opened(openPool(connection.url, 2, ignore, watch)),
+    writeBehind: opened(openWriteBehindPool(connection.url, 2, ignore, watch)),
     untilSilent: async () => {
       await expect.poll(isSilent, { interval: 10 }).toBe(true)
     },
@@ -75,21 +75,22 @@ async function idOf(pool: { query: (text: string) => Promise<{ rows: { pid: numb
 }
 
 describe("a statement without an answer", () => {
-  it("ends with its connection, whichever way it was asked, and the next one is served", async () => {
+  it("ends with its connection, however it was sent, and the next one is served", async () => {
     const { owner } = await openWatched()
     const before = await idOf(owner)
     expect(isConnectionFault(await failureOf(owner.query("select pg_sleep(60)")))).toBe(true)
     expect(await idOf(owner)).not.toBe(before)
     const db = kyselyOf<unknown>(owner)
-    const asked = [1, 2, 3, 4].map(() => failureOf(sql`select pg_sleep(60)`.execute(db)))
-    for (const failure of await Promise.all(asked)) expect(isConnectionFault(failure)).toBe(true)
+    const statements = [1, 2, 3, 4].map(() => failureOf(sql`select pg_sleep(60)`.execute(db)))
+    for (const failure of await Promise.all(statements))
+      expect(isConnectionFault(failure)).toBe(true)
     const client = await owner.connect()
     expect(isConnectionFault(await failureOf(client.query("select pg_sleep(60)")))).toBe(true)
     client.release()
     expect(await owner.query("select 1")).toMatchObject({ rowCount: 1 })
   })
 
-  it("takes as long as it does where somebody has the patience, and is back to usual after", async () => {
+  it("may take any time without timeouts, and the timeouts apply again afterwards", async () => {
     const { owner } = await openWatched()
     const patient = withoutTimeouts(owner)
     expect(await patient.query("select pg_sleep(0.6)")).toMatchObject({ rowCount: 1 })
@@ -100,7 +101,7 @@ describe("a statement without an answer", () => {
     expect(await failureOf(patient.query("select 1 / 0"))).toMatchObject({ code: "22012" })
   })
 
-  it("that waits behind a lock does nothing once nobody waits for it: a claim is not let go", async () => {
+  it("that waits for a lock has no effect once its caller gave up: a claim is not released", async () => {
     const { owner } = await openWatched()
     const other = database.pool()
     const request = {
@@ -129,87 +130,91 @@ describe("a statement without an answer", () => {
   })
 })
 
-describe("a pool for what is written behind", () => {
-  it("has whoever finds no connection free wait in line, however long that takes", async () => {
-    const { behind, told } = await openWatched()
-    const held = [await behind.connect(), await behind.connect()]
+describe("a write-behind pool", () => {
+  it("queues callers while no connection is free, however long that takes", async () => {
+    const { writeBehind, changes } = await openWatched()
+    const held = [await writeBehind.connect(), await writeBehind.connect()]
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
     onTestFinished(() => void vi.useRealTimers())
     const waiting = [1, 2, 3].map(
-      async (one) => (await behind.query("select $1::int as one", [one])).rows,
+      async (one) => (await writeBehind.query("select $1::int as one", [one])).rows,
     )
-    // Making a connection may take five seconds.
+    // A connection timeout would be five seconds.
     await vi.advanceTimersByTimeAsync(60_000)
     vi.useRealTimers()
     for (const client of held) client.release()
     expect(await Promise.all(waiting)).toEqual([[{ one: 1 }], [{ one: 2 }], [{ one: 3 }]])
-    // Whoever fails leaves its place too.
-    const faults = [1, 2, 3].map(() => failureOf(behind.query("no statement")))
+    // A failed statement frees its connection too.
+    const faults = [1, 2, 3].map(() => failureOf(writeBehind.query("no statement")))
     expect((await Promise.all(faults)).every((fault) => fault instanceof Error)).toBe(true)
-    expect((await behind.query("select 1 as one")).rows).toEqual([{ one: 1 }])
-    expect(told).toEqual([])
+    expect((await writeBehind.query("select 1 as one")).rows).toEqual([{ one: 1 }])
+    expect(changes).toEqual([])
   })
 })
 
-describe("a database that falls silent", () => {
-  it("is told of once, and once when it answers again, with the time of its last answer", async () => {
-    const { way, told, sinces, untilSilent, untilAnswer, owner } = await openWatched()
+describe("a database that stops answering", () => {
+  it("is reported once, and once when it answers again, with the time of its last answer", async () => {
+    const { connection, changes, sinces, untilSilent, untilAnswer, owner } = await openWatched()
     await owner.query("select 1")
     const beganAt = Date.now()
-    way.silence()
+    connection.silence()
     await untilSilent()
     const refused = await Promise.all([1, 2, 3].map(() => failureOf(owner.query("select 1"))))
     for (const failure of refused) {
       expect(String(failure)).toContain(new Date(sinces[0] ?? 0).toISOString())
       expect(isConnectionFault(failure)).toBe(true)
     }
-    expect(told).toEqual(["silent"])
-    way.thaw()
+    expect(changes).toEqual(["silent"])
+    connection.thaw()
     await untilAnswer()
-    expect(told).toEqual(["silent", "answers"])
+    expect(changes).toEqual(["silent", "answers"])
     expect(sinces[0]).toBe(sinces[2])
     expect(Math.abs((sinces[0] ?? 0) - beganAt)).toBeLessThan(scaledMs(2_000))
     expect(await owner.query("select 1")).toMatchObject({ rowCount: 1 })
   })
 
-  it("makes what is written behind wait, and serves it once it answers", async () => {
-    const { way, behind, untilSilent } = await openWatched()
-    way.silence()
+  it("makes write-behind statements wait, and serves them once it answers", async () => {
+    const { connection, writeBehind, untilSilent } = await openWatched()
+    connection.silence()
     await untilSilent()
-    const waiting = behind.query("select 1")
-    way.failOver()
+    const waiting = writeBehind.query("select 1")
+    connection.failOver()
     expect(await waiting).toMatchObject({ rowCount: 1 })
   })
 
-  it("and is another one then keeps nobody on a connection to the first", async () => {
-    const { way, owner, behind, untilSilent, untilAnswer } = await openWatched()
-    await Promise.all([owner.query("select 1"), owner.query("select 1"), behind.query("select 1")])
-    // Outstanding for as long as what is written behind may take.
-    const outstanding = failureOf(behind.query("select pg_sleep(60)"))
-    way.silence()
+  it("and fails over leaves no caller on a connection to the former server", async () => {
+    const { connection, owner, writeBehind, untilSilent, untilAnswer } = await openWatched()
+    await Promise.all([
+      owner.query("select 1"),
+      owner.query("select 1"),
+      writeBehind.query("select 1"),
+    ])
+    // Outstanding for up to the write-behind timeout.
+    const outstanding = failureOf(writeBehind.query("select pg_sleep(60)"))
+    connection.silence()
     await untilSilent()
-    way.failOver()
+    connection.failOver()
     await untilAnswer()
     expect(await owner.query("select 1")).toMatchObject({ rowCount: 1 })
     expect(isConnectionFault(await outstanding)).toBe(true)
-    expect(await behind.query("select 1")).toMatchObject({ rowCount: 1 })
+    expect(await writeBehind.query("select 1")).toMatchObject({ rowCount: 1 })
   })
 
-  it("lets whoever is patient keep what goes on when it thaws", async () => {
-    const { way, owner, untilSilent, untilAnswer } = await openWatched()
-    // One that is only being made when the silence begins is given up, and rightly.
+  it("and recovers continues statements without timeouts", async () => {
+    const { connection, owner, untilSilent, untilAnswer } = await openWatched()
+    // A connection attempt during the outage would be aborted, so the connection is opened before.
     const patient = await withoutTimeouts(owner).connect()
     const long = patient.query("select pg_sleep(1) as slept")
-    way.silence()
+    connection.silence()
     await untilSilent()
-    way.thaw()
+    connection.thaw()
     await untilAnswer()
     expect(await long).toMatchObject({ rowCount: 1 })
     patient.release()
   })
 
-  it("and is another one then keeps nobody, however patient, on what it does not know", async () => {
-    const { way, owner, untilSilent } = await openWatched()
+  it("and fails over ends even statements without timeouts, which the new server does not know", async () => {
+    const { connection, owner, untilSilent } = await openWatched()
     const other = database.pool()
     const patient = withoutTimeouts(owner)
     const [idle, busy] = [await patient.connect(), await patient.connect()]
@@ -219,12 +224,12 @@ describe("a database that falls silent", () => {
     const asleep = "select from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'"
     const isAsleep = async () => (await other.query(asleep, [pids[1]])).rowCount
     await expect.poll(isAsleep).toBe(1)
-    way.silence()
+    connection.silence()
     await untilSilent()
-    // What the first server did ended with it.
+    // The former server's backends ended with it.
     await other.query("select pg_terminate_backend(pid, 5000) from unnest($1::int[]) pid", [pids])
     const overAt = performance.now()
-    way.failOver()
+    connection.failOver()
     expect(String(await long)).toContain("PostgreSQL no longer lists it")
     await ended
     expect(performance.now() - overAt).toBeLessThan(30_000)
@@ -234,67 +239,73 @@ describe("a database that falls silent", () => {
     expect(await patient.query("select 1")).toMatchObject({ rowCount: 1 })
   })
 
-  it("keeps nobody waiting once it is not watched any more", async () => {
-    const { way, behind, watch, untilSilent } = await openWatched()
-    way.silence()
+  it("leaves no caller waiting once the watch stops", async () => {
+    const { connection, writeBehind, watch, untilSilent } = await openWatched()
+    connection.silence()
     await untilSilent()
-    const waiting = failureOf(behind.query("select 1"))
+    const waiting = failureOf(writeBehind.query("select 1"))
     await watch.stop()
     expect(isConnectionFault(await waiting)).toBe(true)
     expect(await watch.probe()).toBe(true)
   })
 
-  it("and is another one at once keeps nobody on a connection to the first, and is not told of", async () => {
-    const { way, owner, behind, watch, told } = await openWatched({
+  it("and fails over immediately leaves no caller on a connection to the former server, and is not reported", async () => {
+    const { connection, owner, writeBehind, watch, changes } = await openWatched({
       ...SHORT,
       statementTimeoutMs: 60_000,
     })
     const before = await idOf(owner)
-    const waiting = failureOf(behind.query("select pg_sleep(60)"))
-    const patient = await withoutTimeouts(behind).connect()
+    const waiting = failureOf(writeBehind.query("select pg_sleep(60)"))
+    const patient = await withoutTimeouts(writeBehind).connect()
     const held = failureOf(patient.query("select pg_sleep(60)"))
-    way.silence()
-    way.failOver()
+    connection.silence()
+    connection.failOver()
     await watch.probe()
     for (const failure of await Promise.all([waiting, held])) {
       expect(isConnectionFault(failure)).toBe(true)
     }
     patient.release()
     expect(await idOf(owner)).not.toBe(before)
-    expect(told).toEqual([])
+    expect(changes).toEqual([])
   })
 
-  it("is no connection that was lost for reasons of its own", async () => {
-    // A machine with other work may well take a tenth of a second to connect.
-    const { way, owner, watch, told } = await openWatched({ ...SHORT, probeIntervalMs: 5_000 })
+  it("is not assumed if a single connection is lost", async () => {
+    // A busy machine may take a tenth of a second to connect.
+    const { connection, owner, watch, changes } = await openWatched({
+      ...SHORT,
+      probeIntervalMs: 5_000,
+    })
     await owner.query("select 1")
-    way.setOpen(false)
-    way.setOpen(true)
+    connection.setOpen(false)
+    connection.setOpen(true)
     await expect.poll(() => failureOf(owner.query("select 1"))).toBeNull()
-    const anew = await idOf(owner)
+    const reconnectedPid = await idOf(owner)
     expect(await watch.probe()).toBe(true)
-    expect(told).toEqual([])
-    // What was connected anew meanwhile is left alone.
-    expect(await idOf(owner)).toBe(anew)
+    expect(changes).toEqual([])
+    // The new connection is not closed.
+    expect(await idOf(owner)).toBe(reconnectedPid)
   })
 })
 
-describe("the database's clock after a silence", () => {
-  it("knows the time soon after the database's answer", async () => {
-    const { way, watch, untilSilent } = await openWatched({ ...SHORT, probeIntervalMs: 1_000 })
+describe("the database's clock after an outage", () => {
+  it("is sure of the time soon after the database answers", async () => {
+    const { connection, watch, untilSilent } = await openWatched({
+      ...SHORT,
+      probeIntervalMs: 1_000,
+    })
     const faults: string[] = []
     let leapMs = 0
     const pacer = { ...machinePacer, elapsedMs: () => machinePacer.elapsedMs() + leapMs }
-    const tell = (message: string) => faults.push(message)
-    const clock = await openDatabaseClock(watch.probePool, pacer, tell, () => Date.now() + leapMs)
+    const warn = (message: string) => faults.push(message)
+    const clock = await openDatabaseClock(watch.probePool, pacer, warn, () => Date.now() + leapMs)
     onTestFinished(() => clock.stop())
-    way.silence()
+    connection.silence()
     await untilSilent()
     leapMs = 61_000
     expect(() => clock.now()).toThrow(ClockUnsure)
     await expect.poll(() => faults.length).toBe(1)
     const answersAt = performance.now()
-    way.failOver()
+    connection.failOver()
     const isSure = () => {
       try {
         return clock.now() > 0
@@ -305,7 +316,7 @@ describe("the database's clock after a silence", () => {
     }
     await expect.poll(isSure, { interval: 10 }).toBe(true)
     expect(performance.now() - answersAt).toBeLessThan(20_000)
-    // To this machine the database's time has leapt: it is believed the second time.
+    // To this machine the database's time has jumped, so a second measurement must confirm it.
     expect(faults).toEqual([
       "the ledger's clock could not be measured",
       "the ledger's clock jumped; writing waits for a second measurement",

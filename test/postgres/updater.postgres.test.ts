@@ -1,4 +1,4 @@
-/** Moments of a updater between two processes that no clock brings about. */
+/** Read model updaters at moments between two processes that a test must control. */
 import { describe, expect, it, onTestFinished } from "vitest"
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
@@ -28,8 +28,8 @@ interface Opening {
   readonly beatMs?: number
 }
 
-/** A pacer whose time moves by hand: a pause ends when it is cut short, and never by itself. */
-function standing() {
+/** A pacer whose time a test sets; its pauses end only when they are aborted. */
+function manualPacer() {
   const time = { ms: 0 }
   const pauses: number[] = []
   const paused = Promise.withResolvers<void>()
@@ -44,8 +44,8 @@ function standing() {
   return { pacer, time, pauses, paused: paused.promise }
 }
 
-/** A read model with its table, and updaters of it as processes have them. */
-async function lanesOf(projection: Projection) {
+/** A read model with its table; `open` opens an updater of it as each process does. */
+async function updaterFixture(projection: Projection) {
   const test = new ProjectorUnderTest(pool)
   const projector = await test.start([projection])
   await projector.close()
@@ -77,9 +77,9 @@ async function lanesOf(projection: Projection) {
   return { test, open, events, written }
 }
 
-describe("a updater that takes over", () => {
-  it("writes nothing again that its own reader hands over later than it was written", async () => {
-    const { test, open, events, written } = await lanesOf(
+describe("an updater that takes over", () => {
+  it("does not write facts again that its reader delivers after they were written", async () => {
+    const { test, open, events, written } = await updaterFixture(
       sumReadModel({ name: "spent", category: "spending" }),
     )
     const [one, two] = [open(), open()]
@@ -98,10 +98,10 @@ describe("a updater that takes over", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
-  it("reads again what came while it had put its lease down, in the middle of a batch", async () => {
+  it("reads facts that were delivered while it had released its lease during a batch", async () => {
     const begun = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
-    const { test, open, events, written } = await lanesOf(
+    const { test, open, events, written } = await updaterFixture(
       sumReadModel({
         name: "spent",
         category: "spending",
@@ -126,12 +126,12 @@ describe("a updater that takes over", () => {
   })
 })
 
-describe("a updater between two batches", () => {
+describe("an updater between two batches", () => {
   const spent = sumReadModel({ name: "spent", category: "spending" })
 
-  /** A updater that has just written one fact, and was handed another. */
+  /** An updater that has just written one fact and received another. */
   async function withOneMore(opening: Opening) {
-    const { test, open, events, written } = await lanesOf(spent)
+    const { test, open, events, written } = await updaterFixture(spent)
     const updater = open(opening)
     updater.activate()
     await test.appendAmounts("spending-co_a", 1)
@@ -142,8 +142,8 @@ describe("a updater between two batches", () => {
     return { test, updater, events, written }
   }
 
-  it("gathers what comes meanwhile, until somebody waits for it", async () => {
-    const { pacer, time, pauses, paused } = standing()
+  it("collects facts until a caller waits for them", async () => {
+    const { pacer, time, pauses, paused } = manualPacer()
     const { test, updater, events, written } = await withOneMore({ pacer })
     await paused
     await test.appendAmounts("spending-co_a", 100)
@@ -157,8 +157,8 @@ describe("a updater between two batches", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
-  it("gathers no more than a batch takes", async () => {
-    const { pacer, pauses, paused } = standing()
+  it("collects at most a full batch", async () => {
+    const { pacer, pauses, paused } = manualPacer()
     const { test, updater, events } = await withOneMore({ pacer })
     await paused
     await test.appendAmounts("spending-co_a", ...Array.from({ length: 999 }, () => 1))
@@ -168,7 +168,7 @@ describe("a updater between two batches", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1_010, facts: 1_001 }])
   })
 
-  it("writes what came with the first beat after the batch before", async () => {
+  it("writes the collected facts at the first tick after the last batch", async () => {
     const { test, updater, events } = await withOneMore({ beatMs: 20 })
     await updater.waitForRoom(0)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
@@ -178,8 +178,8 @@ describe("a updater between two batches", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
-  it("writes what waits when it is closed", async () => {
-    const { pacer, paused } = standing()
+  it("writes the waiting facts when it is closed", async () => {
+    const { pacer, paused } = manualPacer()
     const { test, updater } = await withOneMore({ pacer })
     await paused
     await updater.close()
@@ -189,8 +189,8 @@ describe("a updater between two batches", () => {
 
 const database = await databaseUnderTest({ migrated: false })
 
-describe("migrating", () => {
-  it("makes everything in an empty database, and nothing the second time", async () => {
+describe("a migration", () => {
+  it("creates everything in an empty database, and nothing the second time", async () => {
     await migrateToLatest(database.url)
     const owner = database.pool()
     const tables = `select table_schema, table_name from information_schema.tables
@@ -202,14 +202,14 @@ describe("migrating", () => {
     expect((await owner.query(tables)).rows).toEqual(first)
   })
 
-  it("lets two processes begin at once", async () => {
+  it("can run in two processes concurrently", async () => {
     await Promise.all([migrateToLatest(database.url), migrateToLatest(database.url)])
     const { rows } = await database.pool().query("select name from ledger.kysely_migration")
     expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length)
   })
 
   it.each(["LATIN1", "SQL_ASCII"])(
-    "refuses a database in %s, and makes nothing in it",
+    "rejects a database in %s, and creates nothing in it",
     async (encoding) => {
       const url = new URL(database.url)
       const name = `in_${encoding.toLowerCase()}`
@@ -226,7 +226,7 @@ describe("migrating", () => {
     },
   )
 
-  it("refuses a database of a newer version, and leaves it as it is", async () => {
+  it("rejects a database of a newer version, and does not change it", async () => {
     await migrateToLatest(database.url)
     const owner = database.pool()
     await owner.query("insert into ledger.kysely_migration values ('9999-of-tomorrow', now())")
@@ -236,7 +236,7 @@ describe("migrating", () => {
     await migrateToLatest(database.url)
   })
 
-  it("refuses a database of before the first release, and leaves it as it is", async () => {
+  it("rejects a database from before the first release, and does not change it", async () => {
     await migrateToLatest(database.url)
     const owner = database.pool()
     const rename = (from: string, to: string) =>

@@ -12,7 +12,7 @@ const INSTALL = "ef".repeat(28)
 
 /** Actions on people, and messages from an app. */
 export const accessAction = actionArbitrary("live", {
-  deed: fc.constantFrom("add", "change", "move", "app", "remove", "invite", "check in", "report"),
+  kind: fc.constantFrom("add", "change", "move", "app", "remove", "invite", "check in", "report"),
   /** Selects the person, version or sequence number. */
   which: fc.nat(3),
 })
@@ -25,30 +25,38 @@ export type AccessAction =
 export async function performAccessAction(
   world: World,
   { companyId }: Pick<Company, "companyId">,
-  { deed, which }: AccessAction,
+  { kind, which }: AccessAction,
 ): Promise<void> {
   const company = companyId
-  if (deed === "check in" || deed === "report")
-    return checkInOrReport(world, companyId, deed, which)
+  if (kind === "check in" || kind === "report")
+    return checkInOrReport(world, companyId, kind, which)
   const email = `${["ada", "bea", "cyd", "dee"][which]}@example.com`
-  if (deed === "add" || deed === "invite") {
-    const name = `Somebody ${which}`
-    const input = { company, email, role: "user", ...(deed === "add" ? { name } : {}) }
-    return attempt(world, `person ${deed}`, input)
+  if (kind === "add" || kind === "invite") {
+    const name = `Person ${which}`
+    const input = { company, email, role: "user", ...(kind === "add" ? { name } : {}) }
+    return operateUnlessRefused(world, `person ${kind}`, input)
   }
   const { people } = await world.operate("person list", { company })
   const others = people.filter(({ role }: { role: string }) => role !== "owner")
   const personId = others[which % Math.max(1, others.length)]?.personId
   if (personId === undefined) return
-  if (deed === "remove") return attempt(world, "person remove", { personId })
-  if (deed === "app") {
-    return attempt(world, "person app", { personId, grant: ["Team"], deny: ["email.send"] })
+  if (kind === "remove") return operateUnlessRefused(world, "person remove", { personId })
+  if (kind === "app") {
+    return operateUnlessRefused(world, "person app", {
+      personId,
+      grant: ["Team"],
+      deny: ["email.send"],
+    })
   }
-  const change = deed === "move" ? { email } : { name: `Another ${which}`, role: "manager" }
-  return attempt(world, "person change", { personId, ...change, permissions: ["Use phone"] })
+  const change = kind === "move" ? { email } : { name: `Another ${which}`, role: "manager" }
+  return operateUnlessRefused(world, "person change", {
+    personId,
+    ...change,
+    permissions: ["Use phone"],
+  })
 }
 
-async function attempt(world: World, name: string, input: object): Promise<void> {
+async function operateUnlessRefused(world: World, name: string, input: object): Promise<void> {
   try {
     await world.operate(name, input)
   } catch (error) {
@@ -59,7 +67,7 @@ async function attempt(world: World, name: string, input: object): Promise<void>
 async function checkInOrReport(
   world: World,
   companyId: CompanyId,
-  deed: "check in" | "report",
+  kind: "check in" | "report",
   which: number,
 ): Promise<void> {
   const version = `2.${which}.0`
@@ -83,7 +91,7 @@ async function checkInOrReport(
     status: "started",
     reason: null,
   }
-  const command = deed === "report" ? report : checkIn
+  const command = kind === "report" ? report : checkIn
   await world.ports.runner.execute(appStreamOf(companyId, INSTALL), command, causedBy("test"))
 }
 
@@ -92,8 +100,8 @@ export async function performAllAccessActions(
   world: World,
   company: Pick<Company, "companyId">,
 ): Promise<void> {
-  for (const deed of ["add", "change", "move", "app", "remove", "check in", "report"] as const) {
-    await performAccessAction(world, company, { deed, which: 0 })
+  for (const kind of ["add", "change", "move", "app", "remove", "check in", "report"] as const) {
+    await performAccessAction(world, company, { kind, which: 0 })
   }
-  await performAccessAction(world, company, { deed: "invite", which: 1 })
+  await performAccessAction(world, company, { kind: "invite", which: 1 })
 }

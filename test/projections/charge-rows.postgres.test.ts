@@ -153,8 +153,8 @@ describe("charges", () => {
 const DAY = 86_400_000
 
 // The middle of a month, so that the next day is in the same month.
-const begin = monthEnd(world.ports.clock.now()) + 9.5 * DAY
-await world.operate("clock set", { to: new Date(begin).toISOString() })
+const midMonth = monthEnd(world.ports.clock.now()) + 9.5 * DAY
+await world.operate("clock set", { to: new Date(midMonth).toISOString() })
 const days = async (input: object = {}) =>
   world.operate("charge days", { company: company.companyId, ...input })
 
@@ -213,7 +213,7 @@ describe("charge days", () => {
     expect((await days({ month, key: company.keyId })).days).toEqual([wanted[1]])
     expect((await days({ month, person: company.ownerId })).charges).toBe(1)
     expect((await days({ month: "2020-12" })).days).toEqual([])
-    await expect(days({ item: "what nobody bought" })).rejects.toMatchObject({ code: "not_found" })
+    await expect(days({ item: "an unknown item" })).rejects.toMatchObject({ code: "not_found" })
   })
 
   it("show API calls on the day they were made, once they are charged", async () => {

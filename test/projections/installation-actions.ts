@@ -17,9 +17,9 @@ const period = fc.constantFrom("day", "week", "month")
 const duration = fc.constantFrom("1m", "12h", "1d", "7d")
 
 /**
- * Makes a charge id unique to the company. A pending charge is settled by its id alone; outside tests, ids are random.
+ * Makes a charge id unique to the company, because a pending charge is settled by its id alone.
  */
-function ofCompany(one: LedgerStep, company: string): LedgerStep {
+function withCompanyChargeId(one: LedgerStep, company: string): LedgerStep {
   if (one.does !== "command" || one.command.type !== "Charge") return one
   const { command } = one
   return { ...one, command: { ...command, chargeId: `${command.chargeId}_${company}` } }
@@ -47,8 +47,8 @@ export const installationAction = fc.oneof(
 type InstallationAction = typeof installationAction extends fc.Arbitrary<infer D> ? D : never
 
 /** Ignores the rejection of an operator's request after the history has closed the ledger. */
-async function unlessClosed(asked: Promise<unknown>): Promise<void> {
-  await asked.catch((error: unknown) => {
+async function unlessClosed(operation: Promise<unknown>): Promise<void> {
+  await operation.catch((error: unknown) => {
     if (!(error instanceof OperatorRefused) || error.code !== "ledger_closed") throw error
   })
 }
@@ -87,7 +87,7 @@ export async function performAction(
       await world.operate("clock advance", { duration: one.duration })
       return
     case "ask":
-      return executeStep(world, acting, ofCompany(one.step, company))
+      return executeStep(world, acting, withCompanyChargeId(one.step, company))
     case "live":
       return performAccessAction(world, acting, one)
     case "funds":

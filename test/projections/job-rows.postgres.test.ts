@@ -22,13 +22,13 @@ beforeEach(async () => {
   revision = 0
 })
 
-/** A fact as read models receive it; revisions start at 0 in each test. */
+/** A fact as read models receive it; revisions count from 0 in each test. */
 function recorded(fact: LedgerEvent, companyId: CompanyId = "co_a"): ProjectedFact {
-  const place = revision
+  const ownRevision = revision
   revision += 1
   const stream = `ledger-${companyId}`
-  const nobody = { keyId: null, personId: null, actor: null }
-  return { stream, category: "ledger", companyId, revision: place, fact, ...nobody }
+  const noCaller = { keyId: null, personId: null, actor: null }
+  return { stream, category: "ledger", companyId, revision: ownRevision, fact, ...noCaller }
 }
 
 const project = (...batch: readonly ProjectedFact[]) => projectBy(PROGRAM.jobProjections, batch)

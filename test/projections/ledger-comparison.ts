@@ -36,7 +36,7 @@ const byName = (a: LimitKey, b: LimitKey) =>
 /** The state and facts of the ledger, without buffered calls. */
 export function expectedLedgerView(state: LedgerState, facts: readonly LedgerEvent[], at: number) {
   const { closed, locked, prepaidOnly, creditLineMicros } = accountOf(state)
-  const plain = chargesIn(facts)
+  const charges = chargesIn(facts)
   return {
     limits: readLimits(state, at)
       .toSorted(byName)
@@ -55,8 +55,8 @@ export function expectedLedgerView(state: LedgerState, facts: readonly LedgerEve
         return `${name} ${keyId} ${personId ?? ""} ${calls} × ${unitPriceMicros}`
       })
       .toSorted(),
-    charges: plain.map(({ charged, revision, state: stands, refundedMicros }) => {
-      return [revision, charged.chargeId, stands, refundedMicros]
+    charges: charges.map(({ charged, revision, state: current, refundedMicros }) => {
+      return [revision, charged.chargeId, current, refundedMicros]
     }),
     open: [...state.pendingCharges.keys()].toSorted(),
     months: facts.flatMap((fact) => {
@@ -97,7 +97,7 @@ function spendingOf({ counters }: LedgerState): readonly string[] {
   return rows.toSorted()
 }
 
-/** The same from the read models; `windows` are those of the ledger's last fact. */
+/** The same view from the read models; `windows` are those of the ledger's last fact. */
 export async function readModelLedgerView(
   db: ReadModelDatabase,
   companyId: CompanyId,
@@ -107,7 +107,7 @@ export async function readModelLedgerView(
   const terms = await findAccountTerms(db, companyId)
   const months = await listClosedMonths(db, companyId)
   const balances = await listAccounts(db, companyId)
-  const tallies = await listApiCallCounters(db, companyId, null)
+  const callCounters = await listApiCallCounters(db, companyId, null)
   return {
     limits: (await listLimitStatuses(db, companyId, at))
       .toSorted(byName)
@@ -124,7 +124,7 @@ export async function readModelLedgerView(
     allowances: await Promise.all(
       HISTORY_KEYS.map(async (keyId) => findPurchaseAllowance(db, companyId, keyId, at)),
     ),
-    uncharged: tallies
+    uncharged: callCounters
       .filter((one) => one.charged_at === null)
       .map(
         (one) =>
@@ -144,9 +144,9 @@ export async function readModelLedgerView(
     ),
     reminders: (await listReminders(db, companyId, 1_000))
       .toReversed()
-      .map(({ company_id: _company, at: told, window_start, resets_at, ...one }) => ({
+      .map(({ company_id: _company, at: reached_at, window_start, resets_at, ...one }) => ({
         ...camelCased(one),
-        at: told.getTime(),
+        at: reached_at.getTime(),
         windowStart: window_start.getTime(),
         resetsAt: resets_at.getTime(),
       })),

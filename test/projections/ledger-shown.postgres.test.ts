@@ -55,7 +55,7 @@ async function reading<T>(query: (db: ReadModelDatabase) => Promise<T>): Promise
 let companies = 0
 
 /** A ledger in memory whose facts wait to be projected. */
-class PlayedLedger {
+class MemoryLedger {
   readonly companyId = `co_${(companies += 1)}` as const
   readonly facts: LedgerEvent[] = []
   state = ledgerDecider.initial()
@@ -84,7 +84,7 @@ class PlayedLedger {
 }
 
 /** The charge to refund, from its fact. */
-function endedOf(fact: Charged): ChargeToRefund {
+function refundableFromFact(fact: Charged): ChargeToRefund {
   const { chargeId, amountMicros, via, keyId, personId, item, resource } = fact
   const chargedAt = fact.isAlreadyCounted ? (fact.servedFrom ?? Number.NaN) : fact.at
   const spent = { via, keyId, personId, class: fact.class, item, resource }
@@ -95,48 +95,53 @@ interface Turn {
   readonly of: 0 | 1
   readonly step: LedgerStep
   /** Whether the waiting facts are projected and compared after this step. */
-  readonly look: boolean
+  readonly isCompared: boolean
 }
 
 const turns = fc.array(
   fc.record({
     of: fc.constantFrom(0 as const, 1 as const),
     step: ledgerStep,
-    look: fc.constantFrom(true, false, false, false),
+    isCompared: fc.constantFrom(true, false, false, false),
   }),
   { minLength: 50, maxLength: 100 },
 )
 
 /** Refunds a settled charge as an operator does, using the read model's row. */
-async function correct(
-  one: PlayedLedger,
-  { place, part }: Extract<LedgerStep, { does: "correct" }>,
+async function refundAsOperator(
+  one: MemoryLedger,
+  { index, part }: Extract<LedgerStep, { does: "correct" }>,
   now: number,
 ): Promise<void> {
   const ended = chargesIn(one.facts).filter(({ state }) => state !== "open")
-  const { chargeId } = ended[place % ended.length]?.charged ?? {}
+  const { chargeId } = ended[index % ended.length]?.charged ?? {}
   if (chargeId === undefined) return
   // Only the newest charge of an id can be refunded by it.
   const newest = ended.findLast(({ charged }) => charged.chargeId === chargeId)
   const row = await reading((db) => findCharge(db, one.companyId, chargeId))
-  if (newest === undefined || row === null) throw new Error(`no charge ${chargeId} is shown`)
+  if (newest === undefined || row === null)
+    throw new Error(`the read model lacks the charge ${chargeId}`)
   if (row.state === "open") return
   const found = refundableChargeOf(row)
-  expect(found.charge).toEqual(endedOf(newest.charged))
+  expect(found.charge).toEqual(refundableFromFact(newest.charged))
   const amountMicros = part && found.refundableMicros > 1 ? 1 : null
   const searchedUpTo = one.facts.length - 1
   const reason = "an operator's"
   one.execute({ type: "RefundSettledCharge", ...found, amountMicros, reason, searchedUpTo }, now)
 }
 
-/** One company plays every step; it is compared after each step, the other only at the end. */
-const EVERY_TURN: readonly Turn[] = ([true, false] as const).flatMap((look, of) =>
-  [...EVERY_FACT_STEPS, ...CLOSING_STEPS].map((given) => ({ of: of as 0 | 1, step: given, look })),
+/** Both companies play every step; one is compared after each step, the other only at the end. */
+const EVERY_TURN: readonly Turn[] = ([true, false] as const).flatMap((isCompared, of) =>
+  [...EVERY_FACT_STEPS, ...CLOSING_STEPS].map((given) => ({
+    of: of as 0 | 1,
+    step: given,
+    isCompared,
+  })),
 )
 
 /** Plays two companies in parallel; a batch has facts of both, as in a store. */
-async function play(history: readonly Turn[]): Promise<readonly PlayedLedger[]> {
-  const played = [new PlayedLedger(), new PlayedLedger()] as const
+async function play(history: readonly Turn[]): Promise<readonly MemoryLedger[]> {
+  const played = [new MemoryLedger(), new MemoryLedger()] as const
   let now = Date.parse("2026-03-28T22:00:00.000Z")
   const show = async () => {
     await project(played.flatMap(({ waiting }) => waiting.splice(0)))
@@ -151,16 +156,16 @@ async function play(history: readonly Turn[]): Promise<readonly PlayedLedger[]> 
     one.execute({ type: "OpenLedger", prepaidOnly: false, creditLineMicros: 1_000 }, now)
     one.execute({ type: "AddFunds", amountMicros: 10_000_000, reference: null }, now)
   }
-  for (const [i, { of, step: given, look }] of history.entries()) {
+  for (const [i, { of, step: given, isCompared }] of history.entries()) {
     const one = played[of]
     now = instantAfter(given, now)
     const command = commandOfStep(given, one.facts, now)
     if (command !== null) one.execute(command, now)
     if (given.does === "correct") {
       await project(played.flatMap(({ waiting }) => waiting.splice(0)))
-      await correct(one, given, now)
+      await refundAsOperator(one, given, now)
     }
-    if (look || i === history.length - 1) await show()
+    if (isCompared || i === history.length - 1) await show()
   }
   return played
 }

@@ -5,17 +5,17 @@
 import fc from "fast-check"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 
-/** An intention. A `place` selects an item modulo the number of items. */
+/** An intention. An `index` selects an item modulo the number of items. */
 export type LedgerStep =
   | { readonly does: "command"; readonly command: LedgerCommand }
   | { readonly does: "pass"; readonly ms: number }
   /** Advances to the last millisecond of the day. */
   | { readonly does: "border" }
-  | { readonly does: "end"; readonly place: number; readonly how: "close" | "give back" | "part" }
+  | { readonly does: "end"; readonly index: number; readonly how: "close" | "refund" | "part" }
   /** An operator refunds a settled charge, as the read model shows it. */
-  | { readonly does: "correct"; readonly place: number; readonly part: boolean }
+  | { readonly does: "correct"; readonly index: number; readonly part: boolean }
   | { readonly does: "calls"; readonly daysAgo: number; readonly command: CallsCommand }
-  | { readonly does: "settle"; readonly place: number; readonly paid: boolean }
+  | { readonly does: "settle"; readonly index: number; readonly paid: boolean }
 
 type CallsCommand = Extract<LedgerCommand, { type: "RecordApiCalls" }>
 
@@ -46,10 +46,10 @@ const limitName = fc.oneof(
 
 const limit: fc.Arbitrary<LedgerCommand> = fc
   .tuple(limitName, period, fc.constantFrom(0, 20_000, 5_000_000), fc.boolean())
-  .map(([name, given, amountMicros, flag]) => ({
+  .map(([name, choice, amountMicros, flag]) => ({
     type: "SetLimit",
     ...name,
-    period: given === "day" && name.holder !== "key" ? "month" : given,
+    period: choice === "day" && name.holder !== "key" ? "month" : choice,
     amountMicros,
     leaveKeysOut: flag && name.holder === "person",
     remindersMicros: flag ? [1, 9_000] : [20_000],
@@ -63,7 +63,7 @@ const spender = fc.oneof(
 )
 
 /** Few ids, so that an id is used again after its charge has ended. */
-const chargeId = fc.nat(15).map((place) => `chg_${place}`)
+const chargeId = fc.nat(15).map((index) => `chg_${index}`)
 
 const charge: fc.Arbitrary<LedgerCommand> = fc
   .record({
@@ -105,7 +105,7 @@ const purchase: fc.Arbitrary<LedgerCommand> = fc.oneof(
   }),
   fc.record({
     type: fc.constant("StartPurchase" as const),
-    purchaseId: fc.nat(40).map((place) => `pur_${place}` as const),
+    purchaseId: fc.nat(40).map((index) => `pur_${index}` as const),
     keyId,
     personId: fc.option(personId),
     amountMicros: fc.constantFrom(5_000_000, 7_010_000, 5_000),
@@ -139,7 +139,7 @@ const funds: fc.Arbitrary<LedgerCommand> = fc.oneof(
   fc.record({
     type: fc.constant("CorrectFunds" as const),
     amountMicros: fc.constantFrom(-2_000_000, -1, 1, 1_000_000),
-    reason: fc.constant("counted anew"),
+    reason: fc.constant("counted again"),
   }),
   fc.record({
     type: fc.constant("SetLowFundsAlert" as const),
@@ -185,7 +185,7 @@ export const actionArbitrary = <const D extends string, F extends object = objec
   does: D,
   fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> },
 ): fc.Arbitrary<NoInfer<F> & { readonly does: D }> =>
-  fc.record(fields).map((given) => ({ ...given, does }))
+  fc.record(fields).map((action) => ({ ...action, does }))
 
 const command = weighted<LedgerCommand>(
   [12, charge],
@@ -197,15 +197,15 @@ const command = weighted<LedgerCommand>(
   [2, chargeCalls],
   [1, fc.constant({ type: "CloseMonth" })],
 )
-const place = fc.nat(20)
+const index = fc.nat(20)
 
 /** One step of a history. */
 export const ledgerStep = weighted<LedgerStep>(
   [20, actionArbitrary("command", { command })],
   [4, actionArbitrary("pass", { ms: fc.constantFrom(1, HOUR, DAY, 7 * DAY, 31 * DAY) })],
   [3, actionArbitrary("border", {})],
-  [5, actionArbitrary("end", { place, how: fc.constantFrom("close", "give back", "part") })],
-  [3, actionArbitrary("correct", { place, part: fc.boolean() })],
+  [5, actionArbitrary("end", { index, how: fc.constantFrom("close", "refund", "part") })],
+  [3, actionArbitrary("correct", { index, part: fc.boolean() })],
   [4, actionArbitrary("calls", { daysAgo: fc.constantFrom(0, 0, 1, 3), command: calls })],
-  [3, actionArbitrary("settle", { place: fc.nat(5), paid: fc.boolean() })],
+  [3, actionArbitrary("settle", { index: fc.nat(5), paid: fc.boolean() })],
 )

@@ -32,19 +32,19 @@ async function breakConnections(): Promise<void> {
   )
 }
 
-/** Plays a history on a company's ledger. Calls `look` after each turn. */
+/** Plays a history on a company's ledger and calls `onTurn` after each turn. */
 async function play(
   { companyId, key }: { readonly companyId: CompanyId; readonly key: string },
   turns: readonly Turn[],
-  look: (i: number) => Promise<void>,
+  onTurn: (i: number) => Promise<void>,
 ): Promise<void> {
   const stream = ledgerStreamOf(companyId)
   const facts: LedgerEvent[] = []
   const perform = async (given: LedgerStep) => {
     const now = world.ports.clock.now()
-    const then = instantAfter(given, now)
-    if (then !== now) await world.ports.setClock?.(then)
-    const command = commandOfStep(given, facts, then)
+    const at = instantAfter(given, now)
+    if (at !== now) await world.ports.setClock?.(at)
+    const command = commandOfStep(given, facts, at)
     if (command === null) return
     const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
     if (outcome.accepted) facts.push(...outcome.facts)
@@ -53,24 +53,24 @@ async function play(
     if (one.does === "break") await breakConnections()
     else if (one.does === "serve") await world.call(key, "GET", "/api/v1/credits")
     else await perform(one)
-    await look(i)
+    await onTurn(i)
   }
 }
 
 /** The company's state from its ledger, at the read models' revision, and from the read models. */
-async function bothOf(companyId: CompanyId) {
+async function viewsOf(companyId: CompanyId) {
   await untilReadModelsSettle(world)
   const stream = ledgerStreamOf(companyId)
   const stored = await collectEvents(world.ports.store.read(stream.stream))
   const facts = stored.map((one) => PROGRAM.streams.toRecorded(one).fact as LedgerEvent)
-  const { wanted, at, windows } = await world.ports.runner.read(stream, (state, now) => {
+  const { expected, at, windows } = await world.ports.runner.read(stream, (state, now) => {
     return {
-      wanted: expectedLedgerView(state, facts, now),
+      expected: expectedLedgerView(state, facts, now),
       at: now,
       windows: state.counters.windows,
     }
   })
-  return { wanted, shown: await readModelLedgerView(world.ports.readAll, companyId, at, windows) }
+  return { expected, shown: await readModelLedgerView(world.ports.readAll, companyId, at, windows) }
 }
 
 describe("the read models of the ledger", () => {
@@ -81,8 +81,8 @@ describe("the read models of the ledger", () => {
         const company = await makeCompany(world, { funds: "10" })
         await play(company, history, async (i) => {
           if (i % 10 !== 9 && i !== history.length - 1) return
-          const { wanted, shown } = await bothOf(company.companyId)
-          expect(shown).toEqual(wanted)
+          const { expected, shown } = await viewsOf(company.companyId)
+          expect(shown).toEqual(expected)
         })
       }),
       { numRuns: 3, endOnFailure: true },

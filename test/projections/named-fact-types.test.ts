@@ -1,4 +1,4 @@
-/** A read model writes rows only for the fact types that it names. */
+/** A read model writes rows exactly for the fact types that it names. */
 import { PROGRAM } from "../../src/slices.ts"
 import fc from "fast-check"
 import type { CompiledQuery, DatabaseConnection, Transaction } from "kysely"
@@ -22,10 +22,10 @@ const OF_A_CALL = { resource: "call_1" }
 const STREAM_NAMES: Readonly<Record<string, string>> = { domain: "dom_1", recipient: "ab" }
 
 /** The statements that read models executed. */
-const asked: string[] = []
+const statements: string[] = []
 const connection: DatabaseConnection = {
   executeQuery: async ({ sql }: CompiledQuery) => {
-    asked.push(sql)
+    statements.push(sql)
     return { rows: [] }
   },
   streamQuery: () => {
@@ -50,8 +50,8 @@ const db = new Kysely<unknown>({
   },
 })
 
-/** Passes a fact to a read model and records its statements in `asked`. */
-async function handOver(projection: Projection, fact: AnyFact): Promise<void> {
+/** Passes a fact to a read model and records its statements in `statements`. */
+async function project(projection: Projection, fact: AnyFact): Promise<void> {
   const [category = "any"] = projection.categories.filter((one) =>
     PROGRAM.streams.codecOf(`${one}-co_1`).types.some((type) => type === fact.type),
   )
@@ -84,8 +84,8 @@ describe("the facts of a read model", () => {
     const written: string[] = []
     await fc.assert(
       fc.asyncProperty(arbitraryOf(model, type), async (fact) => {
-        await handOver(model, { ...fact, ...given })
-        written.push(...asked.splice(0))
+        await project(model, { ...fact, ...given })
+        written.push(...statements.splice(0))
       }),
       { numRuns: 25 },
     )
@@ -96,8 +96,8 @@ describe("the facts of a read model", () => {
     await fc.assert(
       fc.asyncProperty(arbitraryOf(projection, type), async (fact) => {
         // A projection may mistake an unnamed fact for another type and throw, but only before it writes.
-        await Promise.allSettled([handOver(projection, fact)])
-        expect(asked.splice(0)).toEqual([])
+        await Promise.allSettled([project(projection, fact)])
+        expect(statements.splice(0)).toEqual([])
       }),
       { numRuns: 25 },
     )
@@ -116,9 +116,9 @@ describe("the facts of a read model", () => {
     const projection = { categories: ["ledger"], ignoredTypes: ["Charged"] }
     const events = [
       event("ledger-co_1", "Charged"),
-      event("ledger-co_1", "Unheard"),
-      event("phone-co_1", "Unheard"),
+      event("ledger-co_1", "Unknown"),
+      event("phone-co_1", "Unknown"),
     ]
-    expect(factsOf(projection, events).map(({ type }) => type)).toEqual(["Unheard"])
+    expect(factsOf(projection, events).map(({ type }) => type)).toEqual(["Unknown"])
   })
 })

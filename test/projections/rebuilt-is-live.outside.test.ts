@@ -25,20 +25,20 @@ import { RECIPIENTS, installationAction, performAction } from "./installation-ac
 import { untilReadModelsSettle } from "./settle-read-models.ts"
 
 const world = await ownWorld("time")
-const everywhere = await makeCompany(world)
-await executeEverything(world, everywhere)
-await storeOptIn(world, everywhere, "+14155550199")
-await exerciseForms(world, everywhere)
-await makePages(world, everywhere)
-await exerciseRecordings(world, everywhere)
-await exerciseCode(world, everywhere)
+const fullCompany = await makeCompany(world)
+await executeEverything(world, fullCompany)
+await storeOptIn(world, fullCompany, "+14155550199")
+await exerciseForms(world, fullCompany)
+await makePages(world, fullCompany)
+await exerciseRecordings(world, fullCompany)
+await exerciseCode(world, fullCompany)
 await world.operate("clock advance", { duration: "40d" })
-await exerciseBoxes(world, everywhere)
+await exerciseBoxes(world, fullCompany)
 await exerciseVoice(world, await makeCompany(world))
 await exercisePublishing(world, await makeCompany(world))
 await exerciseDomains(world, await makeCompany(world))
 
-/** For each read model, a change that no stored fact leads to. */
+/** For each read model, a change that no stored fact explains. */
 const CHANGES: Readonly<Record<string, string>> = {
   accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
   "api-calls": "update api_calls set calls = calls + 1",
@@ -80,7 +80,7 @@ const CHANGES: Readonly<Record<string, string>> = {
 
 describe("every read model", () => {
   it("fails verification after a row was changed, and is repaired by a rebuild while texts are sent", async () => {
-    const company = everywhere
+    const company = fullCompany
     await performAction(world, { does: "limit", period: "day", dollars: "1" }, company)
     for (const to of RECIPIENTS) await performAction(world, { does: "send", to }, company)
     await performAction(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
@@ -113,9 +113,9 @@ describe("every read model", () => {
     }
     expect((await world.operate("audit verify")).ok).toBe(true)
     for (const verb of ["rebuild", "verify"]) {
-      for (const hint of JOB_PROJECTIONS) {
-        await expect(world.operate(`projections ${verb}`, { name: hint })).rejects.toThrow(
-          `${hint} is not a read model`,
+      for (const projection of JOB_PROJECTIONS) {
+        await expect(world.operate(`projections ${verb}`, { name: projection })).rejects.toThrow(
+          `${projection} is not a read model`,
         )
       }
     }
@@ -135,12 +135,12 @@ describe("every read model", () => {
       fc.nat(2),
     )
     await fc.assert(
-      fc.asyncProperty(histories, async ([deeds, other]) => {
+      fc.asyncProperty(histories, async ([actions, other]) => {
         const companies = [
           await makeCompany(world, { funds: "0.05" }),
           await makeCompany(world),
         ] as const
-        for (const [i, one] of deeds.entries()) {
+        for (const [i, one] of actions.entries()) {
           await performAction(world, one, companies[(i + other) % 3 === 0 ? 1 : 0])
         }
         await world.operate("simulator set", { name: "carrier", outcome: "ok" })
@@ -221,8 +221,8 @@ describe("a fact of a newer version of the program", () => {
     expect(await Promise.all(stopped.map((name) => wait(name)))).toEqual(stopped.map(() => false))
     expect(await wait(...others)).toBe(true)
     const models = [...PROGRAM.readModels.map(({ name }) => name), JOBS_PROJECTION]
-    const unconcerned = models.filter((name) => !stopped.includes(name))
-    expect(others.toSorted()).toEqual(unconcerned.toSorted())
+    const unaffected = models.filter((name) => !stopped.includes(name))
+    expect(others.toSorted()).toEqual(unaffected.toSorted())
     for (const one of (await own.operate("projections status")).projections) {
       const isStopped = stopped.includes(one.name)
       expect(one.state, one.name).toBe(isStopped ? "stopped" : "running")

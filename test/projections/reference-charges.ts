@@ -1,4 +1,4 @@
-/** The command of a random step on given facts, and the state of each charge. */
+/** The command of a random step after given facts, and the state of each charge. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
@@ -39,22 +39,22 @@ export function chargesIn(facts: readonly LedgerEvent[]): readonly ReferenceChar
 
 /** The command of a step after these facts; null if the step needs none. */
 export function commandOfStep(
-  given: LedgerStep,
+  step: LedgerStep,
   facts: readonly LedgerEvent[],
   now: number,
 ): LedgerCommand | null {
-  switch (given.does) {
+  switch (step.does) {
     case "command":
-      return given.command
+      return step.command
     case "calls":
-      return { ...given.command, day: dayStart(now) - given.daysAgo * DAY }
+      return { ...step.command, day: dayStart(now) - step.daysAgo * DAY }
     case "end": {
       const open = chargesIn(facts).filter(({ state }) => state === "open")
-      const charged = open[given.place % open.length]?.charged
+      const charged = open[step.index % open.length]?.charged
       if (charged === undefined) return null
       const { chargeId: id, amountMicros } = charged
-      if (given.how === "close") return { type: "SettleCharges", chargeIds: [id] }
-      const part = given.how === "part" && amountMicros > 1 ? 1 : null
+      if (step.how === "close") return { type: "SettleCharges", chargeIds: [id] }
+      const part = step.how === "part" && amountMicros > 1 ? 1 : null
       return { type: "RefundPendingCharge", chargeId: id, amountMicros: part, reason: "it failed" }
     }
     case "settle": {
@@ -66,9 +66,9 @@ export function commandOfStep(
       const pending = facts.flatMap((fact) =>
         fact.type === "PurchaseStarted" && !ended.has(fact.purchaseId) ? [fact.purchaseId] : [],
       )
-      const purchaseId = pending[given.place % pending.length]
+      const purchaseId = pending[step.index % pending.length]
       if (purchaseId === undefined) return null
-      return given.paid
+      return step.paid
         ? { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` }
         : { type: "FailPurchase", purchaseId, code: "declined", paymentId: null }
     }
@@ -80,7 +80,7 @@ export function commandOfStep(
 }
 
 /** The instant of the next step. */
-export function instantAfter(given: LedgerStep, now: number): number {
-  if (given.does === "pass") return now + given.ms
-  return given.does === "border" ? dayStart(now) + DAY - 1 : now
+export function instantAfter(step: LedgerStep, now: number): number {
+  if (step.does === "pass") return now + step.ms
+  return step.does === "border" ? dayStart(now) + DAY - 1 : now
 }
