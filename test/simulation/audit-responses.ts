@@ -55,7 +55,7 @@ export function readStreams(
   breaks: string[],
 ): ReadonlyMap<string, StoredStream> {
   const byStream = Map.groupBy(events, ({ stream }) => stream)
-  const streams = [...byStream].map(([stream, own]) => readStream(stream, own, breaks))
+  const streams = [...byStream].map(([stream, ownEvents]) => readStream(stream, ownEvents, breaks))
   return new Map(streams.map((one) => [one.stream, one]))
 }
 
@@ -71,19 +71,21 @@ function readStream(
   let before = NO_HASH
   for (const [revision, stored] of events.entries()) {
     const { hash, version, command } = readMetadata(stored.metadata)
-    const isWhole = hash === expectedHash(stored, before) && stored.revision === revision
-    if (!isWhole) breaks.push(`the chain of ${stream} is broken at ${revision}`)
+    const isIntact = hash === expectedHash(stored, before) && stored.revision === revision
+    if (!isIntact) breaks.push(`the chain of ${stream} is broken at ${revision}`)
     const fact = codec.decode(stored.type, version, stored.data)
-    if (codec.encode(fact) !== stored.data) breaks.push(`${stream} ${revision} is no stored form`)
-    if (fact.at < (facts.at(-1)?.at ?? 0)) breaks.push(`${stream} ${revision} is before its time`)
+    if (codec.encode(fact) !== stored.data)
+      breaks.push(`${stream} ${revision} is not in its stored form`)
+    if (fact.at < (facts.at(-1)?.at ?? 0))
+      breaks.push(`${stream} ${revision} is earlier than its predecessor`)
     facts.push(fact)
     hashes.push(hash)
     before = hash
     const group = groups.at(-1)
-    const own = group?.cause === command ? group : newGroup(command, revision)
-    if (own !== group) groups.push(own)
-    own.facts.push(fact)
-    own.texts.push(stored.data)
+    const current = group?.cause === command ? group : newGroup(command, revision)
+    if (current !== group) groups.push(current)
+    current.facts.push(fact)
+    current.texts.push(stored.data)
   }
   return { stream, events, facts, hashes, groups }
 }
@@ -132,7 +134,7 @@ export function auditResponses(streams: Streams, records: RunRecords): readonly 
 }
 
 function lateFault({ lateMs }: CommandRecord | BufferedCallRecord): string | null {
-  return lateMs === null || lateMs <= MAX_LATE_MS ? null : `somebody was told ${lateMs} ms late`
+  return lateMs === null || lateMs <= MAX_LATE_MS ? null : `a caller was answered ${lateMs} ms late`
 }
 
 function factsOf(streams: Streams, stream: string): LedgerFacts {
@@ -140,60 +142,62 @@ function factsOf(streams: Streams, stream: string): LedgerFacts {
   return stored === undefined ? [] : ledgerFactsIn(stored)
 }
 
-function commandFault(streams: Streams, told: CommandRecord): string | null {
-  const { stream, cause, outcome, error } = told
+function commandFault(streams: Streams, record: CommandRecord): string | null {
+  const { stream, cause, outcome, error } = record
   const group = streams.get(stream)?.groups.find((one) => one.cause === cause)
   if (error !== null) {
-    const isThere = NOTHING_STORED_ERRORS.has(error.name) && group !== undefined
-    return isThere ? `${cause} was told ${error.name}, and is stored` : null
+    const isStored = NOTHING_STORED_ERRORS.has(error.name) && group !== undefined
+    return isStored ? `${cause} was answered with ${error.name}, but is stored` : null
   }
   if (outcome === null) return null
   const facts: readonly Fact[] = outcome.accepted ? outcome.facts : []
   if (facts.length > 0) {
     const codec = PROGRAM.streams.codecOf(stream)
     const texts = facts.map((fact) => codec.encode(fact as AnyFact))
-    const isThere = group !== undefined && canonicalText(group.texts) === canonicalText(texts)
-    return isThere ? null : `${cause} was told yes, and is not stored so: ${canonicalText(facts)}`
+    const isStored = group !== undefined && canonicalText(group.texts) === canonicalText(texts)
+    return isStored
+      ? null
+      : `${cause} was accepted, but is not stored that way: ${canonicalText(facts)}`
   }
   if (group !== undefined)
-    return `${cause} was not told yes, and is stored: ${canonicalText(group.facts)}`
+    return `${cause} was not accepted, but is stored: ${canonicalText(group.facts)}`
   if (categoryOf(stream) !== "ledger") return null
-  if (outcome.accepted) return emptyAnswerFault(factsOf(streams, stream), told)
+  if (outcome.accepted) return emptyAnswerFault(factsOf(streams, stream), record)
   const refusal = outcome.refusal as LedgerRefusal
   return refusal.type === "ChargeRefused"
-    ? refusedChargeFault(factsOf(streams, stream), told, refusal)
-    : refusalFault(factsOf(streams, stream), told, refusal)
+    ? refusedChargeFault(factsOf(streams, stream), record, refusal)
+    : refusalFault(factsOf(streams, stream), record, refusal)
 }
 
 /** Every state that the ledger had between request and response. */
-function* possibleFactsOf(facts: LedgerFacts, told: CommandRecord): Generator<LedgerFacts> {
-  for (let length = told.lengthAtRequest; length <= told.lengthAtResponse; length += 1) {
+function* possibleFactsOf(facts: LedgerFacts, record: CommandRecord): Generator<LedgerFacts> {
+  for (let length = record.lengthAtRequest; length <= record.lengthAtResponse; length += 1) {
     yield facts.slice(0, length)
   }
 }
 
-function emptyAnswerFault(facts: LedgerFacts, told: CommandRecord): string | null {
-  const command = told.command as LedgerCommand
+function emptyAnswerFault(facts: LedgerFacts, record: CommandRecord): string | null {
+  const command = record.command as LedgerCommand
   if (CLOCK_COMMANDS.has(command.type)) return null
-  for (const known of possibleFactsOf(facts, told)) {
+  for (const known of possibleFactsOf(facts, record)) {
     const at = known.at(-1)?.at ?? 0
     const answer = decideByReference({ facts: known, buffered: [] }, { ...command, at })
     if (!isRefusal(answer) && answer.length === 0) return null
   }
-  return `${told.cause} was told that there was nothing to do: ${canonicalText(command)}`
+  return `${record.cause} was answered with no facts without a reason: ${canonicalText(command)}`
 }
 
 function refusalFault(
   facts: LedgerFacts,
-  told: CommandRecord,
+  record: CommandRecord,
   { at, code }: Exclude<LedgerRefusal, ChargeRefused>,
 ): string | null {
-  const command = told.command as LedgerCommand
-  for (const known of possibleFactsOf(facts, told)) {
+  const command = record.command as LedgerCommand
+  for (const known of possibleFactsOf(facts, record)) {
     const answer = decideByReference({ facts: known, buffered: [] }, { ...command, at })
     if (isRefusal(answer) && answer.code === code) return null
   }
-  return `${told.cause} was refused ${code} without a reason: ${canonicalText(command)}`
+  return `${record.cause} was rejected with ${code} without a reason: ${canonicalText(command)}`
 }
 
 /**
@@ -207,7 +211,7 @@ function refusedChargeFault(
 ): string | null {
   const length = refusal.ledgerRevision + 1
   if (length < lengthAtRequest || length > lengthAtResponse) {
-    return `${cause} was refused at ${length}, asked at ${lengthAtRequest}, told at ${lengthAtResponse}`
+    return `${cause} was rejected at ${length}, requested at ${lengthAtRequest}, answered at ${lengthAtResponse}`
   }
   const charge = command as ChargeCommand
   const known = { facts: facts.slice(0, length), buffered: [] }
@@ -219,10 +223,12 @@ function refusedChargeFault(
     return { ...reading, unrecordedMicros: pendingMicros, usedMicros, remainingMicros }
   })
   if (canonicalText(limits) !== canonicalText(refusal.limits)) {
-    return `${cause} was refused by ${canonicalText(refusal.limits)} where there are ${canonicalText(limits)}`
+    return `${cause} was rejected by ${canonicalText(refusal.limits)}, but the limits are ${canonicalText(limits)}`
   }
   const code = codeOf(known.facts, charge, limits)
-  return code === refusal.code ? null : `${cause} was refused ${refusal.code}, and not ${code}`
+  return code === refusal.code
+    ? null
+    : `${cause} was rejected with ${refusal.code} instead of ${code}`
 }
 
 function codeOf(
@@ -239,21 +245,21 @@ function codeOf(
   return isShort && exemption === null ? "payment_required" : null
 }
 
-function readFault(streams: Streams, looked: ReadRecord): string | null {
-  const { revision, fundsMicros, isLatest, lengthAtRequest, lengthOneSecondBefore } = looked
-  const facts = factsOf(streams, looked.stream)
+function readFault(streams: Streams, record: ReadRecord): string | null {
+  const { revision, fundsMicros, isLatest, lengthAtRequest, lengthOneSecondBefore } = record
+  const facts = factsOf(streams, record.stream)
   const least = isLatest ? lengthAtRequest : Math.min(lengthAtRequest, lengthOneSecondBefore)
-  if (revision + 1 < least) return `seen at ${revision + 1}, though it had ${least} events`
+  if (revision + 1 < least) return `read at ${revision + 1}, although it had ${least} events`
   const stored = fundsIn(facts.slice(0, revision + 1))
   const isSame = revision < facts.length && stored === fundsMicros
-  return isSame ? null : `seen with funds of ${fundsMicros} at ${revision + 1}, not ${stored}`
+  return isSame ? null : `read with funds of ${fundsMicros} at ${revision + 1}, not ${stored}`
 }
 
 /** A rejected call was over a limit by what was stored up to a second before, plus the process's buffered calls. */
-function callFault(streams: Streams, gathered: BufferedCallRecord): string | null {
-  const { call, answer, lengthBefore, lengthAtResponse } = gathered
+function callFault(streams: Streams, record: BufferedCallRecord): string | null {
+  const { call, answer, lengthBefore, lengthAtResponse } = record
   if (answer === null || answer === "gathered" || answer instanceof Error) return null
-  const facts = factsOf(streams, gathered.stream)
+  const facts = factsOf(streams, record.stream)
   for (let length = lengthBefore; length <= lengthAtResponse; length += 1) {
     const known = { facts: facts.slice(0, length), buffered: [] }
     const isRight = limitsOnSpending(known.facts, { ...call, class: "general" }).some((limit) => {
@@ -264,5 +270,5 @@ function callFault(streams: Streams, gathered: BufferedCallRecord): string | nul
     })
     if (isRight) return null
   }
-  return `a call was refused by ${canonicalText(answer)}`
+  return `a call was rejected by ${canonicalText(answer)}`
 }

@@ -49,28 +49,28 @@ function auditCalls(
   streams: ReadonlyMap<string, StoredStream>,
 ): readonly string[] {
   const { records, timeline } = world
-  const tallies = new Map<string, CallCounter>()
-  const tallyOf = (process: string, ...parts: readonly (string | null)[]): CallCounter => {
+  const counters = new Map<string, CallCounter>()
+  const counterOf = (process: string, ...parts: readonly (string | null)[]): CallCounter => {
     const key = [process, ...parts].join(" ")
-    const tally = tallies.get(key) ?? { process, buffered: 0, unknown: 0, recorded: 0 }
-    tallies.set(key, tally)
-    return tally
+    const counter = counters.get(key) ?? { process, buffered: 0, unknown: 0, recorded: 0 }
+    counters.set(key, counter)
+    return counter
   }
   for (const { process, stream, call, answer } of records.bufferedCalls) {
-    const tally = tallyOf(process, stream, call.keyId, call.personId)
-    if (answer === "gathered") tally.buffered += 1
-    if (answer === null) tally.unknown += 1
+    const counter = counterOf(process, stream, call.keyId, call.personId)
+    if (answer === "gathered") counter.buffered += 1
+    if (answer === null) counter.unknown += 1
   }
   for (const { stream, events, facts } of ledgersIn(streams)) {
     for (const [i, fact] of facts.entries()) {
       if (fact.type !== "ApiCallsCounted") continue
-      const process = timeline.writerOf(events[i]?.id ?? "") ?? "nobody"
+      const process = timeline.writerOf(events[i]?.id ?? "") ?? "no process"
       for (const { keyId, personId, calls } of fact.counters) {
-        tallyOf(process, stream, keyId, personId).recorded += calls
+        counterOf(process, stream, keyId, personId).recorded += calls
       }
     }
   }
-  return [...tallies].flatMap(([key, { process, buffered, unknown, recorded }]) => {
+  return [...counters].flatMap(([key, { process, buffered, unknown, recorded }]) => {
     if (recorded > buffered + unknown) return [`${key}: ${recorded} calls counted of ${buffered}`]
     const isLost = records.stoppedProcesses.has(process) && recorded < buffered
     return isLost ? [`${key}: ${buffered - recorded} calls lost without a crash`] : []
@@ -92,8 +92,8 @@ function auditStored(
     for (const { cause, from } of groups) {
       if (seen.has(cause)) breaks.push(`${stream} ${from}: ${cause} is stored twice`)
       seen.add(cause)
-      const isAsked = commands.get(cause)?.stream === stream || RUNNER_CAUSE.test(cause)
-      if (!isAsked) breaks.push(`${stream} ${from}: nobody asked for ${cause}`)
+      const isRequested = commands.get(cause)?.stream === stream || RUNNER_CAUSE.test(cause)
+      if (!isRequested) breaks.push(`${stream} ${from}: no request caused ${cause}`)
     }
   }
   for (const ledger of ledgersIn(streams)) {
@@ -117,16 +117,18 @@ function decisionDifference(
   { cause, from, facts }: FactGroup,
   command: LedgerCommand | null,
 ): string | null {
-  if (command === null) return `${cause} records what is no call`
+  if (command === null) return `${cause} stores facts without a request`
   const at = facts[0]?.at ?? 0
   const headHash = ledger.hashes[from - 1]
   const stamped = { ...command, at, ...(headHash === undefined ? {} : { headHash }) }
   const known = { facts: ledgerFactsIn(ledger).slice(0, from), buffered: [] }
   const answer = decideByReference(known, stamped)
-  const expected = isRefusal(answer) ? `a no: ${canonicalText(answer)}` : canonicalText(answer)
+  const expected = isRefusal(answer)
+    ? `a rejection: ${canonicalText(answer)}`
+    : canonicalText(answer)
   return expected === canonicalText(facts)
     ? null
-    : `stored ${canonicalText(facts)} where there should be ${expected}`
+    : `stored ${canonicalText(facts)}, but expected ${expected}`
 }
 
 type Streams = ReadonlyMap<string, StoredStream>
@@ -136,13 +138,13 @@ function auditModels(world: SimulatedWorld, events: readonly StoredEvent[]): rea
   return (Object.keys(FOLDED_MODELS) as FoldedModel[]).flatMap((model) => {
     const rebuilt: ModelRows = new Map()
     foldModel(model, rebuilt, events)
-    const [live, anew] = [canonicalRows(world.database.rows[model]), canonicalRows(rebuilt)]
-    return live === anew ? [] : [`${model} is ${live} and would be ${anew}`]
+    const [live, expected] = [canonicalRows(world.database.rows[model]), canonicalRows(rebuilt)]
+    return live === expected ? [] : [`${model} is ${live}, but a rebuild is ${expected}`]
   })
 }
 
 /** Lists pending charges that no job will end. */
-function orphanedReads({ database }: SimulatedWorld, streams: Streams): readonly string[] {
+function orphanedCharges({ database }: SimulatedWorld, streams: Streams): readonly string[] {
   const rows = database.jobs.rows().filter(({ stuckReason }) => stuckReason === null)
   const ended = new Set(
     rows.map(({ kind, name, payload }) => {
@@ -154,7 +156,7 @@ function orphanedReads({ database }: SimulatedWorld, streams: Streams): readonly
   )
   return ledgersIn(streams).flatMap((ledger) => {
     const left = pendingChargesIn(ledgerFactsIn(ledger)).filter((id) => !ended.has(id))
-    return left.map((id) => `${id} is open, and no work will end it`)
+    return left.map((id) => `${id} is pending, and no job will end it`)
   })
 }
 
@@ -170,9 +172,10 @@ async function auditCheckpoints(
   for (const { stream, hashes } of streams.values()) {
     const category = categoryOf(stream)
     if (category !== "ledger" && category !== "recipient") continue
-    const kept = await database.checkpoints.load(stream)
-    if (kept === null) continue
-    if (hashes[kept.revision] !== kept.hash) breaks.push(`${stream}: a checkpoint of no history`)
+    const saved = await database.checkpoints.load(stream)
+    if (saved === null) continue
+    if (hashes[saved.revision] !== saved.hash)
+      breaks.push(`${stream}: a checkpoint has another hash`)
     const { checkpoint, ...rest } = WITH_CHECKPOINTS[category]
     const aggregate = { ...rest, checkpoint } as typeof LEDGER_AGGREGATE
     const { checkpoints } = database
@@ -180,10 +183,10 @@ async function auditCheckpoints(
       loadStream({ store, checkpoints }, aggregate, stream),
       loadStream({ store, checkpoints: openMemoryCheckpoints() }, aggregate, stream),
     ])
-    const texts = [loaded, folded].map(({ state, ...place }) => {
-      return withoutOrder([aggregate.checkpoint.save(state), place.revision, place.hash, place.at])
-    })
-    if (texts[0] !== texts[1]) breaks.push(`${stream}: ${texts[0]} and not ${texts[1]}`)
+    const texts = [loaded, folded].map(({ state, revision, hash, at }) =>
+      withoutOrder([aggregate.checkpoint.save(state), revision, hash, at]),
+    )
+    if (texts[0] !== texts[1]) breaks.push(`${stream}: ${texts[0]} instead of ${texts[1]}`)
   }
   return breaks
 }
@@ -219,9 +222,9 @@ function chargeFaults({ callers }: AuditedRun, streams: Streams): readonly strin
     const { chargeId, companyId, amountMicros } = request
     const charged = chargesOf(factsOf(streams, companyId), chargeId)
     if (charged.length > 1) return [`${chargeId} was charged ${charged.length} times`]
-    if (answer === null) return [`nobody told what became of ${chargeId}`]
+    if (answer === null) return [`the outcome of ${chargeId} was never answered`]
     if (answer !== "done") return []
-    return charged[0]?.amountMicros === amountMicros ? [] : [`${chargeId} is not there as charged`]
+    return charged[0]?.amountMicros === amountMicros ? [] : [`${chargeId} is not stored as charged`]
   })
 }
 
@@ -236,33 +239,35 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
     paidBy.add(chargeId)
     const facts = factsOf(streams, companyId)
     const [charged, ...others] = chargesOf(facts, chargeId)
-    if (charged === undefined || others.length > 0) breaks.push(`${chargeId} is not there once`)
-    const hasGone = world.carrier.hasSent(messageId)
-    const back = refundedMicrosOf(facts, chargeId)
-    const isWhole = back === charged?.amountMicros
-    if (hasGone === isWhole) breaks.push(`${messageId}: sent ${hasGone}, given back ${back}`)
-    const name = callers.requestOf.get(requestId) ?? "nobody's errand"
-    if (hasGone) sent.set(name, (sent.get(name) ?? 0) + 1)
+    if (charged === undefined || others.length > 0)
+      breaks.push(`${chargeId} is not stored exactly once`)
+    const wasSent = world.carrier.hasSent(messageId)
+    const refunded = refundedMicrosOf(facts, chargeId)
+    const isRefunded = refunded === charged?.amountMicros
+    if (wasSent === isRefunded) breaks.push(`${messageId}: sent ${wasSent}, refunded ${refunded}`)
+    const name = callers.requestOf.get(requestId) ?? "no request"
+    if (wasSent) sent.set(name, (sent.get(name) ?? 0) + 1)
   }
   for (const [name, times] of sent) {
-    if (times > 1) breaks.push(`${name} went out ${times} times`)
+    if (times > 1) breaks.push(`${name} was sent ${times} times`)
   }
   for (const { messageIds } of callers.texts) {
     // A second id is correct only if the carrier rejected the text of the first.
     for (const [i, messageId] of messageIds.entries()) {
       const count = queued.filter(({ fact }) => fact.messageId === messageId).length
-      if (count !== 1) breaks.push(`${messageId} was told to be queued, and is ${count} times`)
+      if (count !== 1)
+        breaks.push(`${messageId} was answered as queued, but is queued ${count} times`)
       const next = messageIds[i + 1] ?? messageId
       const isAnother = next !== messageId && world.carrier.hasSent(messageId)
-      if (isAnother) breaks.push(`${messageId} went out, and ${next} was told for it`)
+      if (isAnother) breaks.push(`${messageId} was sent, but ${next} was answered for it`)
     }
   }
   for (const ledger of ledgersIn(streams)) {
     const facts = ledgerFactsIn(ledger)
     for (const fact of facts) {
       if (fact.type !== "Charged" || !fact.isPending || paidBy.has(fact.chargeId)) continue
-      const isBack = refundedMicrosOf(facts, fact.chargeId) === fact.amountMicros
-      if (!isBack) breaks.push(`${fact.chargeId} paid for no text, and was kept`)
+      const wasRefunded = refundedMicrosOf(facts, fact.chargeId) === fact.amountMicros
+      if (!wasRefunded) breaks.push(`${fact.chargeId} paid for no text, and was not refunded`)
     }
   }
   return breaks
@@ -280,15 +285,15 @@ function queuedIn(streams: Streams) {
 }
 
 function refundedMicrosOf(facts: LedgerFacts, chargeId: ChargeId): number {
-  const back = facts.filter((fact): fact is ChargeReduced => {
+  const refunded = facts.filter((fact): fact is ChargeReduced => {
     return fact.type === "ChargeReduced" && fact.chargeId === chargeId
   })
-  return back.reduce((sum, { amountMicros }) => sum + amountMicros, 0)
+  return refunded.reduce((sum, { amountMicros }) => sum + amountMicros, 0)
 }
 
 function pendingChargeFaults(streams: Streams): readonly string[] {
   return ledgersIn(streams).flatMap((ledger) => {
-    return pendingChargesIn(ledgerFactsIn(ledger)).map((id) => `${id} is open, and nobody ended it`)
+    return pendingChargesIn(ledgerFactsIn(ledger)).map((id) => `${id} is still pending`)
   })
 }
 
@@ -314,7 +319,7 @@ export async function auditRun(run: AuditedRun): Promise<readonly string[]> {
   const streams = readStreams(events, breaks)
   return [
     ...breaks,
-    ...callers.faults.map((fault) => `a caller was told ${errorText(fault)}`),
+    ...callers.faults.map((fault) => `a caller got ${errorText(fault)}`),
     ...auditStored(streams, world.records),
     ...auditResponses(streams, world.records),
     ...auditCallers(run, streams),
@@ -330,7 +335,7 @@ export function auditPendingCharges(
   world: SimulatedWorld,
   events: readonly StoredEvent[],
 ): readonly string[] {
-  return orphanedReads(world, readStreams(events, []))
+  return orphanedCharges(world, readStreams(events, []))
 }
 
 function warningsOf({ warnings }: RunRecords): readonly string[] {

@@ -69,18 +69,19 @@ export class SimulatedCallers {
   /** Runs all callers until each has finished its requests. */
   async run(): Promise<void> {
     const { schedule, chance } = this.#world
-    const isRush = chance.happens(CONCURRENT_PART)
-    const [count, errands] = isRush
+    const isBurst = chance.happens(CONCURRENT_PART)
+    const [count, requestsPerCaller] = isBurst
       ? [chance.between(10, 14), chance.between(2, 4)]
       : [chance.between(2, 8), chance.between(3, 10)]
-    const idles = isRush ? 0 : chance.pick([0.1, 0.5])
+    const pauseRate = isBurst ? 0 : chance.pick([0.1, 0.5])
     const one = async (caller: number): Promise<void> => {
-      for (let i = 0; i < errands; i += 1) {
+      for (let i = 0; i < requestsPerCaller; i += 1) {
         // Some requests follow immediately, others after a pause.
-        if (chance.happens(idles)) await schedule.pause(ENVIRONMENT_OWNER, chance.between(0, 1_500))
-        const errand = drawRequest(chance, this.#companies, `${caller}.${i}`)
+        if (chance.happens(pauseRate))
+          await schedule.pause(ENVIRONMENT_OWNER, chance.between(0, 1_500))
+        const request = drawRequest(chance, this.#companies, `${caller}.${i}`)
         try {
-          await this.#go(errand)
+          await this.#send(request)
         } catch (error) {
           this.faults.push(error)
         }
@@ -89,76 +90,76 @@ export class SimulatedCallers {
     await Promise.all(Array.from({ length: count }, (_, caller) => one(caller)))
   }
 
-  async #go(errand: SimulatedRequest): Promise<void> {
-    const { companyId } = errand
-    switch (errand.does) {
+  async #send(request: SimulatedRequest): Promise<void> {
+    const { companyId } = request
+    switch (request.does) {
       case "charge":
-        return this.#charge(errand)
+        return this.#charge(request)
       case "text":
-        return this.#text(errand)
+        return this.#text(request)
       case "calls":
         await Promise.all(
-          Array.from({ length: errand.count }, () =>
-            this.#once(({ ports }) => requestApiCall(ports, companyId, errand.caller)),
+          Array.from({ length: request.count }, () =>
+            this.#once(({ ports }) => requestApiCall(ports, companyId, request.caller)),
           ),
         )
         return undefined
-      case "pour":
-        return this.#pour(companyId, errand.hands, errand.times)
-      case "look":
-        return this.#once(({ ports }) => readAccountOf(ports, companyId, errand.isLatest))
-      case "arrange":
-        await this.#insist(({ ports }) => requestLedgerChange(ports, companyId, errand.command))
+      case "add concurrently":
+        return this.#addConcurrently(companyId, request.callers, request.times)
+      case "read":
+        return this.#once(({ ports }) => readAccountOf(ports, companyId, request.isLatest))
+      case "change":
+        await this.#retry(({ ports }) => requestLedgerChange(ports, companyId, request.command))
         return undefined
       case "key":
-        await this.#insist(({ ports }) => requestAccessChange(ports, companyId, errand.command))
+        await this.#retry(({ ports }) => requestAccessChange(ports, companyId, request.command))
         return undefined
-      case "arrange once":
-        await this.#once(({ ports }) => requestLedgerChange(ports, companyId, errand.command))
+      case "change once":
+        await this.#once(({ ports }) => requestLedgerChange(ports, companyId, request.command))
         return undefined
-      case "give back": {
+      case "refund": {
         const made = this.charges.filter(({ answer }) => answer === "done")
-        const found = made[errand.place % Math.max(1, made.length)]
+        const found = made[request.index % Math.max(1, made.length)]
         if (found === undefined) return undefined
         const { companyId: owner, chargeId } = found.request
-        await this.#insist(({ ports }) => requestRefund(ports, owner, chargeId))
+        await this.#retry(({ ports }) => requestRefund(ports, owner, chargeId))
       }
     }
   }
 
   async #charge(request: SimulatedCharge): Promise<void> {
-    const asked: RequestedCharge = { request, answer: null }
-    this.charges.push(asked)
+    const requested: RequestedCharge = { request, answer: null }
+    this.charges.push(requested)
     const deadlineMs = this.#world.chance.pick([200, 1_500, 8_000])
     // A rejected charge is requested a second time, because it is decided again.
-    for (let times = 0; times < 2 && asked.answer !== "done"; times += 1) {
-      asked.answer = await this.#insist(({ ports }) => requestCharge(ports, request, deadlineMs))
+    for (let times = 0; times < 2 && requested.answer !== "done"; times += 1) {
+      requested.answer = await this.#retry(({ ports }) => requestCharge(ports, request, deadlineMs))
     }
   }
 
   async #text(request: SimulatedText): Promise<void> {
-    const asked: RequestedText = { request, messageIds: [] }
-    this.texts.push(asked)
+    const requested: RequestedText = { request, messageIds: [] }
+    this.texts.push(requested)
     const send = ({ ports }: SimulatedProcess) =>
       requestText(ports, request, this.#request(request))
     // Some callers never retry, so their work must finish without them.
     if (this.#world.chance.happens(GIVE_UP_PART)) return this.#once(send)
     // Sometimes a request is repeated after its response.
     for (let times = this.#world.chance.between(1, 2); times > 0; times -= 1) {
-      const sent = await this.#insist(send)
+      const sent = await this.#retry(send)
       if (sent === "refused") return
-      asked.messageIds.push(sent.messageId)
+      requested.messageIds.push(sent.messageId)
     }
   }
 
-  async #pour(companyId: CompanyId, hands: number, times: number): Promise<void> {
-    const drop = { type: "AddFunds" as const, amountMicros: 1, reference: null }
-    const hand = async (): Promise<void> => {
+  async #addConcurrently(companyId: CompanyId, callers: number, times: number): Promise<void> {
+    const deposit = { type: "AddFunds" as const, amountMicros: 1, reference: null }
+    const caller = async (): Promise<void> => {
       for (let i = 0; i < times; i += 1) {
-        await this.#once(({ ports }) => requestLedgerChange(ports, companyId, drop))
+        await this.#once(({ ports }) => requestLedgerChange(ports, companyId, deposit))
       }
     }
-    await Promise.all(Array.from({ length: hands }, hand))
+    await Promise.all(Array.from({ length: callers }, caller))
   }
 
   /** Creates a request id and records the text that it is for. */
@@ -169,7 +170,7 @@ export class SimulatedCallers {
   }
 
   /** Retries until a process responds. */
-  async #insist<T>(act: (process: SimulatedProcess) => Promise<T>): Promise<T> {
+  async #retry<T>(act: (process: SimulatedProcess) => Promise<T>): Promise<T> {
     const { schedule, chance } = this.#world
     for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 2_000)) {
       try {

@@ -62,8 +62,8 @@ function foldCharges(rows: ModelRows, { fact, companyId, revision }: ProjectedFa
   if (fact.type === "ChargeReduced") {
     change(rows, companyId, fact.chargeId, (charge) => {
       const given_back_micros = charge.given_back_micros + fact.amountMicros
-      const isWhole = given_back_micros === -charge.amount_micros
-      return { given_back_micros, state: isWhole ? "given_back" : "final" }
+      const isFull = given_back_micros === -charge.amount_micros
+      return { given_back_micros, state: isFull ? "given_back" : "final" }
     })
   }
 }
@@ -113,7 +113,7 @@ export function canonicalRows(rows: ModelRows): string {
 /** Lease of a claimed job in milliseconds; afterwards another process may claim it. */
 const LEASE_MS = 5_000
 /** The simulation leaves out mail and the payment processor. */
-const LEFT_OUT: ReadonlySet<string> = new Set([
+const SIMULATION_EXCLUDES: ReadonlySet<string> = new Set([
   "send-reminder",
   "send-low-funds-alert",
   "pay-purchase",
@@ -170,14 +170,14 @@ class JobTable {
       return
     }
     if (!statement.startsWith('insert into "ledger"."jobs" ("kind", "name", "subject"')) {
-      throw new Error(`no such statement is answered here: ${statement}`)
+      throw new Error(`unexpected statement: ${statement}`)
     }
     const columns = query.parameters.map(arrayElementsOf)
     const [kinds = [], names = [], subjects = [], companies = [], payloads = [], dueAts = []] =
       columns
     for (const [i, kind] of (kinds as readonly string[]).entries()) {
       const name = names[i] as string
-      if (LEFT_OUT.has(kind) || this.#has(kind, name)) continue
+      if (SIMULATION_EXCLUDES.has(kind) || this.#has(kind, name)) continue
       this.#made += 1
       this.#rows.set(this.#made, {
         jobId: this.#made,
@@ -288,9 +288,9 @@ class JobTable {
   }
 
   /** Releases the owner's claimed jobs that are not in progress. */
-  release(owner: TaskOwner, inHand: readonly number[]): void {
+  release(owner: TaskOwner, inProgress: readonly number[]): void {
     for (const row of this.#rows.values()) {
-      if (row.holder === owner && !inHand.includes(row.jobId)) row.holder = null
+      if (row.holder === owner && !inProgress.includes(row.jobId)) row.holder = null
     }
   }
 }
@@ -304,7 +304,7 @@ export function jobQueueOf(
   const noRows: readonly ListedJob[] = []
   return {
     claim: (now, limit) => ask(() => table.claim(owner, now, limit)),
-    releaseExcept: (inHand) => ask(() => table.release(owner, inHand)),
+    releaseExcept: (inProgress) => ask(() => table.release(owner, inProgress)),
     settle: (workId, result) => ask(() => table.settle(owner, workId, result)),
     dispatch: (workId) => ask(() => table.dispatch(owner, workId)),
     renewLeases: (workIds) => ask(() => table.renew(owner, workIds)),
@@ -328,7 +328,7 @@ export const READ_MODEL_NAMES = ["charges", "accounts", "jobs", "late jobs"] as 
 /** The name of a read model. */
 export type ReadModelName = (typeof READ_MODEL_NAMES)[number]
 
-/** Lets a read model write its position apart from its rows, which the audit must find. */
+/** Makes a read model write its position separately from its rows, which the audit must find. */
 export interface DatabaseFlaws {
   readonly hasSplitPositionWrites?: boolean
 }
@@ -368,19 +368,19 @@ export class SimulatedDatabase {
   ): Promise<boolean> {
     const position = this.positionOf(model)
     if (comparePositions(position, known) !== 0) return false
-    const news = events.filter((event) => comparePositions(event.position, position) > 0)
-    const last = news.at(-1)
+    const newEvents = events.filter((event) => comparePositions(event.position, position) > 0)
+    const last = newEvents.at(-1)
     if (last === undefined) return true
-    if (isFolded(model)) foldModel(model, this.rows[model], news)
-    else await this.#writeWork(model, news)
+    if (isFolded(model)) foldModel(model, this.rows[model], newEvents)
+    else await this.#writeJobs(model, newEvents)
     if (this.#flaws.hasSplitPositionWrites !== true) this.#positions.set(model, last.position)
     return true
   }
 
-  async #writeWork(model: ReadModelName, news: readonly StoredEvent[]): Promise<void> {
+  async #writeJobs(model: ReadModelName, newEvents: readonly StoredEvent[]): Promise<void> {
     const rows = PROGRAM.jobProjections.find(({ name }) => name === model)
     if (rows === undefined) throw new RangeError(`there is no read model ${model}`)
-    const facts = news
+    const facts = newEvents
       .map(PROGRAM.streams.toRecorded)
       .filter(({ category }) => rows.categories.includes(category))
     // The projection uses nothing of the transaction except its statements.

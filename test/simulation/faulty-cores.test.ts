@@ -26,7 +26,7 @@ import type * as texting from "../../src/phone/send-text.ts"
 import type { DatabaseFlaws } from "./database.ts"
 import { findViolatingRun } from "./simulate.ts"
 
-type AppendSurely = typeof appendUntilKnown
+type AppendUntilKnown = typeof appendUntilKnown
 type Decide = typeof LEDGER_AGGREGATE.decider.decide
 
 /** A core with a fault. */
@@ -36,11 +36,11 @@ interface FaultyCore {
   readonly breaks: RegExp
   /** The seed that found the fault last time; it runs first. */
   readonly likely: number
-  readonly appendSurely?: (real: AppendSurely) => AppendSurely
-  readonly watchesNobody?: true
-  readonly freesTakenOver?: true
-  readonly believesEveryNo?: true
-  readonly believesItsMemory?: true
+  readonly appendUntilKnown?: (real: AppendUntilKnown) => AppendUntilKnown
+  readonly ignoresDeadlines?: true
+  readonly releasesTakenOver?: true
+  readonly trustsEveryRejection?: true
+  readonly trustsItsCache?: true
   readonly dropState?: (real: {
     readonly dropState: typeof dropState
     readonly takeBuffered: typeof takeBuffered
@@ -57,9 +57,9 @@ interface FaultyCore {
 const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "confirms a command before it is stored",
-    breaks: /was told yes, and is not stored/,
+    breaks: /was accepted, but is not stored/,
     likely: 1,
-    appendSurely: (real) => async (ports, append) => {
+    appendUntilKnown: (real) => async (ports, append) => {
       real(ports, append).catch(() => undefined)
       const commit = BigInt(append.expectedRevision + append.events.length)
       return { commit, prepare: commit }
@@ -69,41 +69,44 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     fault: "treats an unknown outcome as not stored, and decides again",
     breaks: /is stored twice|calls counted of/,
     likely: 8,
-    appendSurely: () => appendOnce,
+    appendUntilKnown: () => appendOnce,
   },
   {
     fault: "reports an unknown outcome, and decides again nonetheless",
-    breaks: /was told DeadlinePassed, and is stored|is stored twice/,
+    breaks: /was answered with DeadlinePassed, but is stored|is stored twice/,
     likely: 8,
-    appendSurely: (real) => async (ports, append) => {
+    appendUntilKnown: (real) => async (ports, append) => {
       try {
         return await real(ports, { ...append, waitedUntil: () => -Infinity })
       } catch (error) {
-        throw error instanceof Error && error.name === "OutcomeUnknown" ? wrong(append) : error
+        throw error instanceof Error && error.name === "OutcomeUnknown"
+          ? wrongRevisionOf(append)
+          : error
       }
     },
   },
   {
     fault: "makes callers wait past their deadline for an append's outcome",
-    breaks: /somebody was told \S+ ms late/,
+    breaks: /a caller was answered \S+ ms late/,
     likely: 1,
-    watchesNobody: true,
+    ignoresDeadlines: true,
   },
   {
     fault: "rejects commands by an outdated state",
-    breaks: /was refused at \d+, asked at|nothing to do|without a reason/,
+    breaks: /was rejected at \d+, requested at|without a reason/,
     likely: 3,
-    believesEveryNo: true,
+    trustsEveryRejection: true,
   },
   {
     fault: "answers reads from its cached state, however old",
-    breaks: /^.*seen at \d+, though it had/m,
+    breaks: /^.*read at \d+, although it had/m,
     likely: 4,
-    believesItsMemory: true,
+    trustsItsCache: true,
   },
   {
     fault: "ignores notifications of other processes' facts, and trusts its state",
-    breaks: /seen at \d+, though it had|was refused at \d+, asked at|nothing to do/,
+    breaks:
+      /read at \d+, although it had|was rejected at \d+, requested at|with no facts without a reason/,
     likely: 4,
     runner: (real) => ({ ...real, noteAppended: () => undefined }),
   },
@@ -111,42 +114,42 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     fault: "loses buffered calls when it drops a state",
     breaks: /calls lost without a crash/,
     likely: 297,
-    dropState: () => (_ports, lane) => {
-      lane.loadedState = null
-      lane.hasBuffered = false
+    dropState: () => (_ports, queue) => {
+      queue.loadedState = null
+      queue.hasBuffered = false
     },
   },
   {
     fault: "stores buffered calls twice when it decides again",
     breaks: /calls counted of/,
     likely: 9,
-    dropState: (real) => (ports, lane) => {
-      const gathered =
-        lane.loadedState === null ? null : real.takeBuffered(ports, lane, lane.loadedState)
-      lane.loadedState = null
-      if (gathered !== null) lane.calls.unshift(gathered, gathered)
+    dropState: (real) => (ports, queue) => {
+      const buffered =
+        queue.loadedState === null ? null : real.takeBuffered(ports, queue, queue.loadedState)
+      queue.loadedState = null
+      if (buffered !== null) queue.calls.unshift(buffered, buffered)
     },
   },
   {
     fault: "ignores people's limits",
-    breaks: /where there should be a no/,
+    breaks: /but expected a rejection/,
     likely: 10,
     decide: (real) => (command, state, stamp) => {
       const answer = real(command, state, stamp)
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
-      return isOnlyForPeople(answer) ? [chargedAnyhow(answer)] : answer
+      return isOnlyForPeople(answer) ? [chargedNonetheless(answer)] : answer
     },
   },
   {
     fault: "ignores missing funds",
-    breaks: /"exemption":"funds".* where there should be/,
+    breaks: /"exemption":"funds".*, but expected/,
     likely: 1,
     decide: (real) => (command, state, stamp) =>
       real(command.type === "Charge" ? { ...command, exemption: "funds" } : command, state, stamp),
   },
   {
     fault: "refunds a pending charge and keeps it pending",
-    breaks: /is stored|where there should be/,
+    breaks: /is stored|but expected/,
     likely: 2,
     decide: (real) => (command, state, stamp) => {
       const answer = real(command, state, stamp)
@@ -158,19 +161,19 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   },
   {
     fault: "restarts the request of a crashed process instead of resuming it",
-    breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
+    breaks: /is not stored exactly once|paid for no text|was sent \d times|queued \d times/,
     likely: 9,
     resumes: false,
   },
   {
     fault: "releases an idempotency key after a failed takeover",
-    breaks: /went out \d times|was told for it/,
+    breaks: /was sent \d times|was answered for it/,
     likely: 15,
-    freesTakenOver: true,
+    releasesTakenOver: true,
   },
   {
     fault: "finishes the job of a pending charge without settling the charge",
-    breaks: /and nobody ended it|no work will end it|paid for no text/,
+    breaks: /is still pending|no job will end it|paid for no text/,
     likely: 15,
     endCharge: async () => ({ result: "done" }),
   },
@@ -182,7 +185,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   },
   {
     fault: "saves the previous state as the current checkpoint",
-    breaks: / and not /,
+    breaks: / instead of /,
     likely: 3,
     checkpoints: (real) => {
       const former = new Map<string, Checkpoint>()
@@ -198,15 +201,15 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   },
 ]
 
-const appendOnce: AppendSurely = async ({ store }, append) => {
+const appendOnce: AppendUntilKnown = async ({ store }, append) => {
   try {
     return (await store.append(append.stream, append.events, append.expectedRevision)).position
   } catch (error) {
-    throw error instanceof UnknownOutcome ? wrong(append) : error
+    throw error instanceof UnknownOutcome ? wrongRevisionOf(append) : error
   }
 }
 
-function wrong({ stream, expectedRevision }: BatchAppend): WrongRevision {
+function wrongRevisionOf({ stream, expectedRevision }: BatchAppend): WrongRevision {
   return new WrongRevision(stream, expectedRevision, null)
 }
 
@@ -218,7 +221,7 @@ function isOnlyForPeople({ code, limits, fundsMicros, ...refused }: ChargeRefuse
   return code === "spend_limit_reached" && isPaid && full.every((one) => one.holder === "person")
 }
 
-function chargedAnyhow(refused: ChargeRefused): Charged {
+function chargedNonetheless(refused: ChargeRefused): Charged {
   const { code: _code, ledgerRevision: _revision, fundsMicros: _funds, ...others } = refused
   const { creditLineMicros: _credit, prepaidOnly: _prepaid, unrecordedMicros: _pending } = others
   const { limits: _limits, refusingLimit: _by, type: _type, ...request } = others
@@ -228,21 +231,24 @@ function chargedAnyhow(refused: ChargeRefused): Charged {
 const FINDING_TIMEOUT_MS = 120_000
 
 /** The core under test; each mock asks here for its fault. */
-const { at } = vi.hoisted(() => ({ at: { work: null as FaultyCore | null } }))
+const { current } = vi.hoisted(() => ({ current: { core: null as FaultyCore | null } }))
 
 vi.mock("../../src/frame/writer/runner/batch.ts", async (original) => {
   const real = await original<typeof appending>()
   const appendUntilKnown: typeof real.appendUntilKnown = (ports, append) =>
-    (at.work?.appendSurely?.(real.appendUntilKnown) ?? real.appendUntilKnown)(ports, append)
-  const dropState: typeof real.dropState = (ports, lane) =>
-    (at.work?.dropState?.(real) ?? real.dropState)(ports, lane)
+    (current.core?.appendUntilKnown?.(real.appendUntilKnown) ?? real.appendUntilKnown)(
+      ports,
+      append,
+    )
+  const dropState: typeof real.dropState = (ports, queue) =>
+    (current.core?.dropState?.(real) ?? real.dropState)(ports, queue)
   return { ...real, appendUntilKnown, dropState }
 })
 
 vi.mock("../../src/frame/writer/runner/deadlines.ts", async (original) => {
   const real = await original<typeof lateness>()
   const watchDeadlines: typeof real.watchDeadlines = (pacer) =>
-    at.work?.watchesNobody === true
+    current.core?.ignoresDeadlines === true
       ? { watch: () => undefined, forget: () => undefined, stop: () => undefined }
       : real.watchDeadlines(pacer)
   return { ...real, watchDeadlines }
@@ -255,18 +261,20 @@ vi.mock("../../src/frame/routes/idempotency/idempotency.ts", async (original) =>
     { claim, takenOver },
     error,
   ) => {
-    const isKnown = takenOver && at.work?.freesTakenOver !== true
-    return real.releaseIdempotencyClaim(ports, { claim, takenOver: isKnown }, error)
+    const isTakenOver = takenOver && current.core?.releasesTakenOver !== true
+    return real.releaseIdempotencyClaim(ports, { claim, takenOver: isTakenOver }, error)
   }
   return { ...real, releaseIdempotencyClaim }
 })
 
 vi.mock("../../src/frame/writer/runner/freshness.ts", async (original) => {
   const real = await original<typeof freshness>()
-  const isConfirmedSince: typeof real.isConfirmedSince = (...asked) =>
-    at.work?.believesEveryNo === true || real.isConfirmedSince(...asked)
-  const isFresh: typeof real.isFresh = (working, lane) =>
-    at.work?.believesItsMemory === true ? lane.loadedState !== null : real.isFresh(working, lane)
+  const isConfirmedSince: typeof real.isConfirmedSince = (...args) =>
+    current.core?.trustsEveryRejection === true || real.isConfirmedSince(...args)
+  const isFresh: typeof real.isFresh = (working, queue) =>
+    current.core?.trustsItsCache === true
+      ? queue.loadedState !== null
+      : real.isFresh(working, queue)
   return { ...real, isConfirmedSince, isFresh }
 })
 
@@ -275,7 +283,7 @@ vi.mock("../../domain/charging/aggregates.ts", async (original) => {
   const { decide } = real.LEDGER_AGGREGATE.decider
   const decider: typeof real.LEDGER_AGGREGATE.decider = {
     ...real.LEDGER_AGGREGATE.decider,
-    decide: (...asked) => (at.work?.decide?.(decide) ?? decide)(...asked),
+    decide: (...args) => (current.core?.decide?.(decide) ?? decide)(...args),
   }
   const LEDGER_AGGREGATE = { ...real.LEDGER_AGGREGATE, decider }
   const ledgerStreamOf: typeof real.ledgerStreamOf = (companyId) => ({
@@ -289,7 +297,7 @@ vi.mock("../../src/frame/writer/runner.ts", async (original) => {
   const real = await original<typeof running>()
   const openRunner: typeof real.openRunner = (ports) => {
     const runner = real.openRunner(ports)
-    return at.work?.runner?.(runner) ?? runner
+    return current.core?.runner?.(runner) ?? runner
   }
   return { ...real, openRunner }
 })
@@ -297,14 +305,15 @@ vi.mock("../../src/frame/writer/runner.ts", async (original) => {
 vi.mock("../../src/phone/send-text.ts", async (original) => {
   const real = await original<typeof texting>()
   const resume: typeof real.sendText.resume = async (ports, caller, input) => {
-    const anew = { seed: input.seed }
-    if (at.work?.resumes === false) return anew
+    const restarted = { seed: input.seed }
+    if (current.core?.resumes === false) return restarted
     try {
-      return (await real.sendText.resume?.(ports, caller, input)) ?? anew
+      return (await real.sendText.resume?.(ports, caller, input)) ?? restarted
     } catch (error) {
       // The error that blocks the key is then no longer an unknown outcome.
-      const isPlain = at.work?.freesTakenOver === true && error instanceof OutcomeUnknown
-      throw isPlain ? error.cause : error
+      const isDisguised =
+        current.core?.releasesTakenOver === true && error instanceof OutcomeUnknown
+      throw isDisguised ? error.cause : error
     }
   }
   return { ...real, sendText: { ...real.sendText, resume } }
@@ -316,7 +325,7 @@ vi.mock("../../src/frame/effects/reconcile.ts", async (original) => {
     const own = real.reconciler(reconciled)
     return {
       ...own,
-      perform: (ports, work) => at.work?.endCharge?.(work) ?? own.perform(ports, work),
+      perform: (ports, work) => current.core?.endCharge?.(work) ?? own.perform(ports, work),
     }
   }
   return { ...real, reconciler }
@@ -326,19 +335,19 @@ vi.mock("../../adapters/postgres/checkpoints/checkpoints.ts", async (original) =
   const real = await original<typeof keeping>()
   const openMemoryCheckpoints: typeof real.openMemoryCheckpoints = () => {
     const checkpoints = real.openMemoryCheckpoints()
-    return at.work?.checkpoints?.(checkpoints) ?? checkpoints
+    return current.core?.checkpoints?.(checkpoints) ?? checkpoints
   }
   return { ...real, openMemoryCheckpoints }
 })
 
 afterEach(() => {
-  at.work = null
+  current.core = null
 })
 
 describe("the simulation finds a core that", () => {
   const cores = FAULTY_CORES.map((core) => [core.fault, core] as const)
   it.each(cores)("%s", { timeout: FINDING_TIMEOUT_MS }, async (_fault, core) => {
-    at.work = core
+    current.core = core
     const found = await findViolatingRun(core.flaws ?? {}, core.breaks, core.likely)
     expect(found?.violations ?? []).toContainEqual(expect.stringMatching(core.breaks))
   })

@@ -21,7 +21,7 @@ class RequestRejected extends Error {
 /** The processes of a run, each in its slot. */
 export class ProcessFleet {
   readonly #world: SimulatedWorld
-  readonly #places: (SimulatedProcess | null)[]
+  readonly #slots: (SimulatedProcess | null)[]
   readonly #skews: readonly number[]
   readonly #setup: Omit<ProcessSetup, "name" | "skewMs">
   /** Processes that are shutting down, with their slots. */
@@ -31,8 +31,8 @@ export class ProcessFleet {
   constructor(world: SimulatedWorld) {
     const { chance } = world
     this.#world = world
-    this.#places = Array.from({ length: chance.between(1, 3) }, () => null)
-    this.#skews = this.#places.map(() => drawSkew(chance))
+    this.#slots = Array.from({ length: chance.between(1, 3) }, () => null)
+    this.#skews = this.#slots.map(() => drawSkew(chance))
     this.#setup = {
       mostBytes: chance.pick([1, 4_000, 1_000_000]),
       deadlineMs: chance.pick([300, 1_500, 8_000, 8_000]),
@@ -42,53 +42,53 @@ export class ProcessFleet {
       const isDoomed = world.doomedOwners.delete(owner)
       if (isDoomed || chance.happens(world.faults.crashes)) this.#crash(owner)
     })
-    for (const place of this.#places.keys()) this.#start(place)
+    for (const slot of this.#slots.keys()) this.#start(slot)
   }
 
   /** The processes that run now. */
   get liveProcesses(): readonly SimulatedProcess[] {
-    return this.#places.filter((process): process is SimulatedProcess => process?.isAlive === true)
+    return this.#slots.filter((process): process is SimulatedProcess => process?.isAlive === true)
   }
 
   /** The number of slots. */
   get size(): number {
-    return this.#places.length
+    return this.#slots.length
   }
 
-  #start(place: number): void {
+  #start(slot: number): void {
     this.#started += 1
-    const name = `process ${place}.${this.#started}`
-    const skewMs = this.#skews[place] ?? 0
-    this.#places[place] = startSimulatedProcess(this.#world, { name, skewMs, ...this.#setup })
+    const name = `process ${slot}.${this.#started}`
+    const skewMs = this.#skews[slot] ?? 0
+    this.#slots[slot] = startSimulatedProcess(this.#world, { name, skewMs, ...this.#setup })
   }
 
   /** Discards the memory of a process and starts a new process in its slot. */
   #crash(owner: TaskOwner): void {
     const process = owner as SimulatedProcess
-    const place = this.#closing.get(process) ?? this.#places.indexOf(process)
-    if (place === -1) return
+    const slot = this.#closing.get(process) ?? this.#slots.indexOf(process)
+    if (slot === -1) return
     this.#world.count("process crashed")
     this.#closing.delete(process)
-    this.#signOff(process)
-    this.#startLater(place)
+    this.#end(process)
+    this.#startLater(slot)
   }
 
-  #signOff(process: SimulatedProcess): void {
+  #end(process: SimulatedProcess): void {
     process.isAlive = false
     for (const claim of process.heldClaims) void this.#world.database.idempotency.abandon(claim)
-    for (const tell of process.onDeath) tell()
+    for (const notify of process.onDeath) notify()
   }
 
-  #startLater(place: number): void {
+  #startLater(slot: number): void {
     const { schedule, chance } = this.#world
-    schedule.after(chance.between(10, 2_000), ENVIRONMENT_OWNER, () => this.#start(place))
+    schedule.after(chance.between(10, 2_000), ENVIRONMENT_OWNER, () => this.#start(slot))
   }
 
   /** Crashes or stops every running process, and starts new ones. */
   replaceAll(): void {
-    const isInOrder = this.#world.chance.happens(0.5)
+    const isClean = this.#world.chance.happens(0.5)
     for (const process of this.liveProcesses) {
-      if (isInOrder) void this.#restart(process)
+      if (isClean) void this.#restart(process)
       else this.#crash(process)
     }
   }
@@ -96,14 +96,14 @@ export class ProcessFleet {
   /** Shuts a process down, however long it takes, and starts a new one. */
   async #restart(process: SimulatedProcess): Promise<void> {
     this.#world.count("process stopped")
-    const place = this.#places.indexOf(process)
+    const slot = this.#slots.indexOf(process)
     // The process receives no more requests, but it can still crash.
-    this.#places[place] = null
-    this.#closing.set(process, place)
+    this.#slots[slot] = null
+    this.#closing.set(process, slot)
     await process.close()
     this.#closing.delete(process)
-    this.#signOff(process)
-    this.#start(place)
+    this.#end(process)
+    this.#start(slot)
   }
 
   /**
@@ -114,17 +114,17 @@ export class ProcessFleet {
   async sendRequest<T>(act: (process: SimulatedProcess) => Promise<T>): Promise<T> {
     const { schedule, chance } = this.#world
     await schedule.pause(ENVIRONMENT_OWNER, drawLatency(this.#world))
-    const process = this.#places[chance.below(this.#places.length)]
-    if (process?.isAlive !== true) throw new RequestRejected("nobody listens there")
+    const process = this.#slots[chance.below(this.#slots.length)]
+    if (process?.isAlive !== true) throw new RequestRejected("no process listens there")
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const cut = (): void => reject(new ResponseLost("the connection broke"))
-    process.onDeath.add(cut)
+    const breakConnection = (): void => reject(new ResponseLost("the connection broke"))
+    process.onDeath.add(breakConnection)
     // A caller that stops waiting does not stop the process's work.
     const cancel = schedule.after(CALLER_TIMEOUT_MS, ENVIRONMENT_OWNER, () =>
-      reject(new ResponseLost("no answer came")),
+      reject(new ResponseLost("no response arrived")),
     )
-    const answer = (tell: () => void): void => {
-      schedule.after(drawLatency(this.#world), process, tell)
+    const answer = (settle: () => void): void => {
+      schedule.after(drawLatency(this.#world), process, settle)
     }
     const acting = act(process)
     process.requests.add(acting)
@@ -136,7 +136,7 @@ export class ProcessFleet {
       return await promise
     } finally {
       cancel()
-      process.onDeath.delete(cut)
+      process.onDeath.delete(breakConnection)
     }
   }
 
@@ -167,9 +167,9 @@ export class ProcessFleet {
   /** Shuts all processes down for good. */
   async stopAll(): Promise<void> {
     const processes = this.liveProcesses
-    this.#places.fill(null)
+    this.#slots.fill(null)
     await Promise.all(processes.map((process) => process.close()))
-    for (const process of processes) this.#signOff(process)
+    for (const process of processes) this.#end(process)
   }
 }
 

@@ -59,10 +59,10 @@ async function followWhileLeased(
   const lease = `lease ${model}`
   while (!stopping.aborted) {
     try {
-      const isHere = await callDatabase(wire, owner, () => {
+      const hasLease = await callDatabase(wire, owner, () => {
         return database.hasLock(lease, owner) || database.acquireLock(lease, owner)
       })
-      if (isHere) await follow(ports, model, stopping)
+      if (hasLease) await follow(ports, model, stopping)
     } catch (error) {
       // The write's outcome is unknown, so the next round reads the position first.
       if (!(error instanceof PositionChanged || isBroken(error))) throw error
@@ -92,7 +92,7 @@ async function follow(
         const isMine = await write()
         return isMine ? database.positionOf(model) : null
       })
-      if (written === null) throw new PositionChanged(`somebody else keeps ${model} up`)
+      if (written === null) throw new PositionChanged(`another process updates ${model}`)
       known = written
     } catch (error) {
       failed.reject(error)
@@ -174,7 +174,7 @@ export function startSimulatedProcess(
     onEvents: async (events) => runner.noteAppended(events),
     onCaughtUp: () => undefined,
   })
-  reader.ended.catch((error: unknown) => warn("the reader ended", error))
+  reader.ended.catch((error: unknown) => warn("the event feed ended", error))
   const { waitUntilDelivered } = reader
   const confirming = startReadConfirmation({
     store,
@@ -269,7 +269,7 @@ function basePorts(
     jobs: jobQueueOf(database.jobs, owner, (effect) => callDatabase(world, owner, effect)),
     readAll: kyselyWith(async (query) => {
       if (!isChargesQuery(query)) {
-        throw new Error(`no such question is answered here: ${query.sql}`)
+        throw new Error(`unexpected query: ${query.sql}`)
       }
       const [companyId, chargeId] = query.parameters as [CompanyId, ChargeId]
       return callDatabase(world, owner, () => {
@@ -316,12 +316,12 @@ function projectorOf(
     waitUntilWritten: async (position, timeoutMs, names = READ_MODEL_NAMES) => {
       const until = schedule.now + timeoutMs
       for (;;) {
-        const isThere = await callDatabase(world, owner, () => {
+        const isWritten = await callDatabase(world, owner, () => {
           return (names as readonly ReadModelName[]).every((name) => {
             return comparePositions(database.positionOf(name), position) >= 0
           })
         })
-        if (isThere && reader.hasDelivered(position)) return true
+        if (isWritten && reader.hasDelivered(position)) return true
         if (schedule.now >= until) return false
         await schedule.pause(owner, WAIT_STEP_MS)
       }

@@ -105,11 +105,11 @@ export class RunRecords {
   /** The names of the processes that were shut down. */
   readonly stoppedProcesses = new Set<string>()
   readonly #schedule: Schedule
-  readonly #truth: StoreTimeline
+  readonly #timeline: StoreTimeline
 
-  constructor(schedule: Schedule, truth: StoreTimeline) {
+  constructor(schedule: Schedule, timeline: StoreTimeline) {
     this.#schedule = schedule
-    this.#truth = truth
+    this.#timeline = timeline
   }
 
   /** A process's runner that records every request and response. */
@@ -140,22 +140,22 @@ export class RunRecords {
           throw error
         } finally {
           one.lateMs = this.#schedule.now - deadline
-          one.lengthAtResponse = this.#truth.lengthOf(stream)
+          one.lengthAtResponse = this.#timeline.lengthOf(stream)
         }
       },
       read: (at, view) =>
-        this.#look(owner, at.stream, false, view, (seen) => runner.read(at, seen)),
+        this.#read(owner, at.stream, false, view, (record) => runner.read(at, record)),
       readLatest: (at, view) =>
-        this.#look(owner, at.stream, true, view, (seen) => runner.readLatest(at, seen)),
-      buffer: async (beside, item) => {
-        const { stream } = beside
+        this.#read(owner, at.stream, true, view, (record) => runner.readLatest(at, record)),
+      buffer: async (target, item) => {
+        const { stream } = target
         const call = item as ServedApiCall
         const nothing = { answer: null, lengthAtResponse: 0, lateMs: null }
         const one: BufferedCallRecord = { ...this.#span(owner, stream), call, ...nothing }
         const deadline = this.#schedule.now + runner.deadlineMs
         this.bufferedCalls.push(one)
         try {
-          const fault = await runner.buffer(beside, item)
+          const fault = await runner.buffer(target, item)
           one.answer = fault === null ? "gathered" : (fault as LimitReading)
           return fault
         } catch (error) {
@@ -163,7 +163,7 @@ export class RunRecords {
           throw error
         } finally {
           one.lateMs = this.#schedule.now - deadline
-          one.lengthAtResponse = this.#truth.lengthOf(stream)
+          one.lengthAtResponse = this.#timeline.lengthOf(stream)
         }
       },
     }
@@ -177,33 +177,33 @@ export class RunRecords {
     return {
       process: owner.name,
       stream,
-      lengthBefore: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),
-      lengthAtRequest: this.#truth.lengthOf(stream),
+      lengthBefore: this.#timeline.lengthBefore(stream, this.#schedule.now - 1_000),
+      lengthAtRequest: this.#timeline.lengthOf(stream),
     }
   }
 
-  async #look<S, V>(
+  async #read<S, V>(
     owner: TaskOwner,
     stream: string,
     isLatest: boolean,
     view: (state: S, at: number) => V,
-    look: (seen: (state: S, at: number) => V) => Promise<V>,
+    read: (record: (state: S, at: number) => V) => Promise<V>,
   ): Promise<V> {
-    if (categoryOf(stream) !== "ledger") return look(view)
+    if (categoryOf(stream) !== "ledger") return read(view)
     const span = this.#span(owner, stream)
-    let seen: ReadRecord | null = null
-    const answer = await look((state, at) => {
+    let record: ReadRecord | null = null
+    const answer = await read((state, at) => {
       // If a state was not stored, the read runs again; the last result counts.
-      seen = {
+      record = {
         ...span,
         isLatest,
         revision: ledgerRevision(state as LedgerState),
         fundsMicros: accountOf(state as LedgerState).fundsMicros,
-        lengthOneSecondBefore: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),
+        lengthOneSecondBefore: this.#timeline.lengthBefore(stream, this.#schedule.now - 1_000),
       }
       return view(state, at)
     })
-    if (seen !== null) this.reads.push(seen)
+    if (record !== null) this.reads.push(record)
     return answer
   }
 }

@@ -54,12 +54,12 @@ export type SimulatedRequest =
       readonly caller: (typeof KEY_SPENDERS)[number]
       readonly count: number
     }
-  | { readonly does: "look"; readonly companyId: CompanyId; readonly isLatest: boolean }
+  | { readonly does: "read"; readonly companyId: CompanyId; readonly isLatest: boolean }
   /** A command that is retried until it is known to be done. */
-  | { readonly does: "arrange"; readonly companyId: CompanyId; readonly command: LedgerCommand }
+  | { readonly does: "change"; readonly companyId: CompanyId; readonly command: LedgerCommand }
   /** A command that is sent once, whatever its outcome. */
   | {
-      readonly does: "arrange once"
+      readonly does: "change once"
       readonly companyId: CompanyId
       readonly command: LedgerCommand
     }
@@ -67,13 +67,13 @@ export type SimulatedRequest =
   | { readonly does: "key"; readonly companyId: CompanyId; readonly command: AccessCommand }
   /** Small amounts are added to the funds by many callers concurrently, and by each in sequence. */
   | {
-      readonly does: "pour"
+      readonly does: "add concurrently"
       readonly companyId: CompanyId
-      readonly hands: number
+      readonly callers: number
       readonly times: number
     }
   /** An operator refunds an earlier charge. */
-  | { readonly does: "give back"; readonly companyId: CompanyId; readonly place: number }
+  | { readonly does: "refund"; readonly companyId: CompanyId; readonly index: number }
 
 const NUMBERS = ["+14155550123", "+14155550124", "+14155550125"]
 const LONG = "a text that is longer than one segment ".repeat(6)
@@ -110,13 +110,18 @@ export function drawRequest(
     }
   }
   if (roll < 70) {
-    return { does: "pour", companyId, hands: chance.between(3, 6), times: chance.between(2, 4) }
+    return {
+      does: "add concurrently",
+      companyId,
+      callers: chance.between(3, 6),
+      times: chance.between(2, 4),
+    }
   }
-  if (roll < 76) return { does: "look", companyId, isLatest: chance.happens(0.3) }
-  if (roll < 82) return { does: "give back", companyId, place: chance.below(20) }
+  if (roll < 76) return { does: "read", companyId, isLatest: chance.happens(0.3) }
+  if (roll < 82) return { does: "refund", companyId, index: chance.below(20) }
   if (roll < 85) return { does: "key", companyId, command: drawKey(chance) }
-  if (roll < 91) return { does: "arrange once", companyId, command: drawUniqueCommand(chance) }
-  return { does: "arrange", companyId, command: drawArrangement(chance, name) }
+  if (roll < 91) return { does: "change once", companyId, command: drawUniqueCommand(chance) }
+  return { does: "change", companyId, command: drawChange(chance, name) }
 }
 
 function drawKey(chance: SeededRandom): AccessCommand {
@@ -141,7 +146,7 @@ function drawUniqueCommand(chance: SeededRandom): LedgerCommand {
   ])
 }
 
-function drawArrangement(chance: SeededRandom, name: string): LedgerCommand {
+function drawChange(chance: SeededRandom, name: string): LedgerCommand {
   const roll = chance.below(10)
   if (roll < 2) {
     const amountMicros = chance.between(1_000, 60_000)
@@ -188,10 +193,10 @@ type RequestOutcome = "done" | "refused"
 /** Charges under a caller's own id, unless it was charged before. @throws ConcurrentChange */
 export async function requestCharge(
   ports: Ports,
-  errand: SimulatedCharge,
+  request: SimulatedCharge,
   deadlineMs: number,
 ): Promise<RequestOutcome> {
-  const { companyId, chargeId, spender, amountMicros } = errand
+  const { companyId, chargeId, spender, amountMicros } = request
   const { row, searchedTo: searchedUpTo } = await lookUpCharge(ports, companyId, chargeId)
   if (row !== null) return "done"
   const outcome = await ports.runner.execute(
@@ -200,7 +205,7 @@ export async function requestCharge(
       type: "Charge",
       chargeId,
       ...spender,
-      class: errand.class,
+      class: request.class,
       item: "a run",
       quantity: 1,
       unitPriceMicros: amountMicros,
@@ -219,11 +224,11 @@ export async function requestCharge(
     deadlineMs,
   )
   if (outcome.accepted) {
-    if (outcome.facts.length === 0) throw new ConcurrentChange("it was charged in the same moment")
+    if (outcome.facts.length === 0) throw new ConcurrentChange("it was charged concurrently")
     return "done"
   }
   if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
-    throw new ConcurrentChange("too much happened since it was looked for")
+    throw new ConcurrentChange("the search is outdated")
   }
   return "refused"
 }
@@ -235,7 +240,7 @@ export const EMPTY_REQUEST_PARTS = {
   callerGone: new AbortController().signal,
   stopping: new AbortController().signal,
   rawRequest: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
-  callInternally: () => Promise.reject(new Error("nothing is sent on")),
+  callInternally: () => Promise.reject(new Error("no internal calls")),
 }
 
 /** The result of a text: its id if it was queued. */
@@ -244,26 +249,26 @@ type TextOutcome = { readonly messageId: MessageId } | "refused"
 /** Sends a text, or resumes an earlier attempt. @throws ConcurrentChange, ClaimLost */
 export async function requestText(
   ports: Ports,
-  errand: SimulatedText,
+  request: SimulatedText,
   requestId: string,
 ): Promise<TextOutcome> {
-  const { companyId, spender, to: number, body } = errand
+  const { companyId, spender, to: number, body } = request
   const { keyId, personId } = spender
   const key = { keyId, personId, keyHash: "", operations: new Set([]), status: "active" } as const
   const caller: Caller = { companyId, key, person: null, spender, requestId }
-  const asked = { to: number, body }
+  const content = { to: number, body }
   const claimed = await claimIdempotencyKey(
     ports,
     { route: sendText, params: {} },
     caller,
-    errand.name,
+    request.name,
     {
       bytes: null,
-      value: asked,
+      value: content,
     },
   )
   if (claimed.state === "refused") throw new ConcurrentChange(claimed.refusal.message)
-  if (claimed.state === "running") throw new ConcurrentChange("somebody is carrying it out")
+  if (claimed.state === "running") throw new ConcurrentChange("another process executes it")
   if (claimed.state === "replay") return textOutcomeOf(JSON.parse(claimed.answer.body))
   const { claim, seed, isTakenOver: takenOver } = claimed
   let reply: AnyReply
@@ -378,8 +383,8 @@ export async function requestRefund(
   const outcome = await ports.runner.execute(
     ledgerStreamOf(companyId),
     command,
-    causedBy(`give back ${chargeId}`),
+    causedBy(`refund ${chargeId}`),
   )
   if (outcome.accepted && outcome.facts.length > 0) return "done"
-  throw new ConcurrentChange("it ended in the same moment, or must be looked for again")
+  throw new ConcurrentChange("it ended concurrently, or must be searched again")
 }

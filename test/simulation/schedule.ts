@@ -46,13 +46,13 @@ export class SeededRandom {
   }
 
   /** True with this probability, from 0 to 1. */
-  happens(often: number): boolean {
-    return often > 0 && this.fraction() < often
+  happens(probability: number): boolean {
+    return probability > 0 && this.fraction() < probability
   }
 
   /** One of these values. */
-  pick<T>(things: readonly T[]): T {
-    return things[this.below(things.length)] as T
+  pick<T>(values: readonly T[]): T {
+    return values[this.below(values.length)] as T
   }
 
   /** A UUID in lower case. */
@@ -152,11 +152,11 @@ export class Schedule {
   }
 
   /** Runs tasks until the condition holds. @throws Error if it can never hold */
-  async runUntil(isSo: () => boolean): Promise<void> {
+  async runUntil(isMet: () => boolean): Promise<void> {
     await untilTasksWait()
-    while (!isSo()) {
+    while (!isMet()) {
       const task = this.#pop()
-      if (task === undefined) throw new Error("everybody waits for something that never comes")
+      if (task === undefined) throw new Error("all tasks wait for something that never happens")
       if (task.run === null || !task.owner.isAlive) continue
       this.#steps += 1
       if (this.#steps > MAX_STEPS) throw new Error(`no end after ${MAX_STEPS} steps`)
@@ -170,14 +170,14 @@ export class Schedule {
   #push(task: Task): void {
     const heap = this.#heap
     heap.push(task)
-    let place = heap.length - 1
-    while (place > 0) {
-      const parent = (place - 1) >> 1
+    let index = heap.length - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
       if (!isBefore(task, heap[parent] as Task)) break
-      heap[place] = heap[parent] as Task
-      place = parent
+      heap[index] = heap[parent] as Task
+      index = parent
     }
-    heap[place] = task
+    heap[index] = task
   }
 
   #pop(): Task | undefined {
@@ -185,17 +185,17 @@ export class Schedule {
     const first = heap[0]
     const last = heap.pop()
     if (first === undefined || last === undefined || heap.length === 0) return first
-    let place = 0
+    let index = 0
     for (;;) {
-      let child = 2 * place + 1
+      let child = 2 * index + 1
       if (child >= heap.length) break
       const right = heap[child + 1]
       if (right !== undefined && isBefore(right, heap[child] as Task)) child += 1
       if (!isBefore(heap[child] as Task, last)) break
-      heap[place] = heap[child] as Task
-      place = child
+      heap[index] = heap[child] as Task
+      index = child
     }
-    heap[place] = last
+    heap[index] = last
     return first
   }
 }

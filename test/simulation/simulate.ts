@@ -60,9 +60,13 @@ async function addNumber({ runner }: Ports, companyId: CompanyId): Promise<void>
   const number = await plainSealing.seal(companyId, "company", NUMBER)
   const numberTag = await plainSealing.tag(companyId, NUMBER)
   const means = { sms: true, mms: true, voice: true, monthlyMicros: 0, paidThrough: null }
-  const place = { kind: "local", locality: null, region: null, test: true } as const
-  const held = { numberId: "num_1", number, numberTag, ...means, ...place } as const
-  await runner.execute(phoneStreamOf(companyId), { type: "AddNumber", ...held }, causedBy("set up"))
+  const location = { kind: "local", locality: null, region: null, test: true } as const
+  const numberFields = { numberId: "num_1", number, numberTag, ...means, ...location } as const
+  await runner.execute(
+    phoneStreamOf(companyId),
+    { type: "AddNumber", ...numberFields },
+    causedBy("set up"),
+  )
 }
 
 function initialCommands(chance: SeededRandom): readonly LedgerCommand[] {
@@ -71,7 +75,7 @@ function initialCommands(chance: SeededRandom): readonly LedgerCommand[] {
   const limits = Array.from({ length: chance.between(0, 4) }, () => drawLimit(chance))
   return [
     { type: "OpenLedger", prepaidOnly: chance.happens(0.3), creditLineMicros },
-    { type: "AddFunds", amountMicros: fundsMicros, reference: "the first" },
+    { type: "AddFunds", amountMicros: fundsMicros, reference: "initial funds" },
     ...(["key_a1", "key_app"] as const).map((keyId) => ({
       type: "SetPurchaseTerms" as const,
       keyId,
@@ -101,10 +105,10 @@ export const REQUIRED_OCCURRENCES: readonly string[] = [
   "lock waited for",
   "lock refused",
   "locks lost",
-  "told OutcomeUnknown",
-  "told DeadlinePassed",
-  "told ClockUnsure",
-  "told nothing",
+  "answered OutcomeUnknown",
+  "answered DeadlinePassed",
+  "answered ClockUnsure",
+  "never answered",
   "refused spend_limit_reached",
   "refused payment_required",
   "refused account_locked",
@@ -138,8 +142,8 @@ function occurrencesIn(
   seen.set("step", schedule.steps)
   for (const { type } of events) count(type)
   for (const { outcome, error, command } of records.commands) {
-    if (error !== null) count(`told ${error.name}`)
-    else if (outcome === null) count("told nothing")
+    if (error !== null) count(`answered ${error.name}`)
+    else if (outcome === null) count("never answered")
     else if (!outcome.accepted) count(`refused ${(outcome.refusal as { code?: string }).code}`)
     else if (outcome.facts.length === 0) count(`quiet ${(command as { type?: string }).type}`)
   }
@@ -148,7 +152,7 @@ function occurrencesIn(
     else if (answer !== null && !(answer instanceof Error)) count("call refused")
   }
   for (const { message } of records.warnings) {
-    if (message.startsWith("no checkpoint")) count("checkpoint not kept")
+    if (message.startsWith("no checkpoint")) count("checkpoint not saved")
   }
   return seen
 }
@@ -167,8 +171,8 @@ export function seedBatches(): readonly (readonly number[])[] {
   if (seedFromEnvironment !== undefined) return [[Number(seedFromEnvironment)]]
   const { numRuns } = propertyRuns(USUAL_SEEDS, DEEP_SEEDS)
   const seeds = Array.from({ length: numRuns }, (_, i) => i + 1)
-  return Array.from({ length: Math.ceil(numRuns / SEEDS_PER_TEST) }, (_, lot) => {
-    return seeds.slice(lot * SEEDS_PER_TEST, (lot + 1) * SEEDS_PER_TEST)
+  return Array.from({ length: Math.ceil(numRuns / SEEDS_PER_TEST) }, (_, batch) => {
+    return seeds.slice(batch * SEEDS_PER_TEST, (batch + 1) * SEEDS_PER_TEST)
   })
 }
 
@@ -179,8 +183,8 @@ export const isFullRun =
 /** Describes a run's violations and how to replay it; null if there are none. */
 export function describeFailure({ seed, violations }: SimulationRun): string | null {
   if (violations.length === 0) return null
-  const again = `LEDGER_SEED=${seed} npm test -- test/simulation/simulation.test.ts`
-  return [`seed ${seed}:`, ...violations.map((one) => `  ${one}`), `  again: ${again}`].join("\n")
+  const replay = `LEDGER_SEED=${seed} npm test -- test/simulation/simulation.test.ts`
+  return [`seed ${seed}:`, ...violations.map((one) => `  ${one}`), `  replay: ${replay}`].join("\n")
 }
 
 /** The last seed that is tried for an occurrence that the usual seeds do not show. */

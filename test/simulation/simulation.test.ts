@@ -1,4 +1,4 @@
-/** Several processes on one store with random faults: the audit must hold for every seed. */
+/** Multiple processes on one store with random faults: the audit must pass for every seed. */
 import { describe, expect, it } from "vitest"
 import {
   describeFailure,
@@ -10,18 +10,18 @@ import {
 } from "./simulate.ts"
 import type { SimulationRun } from "./simulate.ts"
 
-const LOT_TIMEOUT_MS = 600_000
+const BATCH_TIMEOUT_MS = 600_000
 
 describe("the simulated core", () => {
   const seen = new Set<string>()
-  const lots = seedBatches().map((seeds) => [seeds[0], seeds.at(-1), seeds] as const)
+  const batches = seedBatches().map((seeds) => [seeds[0], seeds.at(-1), seeds] as const)
 
-  it.each(lots)(
-    "holds for the seeds %d to %d",
-    { timeout: LOT_TIMEOUT_MS },
-    async (...[, , lot]) => {
+  it.each(batches)(
+    "passes the audit for the seeds %d to %d",
+    { timeout: BATCH_TIMEOUT_MS },
+    async (...[, , batch]) => {
       const failures: string[] = []
-      for (const seed of lot) {
+      for (const seed of batch) {
         const run = await runSimulation(seed)
         for (const what of run.occurrences.keys()) seen.add(what)
         const failure = describeFailure(run)
@@ -32,10 +32,11 @@ describe("the simulated core", () => {
   )
 
   // Rare occurrences, such as two processes waiting for one lock, may need more than the usual seeds.
-  it("shows every required occurrence", { timeout: LOT_TIMEOUT_MS }, async (ctx) => {
+  it("shows every required occurrence", { timeout: BATCH_TIMEOUT_MS }, async (ctx) => {
     if (!isFullRun) ctx.skip("a few seeds do not show everything")
     const missing = () => REQUIRED_OCCURRENCES.filter((what) => !seen.has(what))
-    for (let seed = lots.flatMap(([, , lot]) => lot).length + 1; missing().length > 0; seed += 1) {
+    const usualSeeds = batches.flatMap(([, , batch]) => batch)
+    for (let seed = usualSeeds.length + 1; missing().length > 0; seed += 1) {
       if (seed > MAX_SEED) break
       const run = await runSimulation(seed)
       for (const what of run.occurrences.keys()) seen.add(what)
@@ -64,12 +65,12 @@ describe("a run", () => {
   it("that fails says how to replay it", () => {
     const run = {
       seed: 42,
-      violations: ["a charge is there twice"],
+      violations: ["a charge is stored twice"],
       digest: "",
       occurrences: new Map(),
     }
     const failure = describeFailure(run)
-    expect(failure).toContain("a charge is there twice")
+    expect(failure).toContain("a charge is stored twice")
     expect(failure).toContain("LEDGER_SEED=42 npm test -- test/simulation/simulation.test.ts")
     expect(describeFailure({ ...run, violations: [] })).toBeNull()
   })

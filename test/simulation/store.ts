@@ -25,7 +25,7 @@ export interface SharedStoreState extends SimulatedNetwork {
   readonly doomedOwners: Set<TaskOwner>
 }
 
-const MAX_TWICE = 5
+const MAX_REPEATED = 5
 
 /** Subscribes to the store as a process does, with reconnects. */
 function subscribe(
@@ -45,12 +45,12 @@ class DroppingSubscription implements Subscription {
   readonly #subscriber: Subscriber
   readonly #end = Promise.withResolvers<void>()
   /** The position up to which events were delivered. */
-  #place: Position
+  #position: Position
   /** The number of the current connection; callbacks of earlier connections are ignored. */
   #connection = 0
   #inner: Subscription | null = null
   /** The delivery in progress: batches are delivered one after another, also across reconnects. */
-  #handing: Promise<void> = Promise.resolve()
+  #delivery: Promise<void> = Promise.resolve()
 
   constructor(
     shared: SharedStoreState,
@@ -62,7 +62,7 @@ class DroppingSubscription implements Subscription {
     this.#owner = owner
     this.#prefixes = prefixes
     this.#subscriber = subscriber
-    this.#place = after
+    this.#position = after
     this.ended = this.#end.promise
     this.#connect()
   }
@@ -70,7 +70,7 @@ class DroppingSubscription implements Subscription {
   async stop(): Promise<void> {
     this.#connection += 1
     await this.#inner?.stop()
-    await this.#handing
+    await this.#delivery
     this.#end.resolve()
   }
 
@@ -81,8 +81,8 @@ class DroppingSubscription implements Subscription {
     let losses = 0
     const late = () => schedule.pause(this.#owner, drawLatency(this.#shared))
     // A reconnect may deliver some of the last events again.
-    const twice = chance.happens(faults.duplicateDeliveries) ? chance.between(1, MAX_TWICE) : 0
-    const commit = this.#place.commit - BigInt(twice)
+    const twice = chance.happens(faults.duplicateDeliveries) ? chance.between(1, MAX_REPEATED) : 0
+    const commit = this.#position.commit - BigInt(twice)
     const after = commit < 0n ? START : { commit, prepare: commit }
     this.#inner = store.subscribeAll(
       { after, ...this.#prefixes },
@@ -91,7 +91,7 @@ class DroppingSubscription implements Subscription {
           await late()
           if (own !== this.#connection) return
           if (chance.happens(this.#shared.faults.droppedSubscribers)) this.#drop()
-          else await this.#hand(events, own)
+          else await this.#deliver(events, own)
         },
         onCaughtUp: async (head) => {
           const before = losses
@@ -120,18 +120,18 @@ class DroppingSubscription implements Subscription {
     })
   }
 
-  async #hand(events: readonly StoredEvent[], own: number): Promise<void> {
+  async #deliver(events: readonly StoredEvent[], own: number): Promise<void> {
     const { chance } = this.#shared
-    const before = this.#handing
+    const before = this.#delivery
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.#handing = promise
+    this.#delivery = promise
     try {
       await before
       for (let left = events; left.length > 0 && own === this.#connection;) {
         const size = chance.between(1, left.length)
         const part = left.slice(0, size)
         await this.#subscriber.onEvents(part)
-        this.#place = (part.at(-1) as StoredEvent).position
+        this.#position = (part.at(-1) as StoredEvent).position
         // Sometimes the same events are delivered again immediately.
         if (chance.happens(this.#shared.faults.duplicateDeliveries))
           this.#shared.count("delivered twice")
@@ -200,9 +200,9 @@ async function append(
     })
   }
   if (fate !== "request lost") {
-    const onItsWay = fate === "late" ? chance.between(100, 6_000) : drawLatency(shared)
+    const delayMs = fate === "late" ? chance.between(100, 6_000) : drawLatency(shared)
     // No caller receives the store's response.
-    schedule.after(onItsWay, ENVIRONMENT_OWNER, () => void store().catch(() => undefined))
+    schedule.after(delayMs, ENVIRONMENT_OWNER, () => void store().catch(() => undefined))
   }
   await schedule.pause(owner, chance.between(50, 1_500))
   throw new UnknownOutcome(`fault: ${fate}`)
@@ -213,7 +213,7 @@ async function readOverNetwork<T>(
   { chance, faults }: SimulatedNetwork,
   read: () => Promise<T>,
 ): Promise<T> {
-  if (chance.happens(faults.unavailable)) throw new Unavailable("fault: the store is away")
+  if (chance.happens(faults.unavailable)) throw new Unavailable("fault: the store is unavailable")
   return read()
 }
 

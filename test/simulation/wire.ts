@@ -118,7 +118,8 @@ export function callRemote<T>(
   if (!owner.isAlive) return neverSettles()
   const { schedule } = wire
   return new Promise((resolve, reject) => {
-    const answer = (tell: () => void): void => void schedule.after(drawLatency(wire), owner, tell)
+    const answer = (settle: () => void): void =>
+      void schedule.after(drawLatency(wire), owner, settle)
     const act = async (): Promise<void> => {
       try {
         const value = await effect()

@@ -40,9 +40,9 @@ class SimulatedCarrier {
   /** Accepts a text; a repeated request is the same text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   send({ textId }: OutgoingText): CarrierAnswer {
     const chance = this.#chance
-    if (!this.isCalm && chance.happens(0.1)) throw new ProviderUnavailable("fault: away")
+    if (!this.isCalm && chance.happens(0.1)) throw new ProviderUnavailable("fault: unavailable")
     if (!this.isCalm && chance.happens(0.1))
-      throw new ProviderOutcomeUnknown("fault: it never came")
+      throw new ProviderOutcomeUnknown("fault: the request was lost")
     const answer = this.#answers.get(textId) ?? this.#decide(textId)
     this.#answers.set(textId, answer)
     if (!this.isCalm && chance.happens(0.1)) throw new ProviderOutcomeUnknown("fault: no answer")
@@ -65,7 +65,7 @@ class SimulatedCarrier {
 
 /** The carrier as a process reaches it. */
 export function carrierFor(
-  office: SimulatedCarrier,
+  carrier: SimulatedCarrier,
   wire: SimulatedNetwork,
   owner: TaskOwner,
 ): Carrier {
@@ -75,8 +75,8 @@ export function carrierFor(
     hasKeywordReplies: false,
     notReceivedAfterMs: 600_000,
     ...NO_INCOMING_TEXTS,
-    send: (text) => callRemote(wire, owner, () => office.send(text)),
-    checkTextStatus: ({ textId }) => callRemote(wire, owner, () => office.status(textId)),
+    send: (text) => callRemote(wire, owner, () => carrier.send(text)),
+    checkTextStatus: ({ textId }) => callRemote(wire, owner, () => carrier.status(textId)),
     setKeywordReplies: async () => undefined,
     eraseCompany: async () => undefined,
     searchNumbers: async () => [],
@@ -159,7 +159,7 @@ export class SimulatedWorld implements SharedStoreState {
   }
 
   /** Sets the function that receives the owner of each task before the task runs. */
-  onTask(told: (owner: TaskOwner) => void): void {
-    this.#onTask = told
+  onTask(listener: (owner: TaskOwner) => void): void {
+    this.#onTask = listener
   }
 }
