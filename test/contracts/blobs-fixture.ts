@@ -1,4 +1,4 @@
-/** What the contract of blobs asks of an implementation, and what its tests share. */
+/** Implementations of the blob store under test, and helpers of its tests. */
 import { randomBytes } from "node:crypto"
 import type pg from "pg"
 import { vi } from "vitest"
@@ -17,7 +17,7 @@ import type { DatabaseUnderTest } from "../postgres/database-under-test.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
-/** A blob's own row as it is stored; a half-written one has neither length nor mark. */
+/** A stored blob row; a half-written blob has no length and no digest. */
 export interface StoredBlob {
   readonly edition: string
   readonly companyId: CompanyId
@@ -27,29 +27,29 @@ export interface StoredBlob {
   readonly digest: Buffer | null
 }
 
-/** A chunk as it is stored. */
+/** A stored chunk. */
 export interface StoredChunk {
   readonly edition: string
   readonly index: number
   readonly sealed: Buffer
 }
 
-/** All rows, in any order that stays the same. */
+/** All rows, in a stable order. */
 export interface StoredBlobs {
   readonly blobs: readonly StoredBlob[]
   readonly chunks: readonly StoredChunk[]
 }
 
-/** An implementation under test, that no other test uses at the same time. */
+/** An implementation under test, for one test at a time. */
 export interface BlobsUnderTest {
   readonly blobs: Blobs
-  /** All rows, half-written blobs' included. */
+  /** All rows, including those of half-written blobs. */
   readonly readRows: () => Promise<StoredBlobs>
-  /** Puts other rows in the place of all. */
+  /** Replaces all rows. */
   readonly writeRows: (rows: StoredBlobs) => Promise<void>
-  /** How many chunks were asked for, or added, since it was opened. */
+  /** Number of chunks read or added since it was opened. */
   readonly movedChunkCount: () => number
-  /** Makes what is half-written older by so much. */
+  /** Makes half-written blobs older. */
   readonly age: (ms: number) => Promise<void>
   /** Destroys a company's keys. */
   readonly destroyKeys: (companyId: CompanyId) => Promise<void>
@@ -57,15 +57,15 @@ export interface BlobsUnderTest {
   readonly deleteRows: (companyId: CompanyId) => Promise<void>
 }
 
-/** Whose blob it is, unless a test says otherwise. */
+/** The default owner and id of a blob. */
 export const BLOB_OWNER = { companyId: "co_aaaaaa", subject: "company", blobId: "rec_1" } as const
-/** Another company's blob of the same id. */
+/** A blob of another company with the same id. */
 export const OTHER_BLOB_OWNER = { ...BLOB_OWNER, companyId: "co_bbbbbb" } as const
 
-/** Room for all that the tests write. */
+/** A limit above everything that the tests write. */
 export const LARGE_BLOB_LIMIT = { maxBytes: 64 * CHUNK_BYTES }
 
-/** A stream of bytes in pieces of these lengths, over and over. */
+/** Streams bytes in pieces of these lengths, repeatedly. */
 export async function* bytesInPieces(
   bytes: Uint8Array,
   lengths: readonly number[] = [CHUNK_BYTES],
@@ -78,7 +78,7 @@ export async function* bytesInPieces(
   }
 }
 
-/** All bytes that a blob gives. */
+/** Reads all bytes of a blob, or of a range of it. */
 export async function readWholeBlob(blob: Blob | null, range?: ByteRange): Promise<Buffer> {
   if (blob === null) throw new Error("there is no such blob")
   const pieces: Buffer[] = []
@@ -86,7 +86,7 @@ export async function readWholeBlob(blob: Blob | null, range?: ByteRange): Promi
   return Buffer.concat(pieces)
 }
 
-/** A source that has given something, and gives the rest when it is told to. */
+/** A source that yields two chunks, and the last one after `goOn`. */
 export function pausedSource() {
   const [given, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const source = (async function* () {
@@ -98,7 +98,7 @@ export function pausedSource() {
   return { source, given: given.promise, goOn: rest.resolve }
 }
 
-/** Rows that count the chunks that come and go. */
+/** Rows that count added and read chunks. */
 function countingRows(rows: MemoryBlobRows) {
   let moved = 0
   const counted: typeof rows = {
@@ -120,7 +120,7 @@ function sortedRows(rows: MemoryBlobRows): StoredBlobs {
   }
 }
 
-/** An implementation in memory. */
+/** The implementation in memory. */
 async function memoryBlobsUnderTest(): Promise<BlobsUnderTest> {
   let now = Date.UTC(2031, 4, 6)
   const rows = memoryBlobRows(() => now)
@@ -176,7 +176,7 @@ async function writeStoredRows(pool: pg.Pool, { blobs, chunks }: StoredBlobs): P
   }
 }
 
-/** An implementation in PostgreSQL, whose rows of before are gone. @param master the master key */
+/** The implementation in PostgreSQL, without rows. @param master the master key */
 export async function postgresBlobsUnderTest(
   database: DatabaseUnderTest,
   master: Buffer,
@@ -205,7 +205,7 @@ export async function postgresBlobsUnderTest(
   }
 }
 
-/** Every implementation, by its name. Call it at the top level of a file. */
+/** Every implementation by name. Call it at the top level of a file. */
 export async function blobStores() {
   const database = await databaseUnderTest()
   const master = randomBytes(32)

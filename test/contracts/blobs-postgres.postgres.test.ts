@@ -15,8 +15,8 @@ import {
 const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
 
-describe("blobs of several processes", () => {
-  it("are there for all, as soon as they are whole", async () => {
+describe("blobs of multiple processes", () => {
+  it("are readable in all processes once they are complete", async () => {
     const [one, other] = [0, 1].map(() => {
       const pool = database.pool()
       const sealing = openPostgresSealing(pool, MASTER)
@@ -48,10 +48,10 @@ describe("a blob in PostgreSQL", () => {
     }
   })
 
-  it("is not compressed, however well it could be", async () => {
-    const under = await postgresBlobsUnderTest(database, MASTER)
+  it("is stored uncompressed", async () => {
+    const implementation = await postgresBlobsUnderTest(database, MASTER)
     const pool = database.pool()
-    await under.blobs.write(
+    await implementation.blobs.write(
       BLOB_OWNER,
       bytesInPieces(Buffer.alloc(3 * CHUNK_BYTES)),
       LARGE_BLOB_LIMIT,

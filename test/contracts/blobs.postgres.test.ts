@@ -1,4 +1,4 @@
-/** What every implementation of blobs must do. */
+/** The contract of every blob store. */
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
 import { expect, it, describe } from "vitest"
@@ -23,7 +23,7 @@ import {
 
 /** Writing blobs. */
 function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
-  it("may have as many bytes as it may, and not one more", async () => {
+  it("is stored up to the limit, and rejected one byte above it", async () => {
     const { blobs, readRows } = await open()
     const most = CHUNK_BYTES + 100
     const bytes = randomBytes(most + 1)
@@ -36,13 +36,13 @@ function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
     expect(await refused.catch(({ maxBytes }: BlobTooLarge) => maxBytes)).toBe(most)
     expect(await blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)).toBeNull()
     expect(await readRows()).toEqual(before)
-    // The stream was ended, not left open.
+    // The source was closed.
     expect(await source.next()).toEqual({ done: true, value: undefined })
   })
 
-  it("leaves nothing behind where its source breaks off", async () => {
+  it("leaves nothing behind if its source fails", async () => {
     const { blobs, readRows } = await open()
-    const broken = new Error("the line went dead")
+    const broken = new Error("the source failed")
     const source = (async function* () {
       yield randomBytes(2 * CHUNK_BYTES)
       throw broken
@@ -52,7 +52,7 @@ function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
     expect(await readRows()).toEqual({ blobs: [], chunks: [] })
   })
 
-  it("is not written over", async () => {
+  it("is not overwritten", async () => {
     const { blobs, readRows } = await open()
     const bytes = randomBytes(CHUNK_BYTES + 1)
     const first = await blobs.write(BLOB_OWNER, bytesInPieces(bytes), LARGE_BLOB_LIMIT)
@@ -68,7 +68,7 @@ function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
     expect(found?.versionId).toBe(first.versionId)
   })
 
-  it("takes from its source what it has written, and little more", async () => {
+  it("reads at most one chunk ahead from its source", async () => {
     const { blobs, movedChunkCount } = await open()
     const ahead: number[] = []
     const source = (async function* () {
@@ -83,9 +83,9 @@ function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
   })
 }
 
-/** Writing one blob by many at once. */
-function blobsWrittenAtOnce(open: () => Promise<BlobsUnderTest>): void {
-  it("write that of one of them, and of nobody else anything stays", async () => {
+/** Concurrent writers of one blob. */
+function concurrentWriters(open: () => Promise<BlobsUnderTest>): void {
+  it("store the blob of one writer, and leave nothing of the others", async () => {
     const { blobs, readRows } = await open()
     const given = Array.from({ length: 6 }, () => randomBytes(2 * CHUNK_BYTES + 1))
     const ended = await Promise.allSettled(
@@ -106,9 +106,9 @@ function blobsWrittenAtOnce(open: () => Promise<BlobsUnderTest>): void {
   })
 }
 
-/** Blobs that are not whole. */
+/** Blobs that are not complete. */
 function halfWrittenBlobs(open: () => Promise<BlobsUnderTest>): void {
-  it("is there for nobody until it is whole", async () => {
+  it("is not found until it is complete", async () => {
     const { blobs, readRows } = await open()
     const { source, given, goOn } = pausedSource()
     const writer = blobs.write(BLOB_OWNER, source, LARGE_BLOB_LIMIT)
@@ -123,9 +123,9 @@ function halfWrittenBlobs(open: () => Promise<BlobsUnderTest>): void {
     })
   })
 
-  it("is swept once nobody can be writing it any more, and whoever is learns it", async () => {
+  it("is deleted once it is too old, and its writer gets an error", async () => {
     const { blobs, readRows, age } = await open()
-    const whole = await blobs.write(
+    const complete = await blobs.write(
       { ...BLOB_OWNER, blobId: "rec_2" },
       bytesInPieces(randomBytes(9)),
       LARGE_BLOB_LIMIT,
@@ -138,15 +138,15 @@ function halfWrittenBlobs(open: () => Promise<BlobsUnderTest>): void {
     await age(120_000)
     expect(await blobs.deleteHalfWritten()).toBe(1)
     const rows = await readRows()
-    expect(rows.blobs.map(({ edition }) => edition)).toEqual([whole.versionId])
-    expect(rows.chunks.map(({ edition }) => edition)).toEqual([whole.versionId])
+    expect(rows.blobs.map(({ edition }) => edition)).toEqual([complete.versionId])
+    expect(rows.chunks.map(({ edition }) => edition)).toEqual([complete.versionId])
     goOn()
     await expect(writer).rejects.toThrow(BlobGone)
     expect(await blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)).toBeNull()
     expect((await readRows()).chunks).toHaveLength(1)
   })
 
-  it("of no bytes more is not made whole either, once it was swept", async () => {
+  it("is not completed after its deletion, even if no bytes were left to write", async () => {
     const { blobs, readRows, age } = await open()
     const [given, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const source = (async function* () {
@@ -164,11 +164,11 @@ function halfWrittenBlobs(open: () => Promise<BlobsUnderTest>): void {
   })
 }
 
-/** Blobs that were deleted or erased. */
+/** Deleted and erased blobs. */
 function goneBlobs(open: () => Promise<BlobsUnderTest>): void {
-  it("was deleted, once, with all its chunks, and another may take its id", async () => {
+  it("is deleted once with all its chunks, and its id can be reused", async () => {
     const { blobs, readRows } = await open()
-    const kept = await blobs.write(
+    const other = await blobs.write(
       { ...BLOB_OWNER, blobId: "rec_2" },
       bytesInPieces(randomBytes(9)),
       LARGE_BLOB_LIMIT,
@@ -181,13 +181,13 @@ function goneBlobs(open: () => Promise<BlobsUnderTest>): void {
     expect(await blobs.delete(BLOB_OWNER.companyId, BLOB_OWNER.blobId)).toBe(true)
     expect(await blobs.delete(BLOB_OWNER.companyId, BLOB_OWNER.blobId)).toBe(false)
     expect(await blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)).toBeNull()
-    expect((await readRows()).chunks.map(({ edition }) => edition)).toEqual([kept.versionId])
+    expect((await readRows()).chunks.map(({ edition }) => edition)).toEqual([other.versionId])
     const again = await blobs.write(BLOB_OWNER, bytesInPieces(Buffer.from("new")), LARGE_BLOB_LIMIT)
     expect(again.versionId).not.toBe(first.versionId)
     expect((await readWholeBlob(again)).toString()).toBe("new")
   })
 
-  it("tells whoever is reading it, also where another has its id by then", async () => {
+  it("fails for its readers, even if another blob has its id", async () => {
     const { blobs } = await open()
     const blob = await blobs.write(
       BLOB_OWNER,
@@ -202,7 +202,7 @@ function goneBlobs(open: () => Promise<BlobsUnderTest>): void {
     await expect(readWholeBlob(blob)).rejects.toThrow(BlobGone)
   })
 
-  it("was erased with its company's keys, for readers of before too, and none comes after", async () => {
+  it("is unreadable once its company's keys are destroyed, and no new one can be written", async () => {
     const { blobs, readRows, destroyKeys } = await open()
     const blob = await blobs.write(
       BLOB_OWNER,
@@ -228,7 +228,7 @@ function goneBlobs(open: () => Promise<BlobsUnderTest>): void {
     expect((await readWholeBlob(other)).toString()).toBe("other")
   })
 
-  it("was erased with its company's rows, half-written ones too, and no other company's", async () => {
+  it("is deleted with its company's rows, even if half-written, and other companies' blobs are not", async () => {
     const { blobs, readRows, deleteRows } = await open()
     await blobs.write(BLOB_OWNER, bytesInPieces(randomBytes(3 * CHUNK_BYTES)), LARGE_BLOB_LIMIT)
     const other = await blobs.write(
@@ -249,7 +249,7 @@ function goneBlobs(open: () => Promise<BlobsUnderTest>): void {
   })
 }
 
-/** Lengths around the borders of chunks, and any others. */
+/** Lengths around chunk boundaries, and random ones. */
 const lengths = fc.oneof(
   fc
     .constantFrom(
@@ -258,23 +258,23 @@ const lengths = fc.oneof(
     .filter((length) => length >= 0),
   fc.integer({ min: 0, max: 3 * CHUNK_BYTES }),
 )
-/** Ways to cut a stream, pieces of no bytes among them, but never of none alone. */
+/** Ways to split a stream, including empty pieces. */
 const cuts = fc
   .array(fc.oneof(fc.constantFrom(0, CHUNK_BYTES), fc.integer({ min: 1, max: 100_000 })), {
     minLength: 1,
     maxLength: 4,
   })
-  .map((some) => [...some, 50_000])
+  .map((sizes) => [...sizes, 50_000])
 
 const PARTS = {
   "a blob": roundTrips,
   "a range of a blob": ranges,
   "a reader": reading,
-  "who has blobs": owners,
-  "a blob that is written": writtenBlobs,
-  "many who write one blob": blobsWrittenAtOnce,
-  "a blob that is half-written": halfWrittenBlobs,
-  "a blob that is gone": goneBlobs,
+  "the owners of blobs": owners,
+  "a written blob": writtenBlobs,
+  "concurrent writers of one blob": concurrentWriters,
+  "a half-written blob": halfWrittenBlobs,
+  "a deleted or erased blob": goneBlobs,
 }
 
 describe.for(await blobStores())("%s", ([, open]) => {
@@ -284,7 +284,7 @@ describe.for(await blobStores())("%s", ([, open]) => {
 })
 
 function roundTrips(open: () => Promise<BlobsUnderTest>): void {
-  it("is read as it was written, however long it is and however it came", async () => {
+  it("is read as it was written, whatever its length and pieces", async () => {
     const { blobs } = await open()
     let written = 0
     await fc.assert(
@@ -306,7 +306,7 @@ function roundTrips(open: () => Promise<BlobsUnderTest>): void {
     )
   })
 
-  it("is its company's, whoever else has one of that id", async () => {
+  it("belongs to its company, even if another company uses the same id", async () => {
     const { blobs } = await open()
     const [own, other] = [randomBytes(9), randomBytes(9)]
     await blobs.write(BLOB_OWNER, bytesInPieces(own), LARGE_BLOB_LIMIT)
@@ -320,9 +320,9 @@ function roundTrips(open: () => Promise<BlobsUnderTest>): void {
     ).toEqual(other)
   })
 
-  it("stands nowhere in the clear, and no two writings of the same bytes are alike", async () => {
+  it("is never stored in the clear, and equal bytes are sealed differently", async () => {
     const { blobs, readRows } = await open()
-    const bytes = Buffer.alloc(CHUNK_BYTES + 9, "a secret that stands in a blob. ")
+    const bytes = Buffer.alloc(CHUNK_BYTES + 9, "a secret that is in a blob. ")
     const first = await blobs.write(BLOB_OWNER, bytesInPieces(bytes), LARGE_BLOB_LIMIT)
     const second = await blobs.write(
       { ...BLOB_OWNER, blobId: "rec_2" },
@@ -338,19 +338,19 @@ function roundTrips(open: () => Promise<BlobsUnderTest>): void {
 }
 
 function ranges(open: () => Promise<BlobsUnderTest>): void {
-  it("is given, wherever it begins and ends", async () => {
+  it("is read for any start and end", async () => {
     const { blobs } = await open()
     const bytes = randomBytes(3 * CHUNK_BYTES + 5)
     const blob = await blobs.write(BLOB_OWNER, bytesInPieces(bytes), LARGE_BLOB_LIMIT)
-    const borders = [0, 1, 2, 3].flatMap((chunks) =>
+    const boundaries = [0, 1, 2, 3].flatMap((chunks) =>
       [-1, 0, 1].map((more) => chunks * CHUNK_BYTES + more),
     )
-    const place = fc.oneof(
-      fc.constantFrom(...borders.filter((at) => at >= 0), bytes.length),
+    const offset = fc.oneof(
+      fc.constantFrom(...boundaries.filter((at) => at >= 0), bytes.length),
       fc.integer({ min: 0, max: bytes.length }),
     )
     await fc.assert(
-      fc.asyncProperty(place, place, async (a, b) => {
+      fc.asyncProperty(offset, offset, async (a, b) => {
         const [from, until] = [Math.min(a, b), Math.max(a, b)]
         const read = await readWholeBlob(blob, { from, until })
         expect(read.equals(bytes.subarray(from, until))).toBe(true)
@@ -359,7 +359,7 @@ function ranges(open: () => Promise<BlobsUnderTest>): void {
     )
   })
 
-  it("reads no chunk but those that it is in", async () => {
+  it("reads only its own chunks", async () => {
     const { blobs, movedChunkCount } = await open()
     const bytes = randomBytes(8 * CHUNK_BYTES)
     const blob = await blobs.write(BLOB_OWNER, bytesInPieces(bytes), LARGE_BLOB_LIMIT)
@@ -371,7 +371,7 @@ function ranges(open: () => Promise<BlobsUnderTest>): void {
     expect(movedChunkCount() - before).toBe(2)
   })
 
-  it("ends where the blob ends, and does not begin before it", async () => {
+  it("is rejected outside of the blob", async () => {
     const { blobs } = await open()
     const blob = await blobs.write(BLOB_OWNER, bytesInPieces(randomBytes(10)), LARGE_BLOB_LIMIT)
     for (const [from, until] of [
@@ -390,7 +390,7 @@ function ranges(open: () => Promise<BlobsUnderTest>): void {
 }
 
 function owners(open: () => Promise<BlobsUnderTest>): void {
-  it("of an id are the companies that have a whole one", async () => {
+  it("of an id are the companies with a complete blob", async () => {
     const { blobs } = await open()
     const blobId = `owned-${randomBytes(4).toString("hex")}`
     expect(await blobs.findCompanies(blobId)).toEqual([])
@@ -407,7 +407,7 @@ function owners(open: () => Promise<BlobsUnderTest>): void {
 }
 
 function reading(open: () => Promise<BlobsUnderTest>): void {
-  it("who is slow holds one chunk, and nothing is read ahead of it", async () => {
+  it("that is slow holds one chunk, and no chunk is read ahead", async () => {
     const { blobs, movedChunkCount } = await open()
     const bytes = randomBytes(20 * CHUNK_BYTES)
     const blob = await blobs.write(BLOB_OWNER, bytesInPieces(bytes), LARGE_BLOB_LIMIT)
@@ -416,7 +416,7 @@ function reading(open: () => Promise<BlobsUnderTest>): void {
     for await (const piece of blob.read()) {
       read += 1
       expect(piece.length).toBeLessThanOrEqual(CHUNK_BYTES)
-      // Whatever were under way has time to come.
+      // Gives a pending read ahead the time to finish.
       await blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)
       expect(movedChunkCount() - before).toBe(read)
       if (read === 5) break
@@ -424,7 +424,7 @@ function reading(open: () => Promise<BlobsUnderTest>): void {
     expect(movedChunkCount() - before).toBe(5)
   })
 
-  it("is beside others, each at its own place", async () => {
+  it("is independent of concurrent readers", async () => {
     const { blobs } = await open()
     const bytes = randomBytes(5 * CHUNK_BYTES)
     const blob = await blobs.write(BLOB_OWNER, bytesInPieces(bytes), LARGE_BLOB_LIMIT)

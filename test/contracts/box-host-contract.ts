@@ -1,6 +1,6 @@
 /**
- * What every host of boxes keeps. The commands are those that each of them knows: `echo`, `exit`,
- * `sleep` and, with something to read, `cat`; what only real machines can do has tests of its own.
+ * The contract of every box host. It uses commands that every host has: `echo`, `exit`, `sleep` and, with
+ * standard input, `cat`. Features that only real machines have are tested separately.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
@@ -13,19 +13,19 @@ import {
   type SandboxId,
 } from "../../adapters/sandbox/boxhost/port.ts"
 
-/** A host, as the suite needs it. */
+/** A box host for the suite. */
 export interface BoxHostFixture {
   readonly host: BoxHost
   /** A second program on the same machine, with the same boxes. */
   readonly otherHost: BoxHost
-  /** A plan of a box that nobody else has: the smallest size and a lease of some minutes. */
+  /** A plan of a new box, with the smallest size and a lease of some minutes. */
   readonly plan: () => BoxPlan
-  /** Lets so much time go by for the boxes, milliseconds. */
+  /** Advances the time of the boxes by milliseconds. */
   readonly advance: (ms: number) => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** What a suite is given: `absent` says why it cannot run here; null where it can. */
+/** Options of the suite: `unavailableReason` says why it cannot run here; null if it can. */
 export interface BoxHostSuiteOptions {
   readonly unavailableReason: string | null
   readonly open: () => Promise<BoxHostFixture>
@@ -33,28 +33,28 @@ export interface BoxHostSuiteOptions {
 
 const OPTIONS: CommandOptions = { timeoutMs: 60_000, maxOutputBytes: 1_000, isActivity: true }
 
-/** What a shell makes of a line. */
+/** The arguments that run a line in a shell. */
 const shell = (line: string): readonly string[] => ["sh", "-c", line]
 
-/** What an output says, as text. */
+/** An output as text. */
 const text = (output: Uint8Array): string => Buffer.from(output).toString()
 
 async function* pieces(...parts: readonly string[]): AsyncIterable<Uint8Array> {
   for (const part of parts) yield Buffer.from(part)
 }
 
-/** What a promise was rejected with. */
+/** The reason of a rejected promise; null if it resolved. */
 async function rejectedWith(promise: Promise<unknown>): Promise<unknown> {
   const [settled] = await Promise.allSettled([promise])
   return settled?.status === "rejected" ? settled.reason : null
 }
 
-/** The suite. */
+/** Adds the suite for one host. */
 export function boxHostContract(
   name: string,
   { unavailableReason, open }: BoxHostSuiteOptions,
 ): void {
-  const needed = unavailableReason ?? "boxes can be made here"
+  const skipReason = unavailableReason ?? "boxes can be made here"
   let fixture: BoxHostFixture
   let plan: BoxPlan
   let box: BoxHandle
@@ -70,10 +70,10 @@ export function boxHostContract(
   })
 
   describe(`a box of ${name}`, () => {
-    it("runs a command and tells what it wrote and how it ended", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
-      const said = await box.run(shell("echo hello"), OPTIONS)
-      expect({ ...said, stdout: text(said.stdout), stderr: text(said.stderr) }).toEqual({
+    it("runs a command and returns its output and exit code", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
+      const result = await box.run(shell("echo hello"), OPTIONS)
+      expect({ ...result, stdout: text(result.stdout), stderr: text(result.stderr) }).toEqual({
         exitCode: 0,
         stdout: "hello\n",
         stderr: "",
@@ -83,32 +83,35 @@ export function boxHostContract(
       expect(await box.run(shell("exit 7"), OPTIONS)).toMatchObject({ exitCode: 7 })
     })
 
-    it("gives a command what it is to read", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("passes standard input to a command", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const read = await box.run(["cat"], { ...OPTIONS, stdin: pieces("one ", "two") })
       expect([read.exitCode, text(read.stdout)]).toEqual([0, "one two"])
     })
 
-    it("keeps the beginning of what a command writes, and says that there was more", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
-      const cut = await box.run(shell("echo abcdef"), { ...OPTIONS, maxOutputBytes: 3 })
-      expect([text(cut.stdout), cut.isTruncated]).toEqual(["abc", { stdout: true, stderr: false }])
+    it("truncates a command's output, and says so", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
+      const truncated = await box.run(shell("echo abcdef"), { ...OPTIONS, maxOutputBytes: 3 })
+      expect([text(truncated.stdout), truncated.isTruncated]).toEqual([
+        "abc",
+        { stdout: true, stderr: false },
+      ])
     })
 
-    it("keeps the end of what a command writes as well, where it is asked to", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
-      const ends = { ...OPTIONS, maxOutputBytes: 3, keptOutput: "ends" } as const
-      const cut = await box.run(shell("echo abcdefghij"), ends)
-      expect([text(cut.stdout), cut.isTruncated]).toEqual([
+    it("keeps the beginning and the end of an output if requested", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
+      const keepEnds = { ...OPTIONS, maxOutputBytes: 3, keptOutput: "ends" } as const
+      const truncated = await box.run(shell("echo abcdefghij"), keepEnds)
+      expect([text(truncated.stdout), truncated.isTruncated]).toEqual([
         "abc\n[5 bytes were left out here]\nij\n",
         { stdout: true, stderr: false },
       ])
-      const whole = await box.run(shell("echo abcde"), ends)
-      expect([text(whole.stdout), whole.isTruncated.stdout]).toEqual(["abcde\n", false])
+      const complete = await box.run(shell("echo abcde"), keepEnds)
+      expect([text(complete.stdout), complete.isTruncated.stdout]).toEqual(["abcde\n", false])
     })
 
-    it("is among all that runs, as what is no box is", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("is listed among the sandboxes, together with those that are not boxes", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const boxId = `app_${fixture.plan().boxId.slice(4)}` as const
       const app = await fixture.host.start({ ...fixture.plan(), boxId, size: "preview" })
       expect(await fixture.otherHost.listSandboxes()).toEqual(
@@ -119,24 +122,24 @@ export function boxHostContract(
       expect(await fixture.otherHost.listSandboxes()).not.toContain(boxId)
     })
 
-    it("ends a command whose time is over", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
-      const ran = box.run(shell("sleep 600"), { ...OPTIONS, timeoutMs: 200 })
+    it("ends a command that exceeds its timeout", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
+      const running = box.run(shell("sleep 600"), { ...OPTIONS, timeoutMs: 200 })
       await fixture.advance(200)
-      expect(await ran).toMatchObject({ exitCode: 124, isTimedOut: true })
+      expect(await running).toMatchObject({ exitCode: 124, isTimedOut: true })
     })
 
-    it("runs no command in a folder that is not there", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
-      const ran = box.run(shell("echo no"), { ...OPTIONS, cwd: "no/such/folder" })
-      expect(await rejectedWith(ran)).toBeInstanceOf(BoxRequestRejected)
+    it("rejects a command in a missing folder", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
+      const running = box.run(shell("echo no"), { ...OPTIONS, cwd: "no/such/folder" })
+      expect(await rejectedWith(running)).toBeInstanceOf(BoxRequestRejected)
       expect(await rejectedWith(box.spawn("echo no", "no/such/folder"))).toBeInstanceOf(
         BoxRequestRejected,
       )
     })
 
-    it("counts what keeps it from being idle, and nothing else", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("counts only activities that keep it from being idle", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const before = await box.readHealth()
       await box.run(shell("echo read"), { ...OPTIONS, isActivity: false })
       await box.listProcesses()
@@ -145,25 +148,25 @@ export function boxHostContract(
       expect((await box.readHealth()).activities).toBeGreaterThan(before.activities)
     })
 
-    it("is busy while somebody waits for a command", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("is busy while a caller waits for a command", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       expect(await box.readHealth()).toMatchObject({ isBusy: false })
-      const ran = box.run(shell("sleep 600"), { ...OPTIONS, timeoutMs: 1_500 })
+      const running = box.run(shell("sleep 600"), { ...OPTIONS, timeoutMs: 1_500 })
       await expect.poll(async () => (await box.readHealth()).isBusy).toBe(true)
       await fixture.advance(1_500)
-      expect(await ran).toMatchObject({ isTimedOut: true })
+      expect(await running).toMatchObject({ isTimedOut: true })
       expect(await box.readHealth()).toMatchObject({ isBusy: false })
     })
 
-    it("answers null for a port that nobody listens on", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("returns null for a port without a listener", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       expect(await box.connectToPort(9)).toBeNull()
     })
   })
 
   describe(`processes in a box of ${name}`, () => {
-    it("run in the background and are listed, the first first", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("run in the background and are listed, oldest first", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const slow = await box.spawn("sleep 600")
       const quick = await box.spawn("exit 3")
       expect(slow).toMatchObject({ command: "sleep 600", status: "running", exitCode: null })
@@ -179,15 +182,15 @@ export function boxHostContract(
       expect(await box.stopProcess(slow.id)).toBe(true)
     })
 
-    it("keep what they write", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("have logs of their output", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const { id } = await box.spawn("echo out")
       await expect.poll(() => box.readLogs(id)).toEqual({ stdout: "out\n", stderr: "" })
       expect(await box.readLogs("no-such-process")).toBeNull()
     })
 
-    it("are stopped once, and stopping again is no error", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("can be stopped twice without an error", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const { id } = await box.spawn("sleep 600")
       expect(await box.stopProcess(id)).toBe(true)
       const status = async () => (await box.listProcesses()).find((one) => one.id === id)?.status
@@ -198,8 +201,8 @@ export function boxHostContract(
   })
 
   describe(`boxes of ${name}`, () => {
-    it("are found by every program on the machine, and made once", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("are found by every program on the machine, and created once", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const { otherHost, host } = fixture
       expect(await host.hasRoom(plan.size)).toBe(true)
       expect(await otherHost.listBoxes()).toContain(plan.boxId)
@@ -210,13 +213,13 @@ export function boxHostContract(
       expect(await found?.stopProcess(id)).toBe(true)
     })
 
-    it("are null where there is none", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("are null if they do not exist", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       expect(await fixture.host.find(fixture.plan().boxId)).toBeNull()
     })
 
-    it("live as long as their lease, which is extended from now on", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("end with their lease, which an extension counts from now", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const { otherHost, host, advance } = fixture
       const other = fixture.plan()
       const short = await host.start(other)
@@ -230,20 +233,20 @@ export function boxHostContract(
       await expectEnded(short, other.boxId)
     })
 
-    it("are gone once they are stopped, with what ran in them", async (ctx) => {
-      ctx.skip(unavailableReason !== null, needed)
+    it("end when they are stopped, with their commands", async (ctx) => {
+      ctx.skip(unavailableReason !== null, skipReason)
       const other = fixture.plan()
       const stopped = await fixture.host.start(other)
-      const ran = rejectedWith(stopped.run(shell("sleep 600"), OPTIONS))
+      const running = rejectedWith(stopped.run(shell("sleep 600"), OPTIONS))
       await expect.poll(async () => (await stopped.readHealth()).isBusy).toBe(true)
       await stopped.stop()
-      expect(await ran).toBeInstanceOf(BoxGone)
+      expect(await running).toBeInstanceOf(BoxGone)
       expect(await fixture.host.find(other.boxId)).toBeNull()
       await expectEnded(stopped, other.boxId)
     })
   })
 
-  /** Nothing can be asked of a box any more, nobody lists it, and stopping it again is nothing. */
+  /** Expects that requests to the box fail, that it is not listed, and that stopping it again succeeds. */
   async function expectEnded(ended: BoxHandle, boxId: SandboxId): Promise<void> {
     expect(await rejectedWith(ended.run(shell("echo"), OPTIONS))).toBeInstanceOf(BoxGone)
     expect(await rejectedWith(ended.readHealth())).toBeInstanceOf(BoxGone)

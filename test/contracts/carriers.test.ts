@@ -1,4 +1,4 @@
-/** The carriers of texts keep their contract. */
+/** The contract of carriers of texts, for every carrier. */
 import { beforeEach, describe, expect, it, afterEach } from "vitest"
 import { openSimulatedCarrier } from "../../adapters/providers/carrier/simulator.ts"
 import { combineCarriers, openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
@@ -12,26 +12,26 @@ import type { TelnyxServer } from "../support/telnyx-server.ts"
 import { startTelnyx } from "../support/telnyx-server.ts"
 import { newTestSimulators } from "../voice/test-simulators.ts"
 
-/** A carrier, and how a test has it do something else. */
+/** A carrier, with faults on demand. */
 interface CarrierUnderTest {
   readonly carrier: Carrier
   /** A number that can be bought. */
   readonly forSale: string
-  /** What it does to the next text or order. */
+  /** Sets the outcome of the next text or order. */
   readonly next: (outcome: "unavailable" | "silent" | "reject" | "slow") => Promise<void> | void
 }
 
 const ANY = { kind: "local", areaCode: null, contains: null, region: null } as const
-let made = 0
+let created = 0
 
 function newText(): OutgoingText {
-  made += 1
-  const numbers = { from: "+12015550100", to: `+1415555${2000 + made}` }
-  return { textId: `msg_${made}`, companyId: "co_1", ...numbers, body: "Hello", isTest: false }
+  created += 1
+  const numbers = { from: "+12015550100", to: `+1415555${2000 + created}` }
+  return { textId: `msg_${created}`, companyId: "co_1", ...numbers, body: "Hello", isTest: false }
 }
 
-/** A text as it is asked about. */
-function askedOf(text: OutgoingText): SentText {
+/** The query for a text's status. */
+function statusQueryFor(text: OutgoingText): SentText {
   const { body: _body, ...rest } = text
   return { ...rest, queuedAt: Date.now() }
 }
@@ -39,104 +39,106 @@ function askedOf(text: OutgoingText): SentText {
 /** Runs the contract. */
 function carrierContract(name: string, open: () => Promise<CarrierUnderTest>): void {
   describe(`${name}, as a carrier`, () => {
-    let under: CarrierUnderTest
+    let fixture: CarrierUnderTest
     beforeEach(async () => {
-      under = await open()
+      fixture = await open()
     })
     const order = () => ({
-      orderId: `num_${(made += 1)}`,
+      orderId: `num_${(created += 1)}`,
       companyId: "co_1" as const,
-      number: under.forSale,
+      number: fixture.forSale,
     })
 
-    it("takes a text and knows it from then on", async () => {
+    it("accepts a text, and returns its status afterwards", async () => {
       const text = newText()
-      const taken = await under.carrier.send(text)
+      const taken = await fixture.carrier.send(text)
       expect(taken).toMatchObject({ answer: "accepted" })
-      expect(await under.carrier.checkTextStatus(askedOf(text))).toEqual(taken)
+      expect(await fixture.carrier.checkTextStatus(statusQueryFor(text))).toEqual(taken)
     })
 
-    it("knows nothing of a text that it never got, though another went to the same person", async () => {
+    it("does not know a text that was never sent, even if another one went to the same person", async () => {
       const text = newText()
-      await under.carrier.send(text)
-      const other = { ...askedOf(text), textId: "msg_never" }
-      expect(await under.carrier.checkTextStatus(other)).toEqual({ answer: "unknown" })
+      await fixture.carrier.send(text)
+      const other = { ...statusQueryFor(text), textId: "msg_never" }
+      expect(await fixture.carrier.checkTextStatus(other)).toEqual({ answer: "unknown" })
     })
 
-    it("refuses a text with a word for why", async () => {
-      await under.next("reject")
-      expect(await under.carrier.send(newText())).toMatchObject({
+    it("rejects a text with an error code", async () => {
+      await fixture.next("reject")
+      expect(await fixture.carrier.send(newText())).toMatchObject({
         answer: "rejected",
         errorCode: expect.stringMatching(/./),
       })
     })
 
-    it("takes nothing where it is unavailable, and may have where it is silent", async () => {
+    it("accepts nothing while it is unavailable, and may accept a text if its answer is lost", async () => {
       const [never, perhaps] = [newText(), newText()]
-      await under.next("unavailable")
-      await expect(under.carrier.send(never)).rejects.toThrow(ProviderUnavailable)
-      expect(await under.carrier.checkTextStatus(askedOf(never))).toEqual({ answer: "unknown" })
-      await under.next("silent")
-      await expect(under.carrier.send(perhaps)).rejects.toThrow(ProviderOutcomeUnknown)
-      expect(await under.carrier.checkTextStatus(askedOf(perhaps))).toMatchObject({
+      await fixture.next("unavailable")
+      await expect(fixture.carrier.send(never)).rejects.toThrow(ProviderUnavailable)
+      expect(await fixture.carrier.checkTextStatus(statusQueryFor(never))).toEqual({
+        answer: "unknown",
+      })
+      await fixture.next("silent")
+      await expect(fixture.carrier.send(perhaps)).rejects.toThrow(ProviderOutcomeUnknown)
+      expect(await fixture.carrier.checkTextStatus(statusQueryFor(perhaps))).toMatchObject({
         answer: "accepted",
       })
     })
 
-    it("offers numbers of a form, and no more than are asked for", async () => {
-      expect(await under.carrier.searchNumbers(ANY, 3)).toHaveLength(3)
-      const contains = `${under.forSale.slice(5, 8)}*${under.forSale.slice(9)}`
-      const found = await under.carrier.searchNumbers({ ...ANY, contains }, 10)
-      expect(found.map(({ number }) => number)).toContain(under.forSale)
+    it("offers numbers that match a pattern, up to the limit", async () => {
+      expect(await fixture.carrier.searchNumbers(ANY, 3)).toHaveLength(3)
+      const contains = `${fixture.forSale.slice(5, 8)}*${fixture.forSale.slice(9)}`
+      const found = await fixture.carrier.searchNumbers({ ...ANY, contains }, 10)
+      expect(found.map(({ number }) => number)).toContain(fixture.forSale)
       const form = new RegExp(contains.replaceAll("*", "\\d"))
       expect(found.every(({ number }) => form.test(number))).toBe(true)
     })
 
-    it("sells a number to one order, which it knows from then on", async () => {
+    it("sells a number to one order, and returns its status afterwards", async () => {
       const [first, second] = [order(), order()]
-      const bought = await under.carrier.buyNumber(first)
+      const bought = await fixture.carrier.buyNumber(first)
       expect(bought).toMatchObject({ answer: "bought", carrierRef: expect.stringMatching(/./) })
-      expect(await under.carrier.checkOrderStatus(first)).toEqual(bought)
-      expect(await under.carrier.buyNumber(second)).toEqual({ answer: "taken" })
-      expect(await under.carrier.checkOrderStatus(order())).toEqual({ answer: "unknown" })
+      expect(await fixture.carrier.checkOrderStatus(first)).toEqual(bought)
+      expect(await fixture.carrier.buyNumber(second)).toEqual({ answer: "taken" })
+      expect(await fixture.carrier.checkOrderStatus(order())).toEqual({ answer: "unknown" })
     })
 
-    it("may take longer over an order, and finds one that nobody heard of", async () => {
+    it("may complete an order later, and finds an order with a lost answer", async () => {
       const slow = order()
-      await under.next("slow")
-      expect(await under.carrier.buyNumber(slow)).toEqual({ answer: "pending" })
-      await under.carrier.checkOrderStatus(slow)
-      const bought = await under.carrier.checkOrderStatus(slow)
+      await fixture.next("slow")
+      expect(await fixture.carrier.buyNumber(slow)).toEqual({ answer: "pending" })
+      await fixture.carrier.checkOrderStatus(slow)
+      const bought = await fixture.carrier.checkOrderStatus(slow)
       expect(bought).toMatchObject({ answer: "bought" })
-      await under.carrier.releaseNumber((bought as { carrierRef: string }).carrierRef)
+      await fixture.carrier.releaseNumber((bought as { carrierRef: string }).carrierRef)
       const silent = order()
-      await under.next("silent")
-      await expect(under.carrier.buyNumber(silent)).rejects.toThrow(ProviderOutcomeUnknown)
-      expect(await under.carrier.checkOrderStatus(silent)).toMatchObject({ answer: "bought" })
+      await fixture.next("silent")
+      await expect(fixture.carrier.buyNumber(silent)).rejects.toThrow(ProviderOutcomeUnknown)
+      expect(await fixture.carrier.checkOrderStatus(silent)).toMatchObject({ answer: "bought" })
     })
 
-    it("lets a number go, once and again, and sells it to the next", async () => {
-      const bought = await under.carrier.buyNumber(order())
+    it("releases a number, also twice, and can sell it again", async () => {
+      const bought = await fixture.carrier.buyNumber(order())
       const { carrierRef } = bought as { readonly carrierRef: string }
-      await under.carrier.releaseNumber(carrierRef)
-      await under.carrier.releaseNumber(carrierRef)
-      expect(await under.carrier.buyNumber(order())).toMatchObject({ answer: "bought" })
+      await fixture.carrier.releaseNumber(carrierRef)
+      await fixture.carrier.releaseNumber(carrierRef)
+      expect(await fixture.carrier.buyNumber(order())).toMatchObject({ answer: "bought" })
     })
 
-    it("sets its replies again and again", async () => {
+    it("can set its keyword replies repeatedly", async () => {
       const replies = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask us" }
       const all = { companyId: "co_1", ...replies, extraOptOutWords: ["ENOUGH"] } as const
-      await under.carrier.setKeywordReplies(all)
-      await expect(under.carrier.setKeywordReplies(all)).resolves.toBeUndefined()
+      await fixture.carrier.setKeywordReplies(all)
+      await expect(fixture.carrier.setKeywordReplies(all)).resolves.toBeUndefined()
     })
 
-    it("believes nothing that nobody signed, and has no texts that nobody sent", async () => {
+    it("rejects unsigned webhooks, and has no received texts by itself", async () => {
       const call = { target: "/carriers/telnyx/texts", header: () => null, raw: Buffer.from("{}") }
-      expect(under.carrier.readWebhook(call, Date.now())).toBe("forged")
+      expect(fixture.carrier.readWebhook(call, Date.now())).toBe("forged")
       const pages = []
-      for await (const page of under.carrier.receivedSince(0)) pages.push(...page)
+      for await (const page of fixture.carrier.receivedSince(0)) pages.push(...page)
       expect(pages).toEqual([])
-      expect(await under.carrier.fetchReceived("nothing")).toBeNull()
+      expect(await fixture.carrier.fetchReceived("nothing")).toBeNull()
     })
   })
 }
@@ -145,12 +147,12 @@ const servers: TelnyxServer[] = []
 afterEach(async () => {
   const closed = servers.splice(0)
   await Promise.all(closed.map((one) => one.close()))
-  // Whatever was asked is in the vendor's own description, within its limits.
-  const against = closed.flatMap((one) => one.vendorFaults)
-  if (against.length > 0) throw new Error(against.join("; "))
+  // Every request must match the vendor's API description and its limits.
+  const faults = closed.flatMap((one) => one.vendorFaults)
+  if (faults.length > 0) throw new Error(faults.join("; "))
 })
 
-async function builtIn(): Promise<CarrierUnderTest> {
+async function simulatedCarrier(): Promise<CarrierUnderTest> {
   const { simulatorMemory, simulators } = newTestSimulators()
   const pacer = { elapsedMs: () => 0, pause: async () => undefined }
   const carrier = openSimulatedCarrier({ simulatorMemory, simulators, pacer }, () => undefined)
@@ -181,10 +183,10 @@ async function telnyx(): Promise<
   return { carrier, forSale: "+14155551212", next, server, warnings }
 }
 
-carrierContract("the built-in carrier", builtIn)
+carrierContract("the simulator", simulatedCarrier)
 carrierContract("Telnyx", telnyx)
-carrierContract("Telnyx, with the built-in carrier for test numbers", async () => {
-  const [{ carrier: tests }, real] = await Promise.all([builtIn(), telnyx()])
+carrierContract("Telnyx, with the simulator for test numbers", async () => {
+  const [{ carrier: tests }, real] = await Promise.all([simulatedCarrier(), telnyx()])
   return { ...real, carrier: combineCarriers(tests, real.carrier) }
 })
 
@@ -200,7 +202,7 @@ const bodies = ({ requests }: TelnyxServer, call: string) =>
   requests.filter((one) => one.call === call).map(({ body }) => body)
 
 describe("Telnyx", () => {
-  it("is told how a text is encoded and where its news go, under one profile of the company", async () => {
+  it("gets a text's encoding and webhook address, under one profile of the company", async () => {
     const { carrier, server } = await telnyx()
     await carrier.send(TEXT)
     await carrier.send({ ...TEXT, textId: "msg_2", body: "Привет" })
@@ -227,7 +229,7 @@ describe("Telnyx", () => {
     expect(first?.["messaging_profile_id"]).toBe(server.profiles[0]?.["id"])
   })
 
-  it("finds a profile that another process made, and tells it a new address", async () => {
+  it("finds a profile that another process created, and updates its webhook address", async () => {
     const { carrier, server } = await telnyx()
     const known = { id: "p1", name: "co_1", created_at: "2026-01-01", webhook_url: "https://old" }
     server.profiles.push({ ...known, id: "p2", created_at: "2026-01-02" }, known)
@@ -236,7 +238,7 @@ describe("Telnyx", () => {
     expect(known.webhook_url).toBe("https://ledger.test/carriers/telnyx/texts")
   })
 
-  it("hands nothing over where the profile cannot be told", async () => {
+  it("sends nothing if the profile cannot be updated", async () => {
     const { carrier, server } = await telnyx()
     await server.close()
     await expect(carrier.send(TEXT)).rejects.toThrow(ProviderUnavailable)
@@ -248,26 +250,23 @@ describe("Telnyx", () => {
     ["40300", "opted_out"],
     ["40330", "not_registered"],
     ["40999", "carrier_40999"],
-  ])("says %s in our words", async (code, word) => {
+  ])("maps its error %s to our error code %s", async (code, word) => {
     const { carrier, server } = await telnyx()
-    // The refusal that they stopped has the status of what nobody may do.
+    // Telnyx uses 403, the status of forbidden requests, for recipients that opted out.
     server.nextBehavior = { status: code === "40300" ? 403 : 400, code }
     expect(await carrier.send(TEXT)).toEqual({ answer: "rejected", errorCode: word })
   })
 
-  it.each([401, 402, 403])(
-    "refuses no text where the account is refused with %i",
-    async (status) => {
-      const { carrier, server } = await telnyx()
-      server.nextBehavior = { status, code: "20100" }
-      await expect(carrier.send(TEXT)).rejects.toThrow(ProviderUnavailable)
-      server.nextBehavior = { status, code: "20100" }
-      const order = { orderId: "num_1", companyId: "co_1", number: "+14155551212" } as const
-      await expect(carrier.buyNumber(order)).rejects.toThrow(ProviderUnavailable)
-    },
-  )
+  it.each([401, 402, 403])("rejects no text if the account is rejected with %i", async (status) => {
+    const { carrier, server } = await telnyx()
+    server.nextBehavior = { status, code: "20100" }
+    await expect(carrier.send(TEXT)).rejects.toThrow(ProviderUnavailable)
+    server.nextBehavior = { status, code: "20100" }
+    const order = { orderId: "num_1", companyId: "co_1", number: "+14155551212" } as const
+    await expect(carrier.buyNumber(order)).rejects.toThrow(ProviderUnavailable)
+  })
 
-  it("says where it counts other segments than were charged", async () => {
+  it("logs a warning if it counts other segments than were charged", async () => {
     const { carrier, warnings } = await telnyx()
     await carrier.send({ ...TEXT, body: "x".repeat(200) })
     expect(warnings).toEqual(["Telnyx counts 1 segments for msg_1"])
@@ -280,32 +279,32 @@ describe("Telnyx", () => {
     ["delivery_failed", { answer: "undelivered", errorCode: "unknown" }],
     ["expired", { answer: "undelivered", errorCode: "expired" }],
   ])(
-    "knows of a text that it is %s, also where it is kept in the books alone",
-    async (status, is) => {
+    "returns the status %s of a text, also if only the billing records have it",
+    async (status, expected) => {
       const { carrier, server } = await telnyx()
       await carrier.send(TEXT)
-      const [kept] = server.messages
-      if (kept === undefined) throw new Error("it has no text")
-      kept.status = status
-      const asked = { ...TEXT, queuedAt: Date.now() }
-      expect(await carrier.checkTextStatus(asked)).toEqual({ ...is, carrierId: kept.id })
-      kept.isDeleted = true
-      expect(await carrier.checkTextStatus(asked)).toEqual({ ...is, carrierId: kept.id })
+      const [stored] = server.messages
+      if (stored === undefined) throw new Error("it has no text")
+      stored.status = status
+      const query = { ...TEXT, queuedAt: Date.now() }
+      expect(await carrier.checkTextStatus(query)).toEqual({ ...expected, carrierId: stored.id })
+      stored.isDeleted = true
+      expect(await carrier.checkTextStatus(query)).toEqual({ ...expected, carrierId: stored.id })
     },
   )
 
-  it("has its own replies say what the company's do, and never takes YES for a START", async () => {
+  it("sets its own replies to the company's, and never treats YES as START", async () => {
     const { carrier, server } = await telnyx()
-    const says = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask" }
-    await carrier.setKeywordReplies({ companyId: "co_1", ...says, extraOptOutWords: ["ENOUGH"] })
+    const replies = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask" }
+    await carrier.setKeywordReplies({ companyId: "co_1", ...replies, extraOptOutWords: ["ENOUGH"] })
     await carrier.setKeywordReplies({
       companyId: "co_1",
-      ...says,
+      ...replies,
       helpReply: "?",
       extraOptOutWords: [],
     })
-    const ofUs = server.replies.filter((one) => one["country_code"] === "US")
-    expect(ofUs).toMatchObject([
+    const usReplies = server.replies.filter((one) => one["country_code"] === "US")
+    expect(usReplies).toMatchObject([
       { op: "stop", resp_text: "Bye", keywords: expect.not.arrayContaining(["ENOUGH"]) },
       { op: "start", resp_text: "Hi", keywords: ["START", "UNSTOP"] },
       { op: "info", resp_text: "?", keywords: ["HELP", "INFO"] },
@@ -313,20 +312,20 @@ describe("Telnyx", () => {
     expect(server.replies).toHaveLength(6)
   })
 
-  it("keeps nothing of a company that is erased, however many profiles it had", async () => {
+  it("deletes all profiles of an erased company", async () => {
     const { carrier, server } = await telnyx()
     await carrier.send(TEXT)
     server.profiles.push({ ...server.profiles[0], id: "p2" })
     await carrier.eraseCompany("co_1")
     expect(server.profiles).toEqual([])
     await carrier.eraseCompany("co_1")
-    // Somebody of that name would be given a new one.
+    // A later text of the company creates a new profile.
     await carrier.send(TEXT)
     expect(server.profiles).toHaveLength(1)
   })
 
   it.each([[null], [{ features: null }], [{ features: { sms: null, mms: null } }], [{}]])(
-    "says of a new number that it is settling while Telnyx answers %j of its texting",
+    "reports a new number as settling while Telnyx answers %j about its texting",
     async (texting) => {
       const { carrier, server } = await telnyx()
       server.texting = texting
@@ -342,7 +341,7 @@ describe("Telnyx", () => {
     },
   )
 
-  it("gives a bought number its connection, and our id of the order with whose it is", async () => {
+  it("assigns a bought number to its connection, and refers to our company and order", async () => {
     const { carrier, server } = await telnyx()
     await carrier.buyNumber({ orderId: "num_1", companyId: "co_1", number: "+14155551212" })
     expect(bodies(server, "POST /number_orders")).toMatchObject([
@@ -351,9 +350,12 @@ describe("Telnyx", () => {
   })
 })
 
-describe("a test number, where Telnyx carries the others", () => {
-  it("is of the built-in carrier, to send and to let go", async () => {
-    const [{ carrier: tests }, { carrier: real, server }] = await Promise.all([builtIn(), telnyx()])
+describe("a test number, if Telnyx carries the others", () => {
+  it("belongs to the simulator, also when it is released", async () => {
+    const [{ carrier: tests }, { carrier: real, server }] = await Promise.all([
+      simulatedCarrier(),
+      telnyx(),
+    ])
     const joined: Carrier = combineCarriers(tests, real)
     expect(await joined.send({ ...TEXT, isTest: true })).toMatchObject({
       carrierId: "builtin-msg_1",

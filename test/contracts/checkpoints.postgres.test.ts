@@ -1,4 +1,4 @@
-/** What every implementation of checkpoints must do. */
+/** The contract of every checkpoint store. */
 import { describe, expect, it } from "vitest"
 import {
   openMemoryCheckpoints,
@@ -24,11 +24,11 @@ describe.for([
   ["memory", async () => openMemoryCheckpoints()],
   ["PostgreSQL", openEmpty],
 ] as const)("checkpoints in %s", ([, open]) => {
-  it("has none of a stream that never had one", async () => {
+  it("has none for a stream without a saved one", async () => {
     expect(await (await open()).load("ledger-a")).toBeNull()
   })
 
-  it("gives back what was saved, each stream its own", async () => {
+  it("loads the saved checkpoint of each stream", async () => {
     const checkpoints = await open()
     const state = { text: "é\n\\u0000", list: [[], [null, true]], amount: 9_007_199_254_740_991 }
     await checkpoints.save("ledger-a", aCheckpoint({ state }))
@@ -37,7 +37,7 @@ describe.for([
     expect(await checkpoints.load("ledger-b")).toEqual(aCheckpoint({ revision: 7 }))
   })
 
-  it("shares nothing with a state that goes on changing", async () => {
+  it("is independent of later changes to the saved state", async () => {
     const checkpoints = await open()
     const state = { sums: [1] }
     await checkpoints.save("ledger-a", aCheckpoint({ state }))
@@ -45,7 +45,7 @@ describe.for([
     expect((await checkpoints.load("ledger-a"))?.state).toEqual({ sums: [1] })
   })
 
-  it("keeps the later of two, whichever comes first", async () => {
+  it("keeps the later of two, in whatever order they are saved", async () => {
     const checkpoints = await open()
     await checkpoints.save("ledger-a", aCheckpoint({ revision: 400 }))
     await checkpoints.save("ledger-a", aCheckpoint({ revision: 200 }))
@@ -54,14 +54,14 @@ describe.for([
     expect((await checkpoints.load("ledger-a"))?.revision).toBe(600)
   })
 
-  it("replaces one of the same revision: the first may be of another history", async () => {
+  it("replaces one of the same revision, because the first may be of another history", async () => {
     const checkpoints = await open()
     await checkpoints.save("ledger-a", aCheckpoint())
     await checkpoints.save("ledger-a", aCheckpoint({ hash: "b".repeat(64) }))
     expect((await checkpoints.load("ledger-a"))?.hash).toBe("b".repeat(64))
   })
 
-  it("replaces one of another shape, also by an earlier one", async () => {
+  it("replaces one of another format, also by an earlier revision", async () => {
     const checkpoints = await open()
     await checkpoints.save("ledger-a", aCheckpoint({ revision: 400 }))
     await checkpoints.save("ledger-a", aCheckpoint({ revision: 200, format: 2 }))
@@ -69,21 +69,21 @@ describe.for([
   })
 })
 
-it("a checkpoint that is no JSON any more is none, and an audit still sees what is kept", async () => {
+it("an invalid checkpoint is ignored, but an audit can read its text", async () => {
   const pool = database.pool()
   const checkpoints = openPostgresCheckpoints(pool)
   await checkpoints.save("ledger-broken", { revision: 1, hash: "h", format: 1, state: null })
   await pool.query("update ledger.checkpoints set state = '{' where stream = 'ledger-broken'")
   expect(await checkpoints.load("ledger-broken")).toBeNull()
-  const kept = { revision: 1, hash: "h", format: 1, text: "{" }
-  expect(await checkpoints.loadStored("ledger-broken")).toMatchObject(kept)
+  const stored = { revision: 1, hash: "h", format: 1, text: "{" }
+  expect(await checkpoints.loadStored("ledger-broken")).toMatchObject(stored)
 })
 
-it("a checkpoint that cannot be asked for is none: the facts are folded instead", async () => {
-  const away = openPool("postgres://nobody@127.0.0.1:1/nowhere", 1, () => undefined)
-  const checkpoints = openPostgresCheckpoints(away)
+it("a checkpoint that cannot be loaded is ignored, and the facts are folded instead", async () => {
+  const unreachable = openPool("postgres://unknown@127.0.0.1:1/nowhere", 1, () => undefined)
+  const checkpoints = openPostgresCheckpoints(unreachable)
   expect(await checkpoints.load("ledger-a")).toBeNull()
   const checkpoint = { revision: 1, hash: "", format: 1, state: null }
   await expect(checkpoints.save("ledger-a", checkpoint)).rejects.toThrow("ECONNREFUSED")
-  await away.end()
+  await unreachable.end()
 })

@@ -1,4 +1,4 @@
-/** Stores that can be damaged: each with a way to put other events in the place of a stream's. */
+/** Event stores with a way to corrupt a stream. */
 import type pg from "pg"
 import { expect } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
@@ -21,20 +21,20 @@ import {
 } from "../writer/runner-fixture.ts"
 import { collectEvents } from "./event-store-fixture.ts"
 
-/** What becomes of the events of a stream. */
+/** A change of a stream's events. */
 export type StreamRewrite = (events: readonly StoredEvent[]) => readonly StoredEvent[]
 
-/** A store that can be damaged. */
+/** A store whose streams a test can corrupt. */
 export interface CorruptibleStore {
   readonly store: EventStore
   /**
-   * Puts other events in the place of a stream's, as a store does that lost or mixed up some. Answers
-   * how that is undone.
+   * Replaces a stream's events, as a store does that lost or reordered some. Returns a function that
+   * undoes it.
    */
   readonly rewrite: (stream: string, change: StreamRewrite) => Promise<() => Promise<void>>
 }
 
-/** An empty one in memory. What is read of all streams stays as it was. */
+/** An empty store in memory. `readAll` still returns the original events. */
 export function corruptibleMemoryStore(): CorruptibleStore {
   const store = openMemoryEventStore()
   return {
@@ -47,7 +47,7 @@ export function corruptibleMemoryStore(): CorruptibleStore {
   }
 }
 
-/** One on a database, through a connection that may do everything. */
+/** A store in PostgreSQL, corrupted through a superuser's connection. */
 export function corruptiblePostgresStore(
   store: EventStore,
   admin: Pick<pg.Client, "query">,
@@ -70,7 +70,7 @@ export function corruptiblePostgresStore(
   }
 }
 
-/** One on the test server. */
+/** A store on the test server. */
 export function corruptibleEventStoreDb(
   store: EventStore,
   server: EventStoreDbServer,
@@ -86,7 +86,7 @@ export function corruptibleEventStoreDb(
   }
 }
 
-/** An event as the server keeps it, in the place of the one of its revision. */
+/** The server's record of an event, based on the record with its revision. */
 function recordOf(records: readonly LogRecord[], event: StoredEvent): LogRecord {
   const { revision, id, type } = event
   const record = records.find((one) => one.revision === revision) as LogRecord
@@ -94,7 +94,7 @@ function recordOf(records: readonly LogRecord[], event: StoredEvent): LogRecord 
   return { ...record, id, type, data, metadata }
 }
 
-/** The first place at which an audit that reads a stream by itself finds it other than among all. */
+/** The first discrepancy that an audit of the single stream finds. */
 export async function firstStreamFault(
   store: EventStore,
   stream: string,
@@ -108,7 +108,7 @@ export async function firstStreamFault(
   return null
 }
 
-/** Sees that nothing is decided or shown; answers the place that an audit names. */
+/** Expects that the stream takes no command and is not read. @returns the discrepancy that an audit finds */
 export async function expectCorruptRejected(
   store: EventStore,
   end: { readonly revision: number; readonly hash: string },
@@ -116,18 +116,18 @@ export async function expectCorruptRejected(
 ): Promise<Discrepancy | null> {
   const warnings: string[] = []
   const runner = runnerOn(store, openMemoryCheckpoints(), warnings)
-  const place = { stream: TEST_LEDGER_STREAM, revision: shows }
-  const fault = { name: "CorruptStream", corruption: expect.objectContaining(place) }
-  const asked = [
+  const corruption = { stream: TEST_LEDGER_STREAM, revision: shows }
+  const fault = { name: "CorruptStream", corruption: expect.objectContaining(corruption) }
+  const requests = [
     () => executeOnLedger(runner, pendingChargeCommand("chg_more", 10)),
     () => executeOnLedger(runner, addFundsCommand(1_000)),
     () => runner.read(TEST_LEDGER, accountOf),
     () => runner.readLatest(TEST_LEDGER, accountOf),
     () => runner.readCached(TEST_LEDGER, accountOf),
   ]
-  for (const ask of asked) await expect(ask()).rejects.toMatchObject(fault)
+  for (const ask of requests) await expect(ask()).rejects.toMatchObject(fault)
   expect(runner.corruptStreams()).toMatchObject([fault])
-  // However many ask, the operator is told once.
+  // The warning is logged once for all requests.
   expect(warnings).toEqual([
     expect.stringMatching(`stream ${TEST_LEDGER_STREAM} is corrupt: it takes no commands`),
   ])

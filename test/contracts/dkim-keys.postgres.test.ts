@@ -1,4 +1,4 @@
-/** What every implementation of the port of signing keys does. */
+/** The contract of every store of DKIM signing keys. */
 import { createPrivateKey, createPublicKey, randomBytes } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import {
@@ -20,7 +20,7 @@ function open() {
   return openPostgresDkimKeys({ pool, sealing: openPostgresSealing(pool, MASTER) })
 }
 
-/** How the keys are opened, and once more as another process has them. */
+/** Opens the keys; `again` opens them as another process. */
 const OPENINGS = {
   memory: () => {
     const keys = openMemoryDkimKeys(openMemorySealing())
@@ -31,7 +31,7 @@ const OPENINGS = {
 const OWNER = { companyId: "co_aaaaaa", sendingDomainId: "snd_1" } as const
 
 describe.for(Object.entries(OPENINGS))("signing keys in %s", ([, openKeys]) => {
-  it("makes one key of 2,048 bits, whoever asks, and signs with its other half", async () => {
+  it("creates one key pair of 2,048 bits for concurrent callers", async () => {
     const { keys, again } = openKeys()
     const made = await Promise.all([keys.create(OWNER), again().create(OWNER), keys.create(OWNER)])
     const [first] = made
@@ -44,7 +44,7 @@ describe.for(Object.entries(OPENINGS))("signing keys in %s", ([, openKeys]) => {
     expect(derived).toBe(first?.publicKey)
   })
 
-  it("has another key for each sending domain and company", async () => {
+  it("has a separate key for each sending domain and company", async () => {
     const { keys } = openKeys()
     const owners = [
       OWNER,
@@ -55,7 +55,7 @@ describe.for(Object.entries(OPENINGS))("signing keys in %s", ([, openKeys]) => {
     expect(new Set(made.map(({ publicKey }) => publicKey)).size).toBe(3)
   })
 
-  it("has none for whom it was not made, or any more", async () => {
+  it("has no key for an owner without one, or after its removal", async () => {
     const { keys, again } = openKeys()
     expect(await keys.find({ ...OWNER, sendingDomainId: "snd_none" })).toBeNull()
     const owner = { ...OWNER, sendingDomainId: "snd_gone" }
@@ -67,7 +67,7 @@ describe.for(Object.entries(OPENINGS))("signing keys in %s", ([, openKeys]) => {
   })
 })
 
-it("signing keys in PostgreSQL stand there sealed, and open in no other's place", async () => {
+it("signing keys in PostgreSQL are stored sealed, and do not open for another domain", async () => {
   const keys = open()
   const own = { companyId: "co_cccccc", sendingDomainId: "snd_own" } as const
   const other = { ...own, sendingDomainId: "snd_other" }

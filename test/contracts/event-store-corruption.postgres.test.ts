@@ -1,6 +1,6 @@
 /**
- * What must hold of a stream that is not whole, whichever store it is in: no command is taken, no state
- * is shown, and an audit names the place.
+ * The contract for corrupt streams in every store: the stream takes no command and is not read, and an
+ * audit names the first discrepancy.
  */
 import { beforeEach, describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
@@ -28,36 +28,44 @@ import {
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
-/** Something that happens to what a store holds, and the revision at which it shows. */
-interface Damage {
+/** A corruption, and the revision at which it is detected. */
+interface Corruption {
   readonly name: string
-  readonly shows: number
+  readonly detectedAt: number
   readonly change: StreamRewrite
 }
 
 const FACTS = 8
 
-/** Damage that any store may come to have. */
-const DAMAGES: readonly Damage[] = [
-  { name: "its first fact is gone", shows: 1, change: (all) => all.slice(1) },
-  { name: "all but its newest two are gone", shows: FACTS - 2, change: (all) => all.slice(-2) },
-  { name: "a fact in the middle is gone", shows: 5, change: (all) => all.toSpliced(4, 1) },
-  { name: "several in the middle are gone", shows: 6, change: (all) => all.toSpliced(2, 4) },
-  { name: "two have changed places", shows: 3, change: (all) => swapped(all, 3, 5) },
-  { name: "one stands there twice", shows: 4, change: (all) => twice(all, 3) },
+/** Corruptions that can happen in any store. */
+const CORRUPTIONS: readonly Corruption[] = [
+  { name: "whose first fact is missing", detectedAt: 1, change: (all) => all.slice(1) },
   {
-    name: "one has another text",
-    shows: 2,
+    name: "of which only the newest two facts are left",
+    detectedAt: FACTS - 2,
+    change: (all) => all.slice(-2),
+  },
+  { name: "in which a fact is missing", detectedAt: 5, change: (all) => all.toSpliced(4, 1) },
+  {
+    name: "in which several facts are missing",
+    detectedAt: 6,
+    change: (all) => all.toSpliced(2, 4),
+  },
+  { name: "in which two facts are swapped", detectedAt: 3, change: (all) => swapped(all, 3, 5) },
+  { name: "in which a fact is duplicated", detectedAt: 4, change: (all) => duplicated(all, 3) },
+  {
+    name: "in which a fact has other data",
+    detectedAt: 2,
     change: (all) => all.with(2, { ...at(all, 2), data: at(all, 2).data.replace('"', ' "') }),
   },
   {
-    name: "one carries another hash",
-    shows: 6,
+    name: "in which a fact has another hash",
+    detectedAt: 6,
     change: (all) => all.with(6, { ...at(all, 6), metadata: at(all, 3).metadata }),
   },
   {
-    name: "one is none of ours",
-    shows: 5,
+    name: "in which an event is of another program",
+    detectedAt: 5,
     change: (all) =>
       all.with(5, { ...at(all, 5), type: "OrderPlaced", data: "{}", metadata: "{}" }),
   },
@@ -65,7 +73,7 @@ const DAMAGES: readonly Damage[] = [
 
 type Make = () => Promise<CorruptibleStore>
 
-/** Each store; what is called in a `describe` answers how one is opened. */
+/** The stores by name; call the function in a `describe` to get a factory. */
 const STORES: readonly (readonly [name: string, open: () => Make])[] = [
   ["memory event store", () => async () => corruptibleMemoryStore()],
   [
@@ -87,56 +95,56 @@ const STORES: readonly (readonly [name: string, open: () => Make])[] = [
   ],
 ]
 
-describe.for(STORES)("%s: a stream of which", ([, open]) => {
-  const make = open()
-  let damaging: CorruptibleStore
+describe.for(STORES)("%s: a stream", ([, open]) => {
+  const openStore = open()
+  let corruptible: CorruptibleStore
   let end = CHAIN_START
   beforeEach(async () => {
-    damaging = await make()
-    const runner = runnerOn(damaging.store)
+    corruptible = await openStore()
+    const runner = runnerOn(corruptible.store)
     await executeOnLedger(runner, addFundsCommand(1_000))
     for (let i = 1; i < FACTS; i += 1)
       await executeOnLedger(runner, pendingChargeCommand(`chg_${i}`, 10))
     end = CHAIN_START
-    for (const one of await storedEventsIn(damaging.store)) {
+    for (const one of await storedEventsIn(corruptible.store)) {
       end = { revision: one.revision, hash: nextHash(one, end) }
     }
   })
 
-  it("nothing is gone takes commands, and an audit finds nothing", async () => {
-    const runner = runnerOn(damaging.store)
+  it("that is intact takes commands, and an audit finds nothing", async () => {
+    const runner = runnerOn(corruptible.store)
     expect((await executeOnLedger(runner, pendingChargeCommand("chg_more", 10))).accepted).toBe(
       true,
     )
     expect((await runner.read(TEST_LEDGER, accountOf)).fundsMicros).toBe(920)
-    expect(await firstStreamFault(damaging.store, TEST_LEDGER_STREAM, end)).toBeNull()
+    expect(await firstStreamFault(corruptible.store, TEST_LEDGER_STREAM, end)).toBeNull()
   })
 
-  it.each(DAMAGES)("$name", async ({ shows, change }) => {
-    await damaging.rewrite(TEST_LEDGER_STREAM, change)
-    expect(await expectCorruptRejected(damaging.store, end, shows)).toMatchObject({
-      revision: shows,
+  it.each(CORRUPTIONS)("$name takes no command and is not read", async ({ detectedAt, change }) => {
+    await corruptible.rewrite(TEST_LEDGER_STREAM, change)
+    expect(await expectCorruptRejected(corruptible.store, end, detectedAt)).toMatchObject({
+      revision: detectedAt,
     })
   })
 
-  it("the newest facts are gone, which its checkpoint knows of", async () => {
+  it("that lost facts which its checkpoint includes takes no command", async () => {
     const checkpoints = openMemoryCheckpoints()
-    const runner = runnerOn(damaging.store, checkpoints)
+    const runner = runnerOn(corruptible.store, checkpoints)
     await runner.read(TEST_LEDGER, accountOf)
     await executeOnLedger(runner, pendingChargeCommand("chg_more", 10))
     await runner.close()
-    await damaging.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(0, 4))
-    const again = runnerOn(damaging.store, checkpoints)
+    await corruptible.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(0, 4))
+    const again = runnerOn(corruptible.store, checkpoints)
     await expect(executeOnLedger(again, pendingChargeCommand("chg_next", 10))).rejects.toThrow(
       /revision 8: expected the last fact of its checkpoint, found nothing after revision 3/,
     )
   })
 
-  it("the newest facts are gone, which are in memory, shows and takes nothing", async () => {
+  it("that lost facts which are in memory takes no command and is not read", async () => {
     let now = 0
-    const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
+    const runner = runnerOn(corruptible.store, openMemoryCheckpoints(), [], () => now)
     await runner.read(TEST_LEDGER, accountOf)
-    await damaging.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(0, 4))
+    await corruptible.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(0, 4))
     now = 1
     await expect(runner.readLatest(TEST_LEDGER, accountOf)).rejects.toThrow(CorruptStream)
     await expect(executeOnLedger(runner, pendingChargeCommand("chg_no", 5_000))).rejects.toThrow(
@@ -144,32 +152,33 @@ describe.for(STORES)("%s: a stream of which", ([, open]) => {
     )
   })
 
-  it("facts are hidden in memory refuses nobody on what was before", async () => {
+  it("that lost facts rejects no charge by a cached state", async () => {
     let now = 0
-    const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
-    const other = runnerOn(damaging.store)
+    const runner = runnerOn(corruptible.store, openMemoryCheckpoints(), [], () => now)
+    const other = runnerOn(corruptible.store)
     await runner.read(TEST_LEDGER, accountOf)
     await executeOnLedger(other, addFundsCommand(10_000))
-    await damaging.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(0, 4))
+    await corruptible.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(0, 4))
     now = 1
-    // By what it has in memory it would refuse.
+    // The cached state alone would reject the charge.
     await expect(executeOnLedger(runner, pendingChargeCommand("chg_no", 5_000))).rejects.toThrow(
       CorruptStream,
     )
   })
 
-  it("the beginning is gone takes nothing behind a checkpoint either, where it may be hidden", async () => {
+  it("whose beginning is hidden takes no command, even with a checkpoint", async () => {
     const checkpoints = openMemoryCheckpoints()
-    const runner = runnerOn(damaging.store, checkpoints)
+    const runner = runnerOn(corruptible.store, checkpoints)
     await executeOnLedger(runner, pendingChargeCommand("chg_more", 10))
     await runner.close()
-    await damaging.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(2))
-    const again = runnerOn(damaging.store, checkpoints)
-    const asked = again.read(TEST_LEDGER, accountOf)
-    if (damaging.store.canHideEvents === true) await expect(asked).rejects.toThrow(CorruptStream)
-    // Elsewhere rows would have to be deleted: the state is right, and the audit names the place.
-    else expect((await asked).fundsMicros).toBe(920)
-    expect(await firstStreamFault(damaging.store, TEST_LEDGER_STREAM, end)).toMatchObject({
+    await corruptible.rewrite(TEST_LEDGER_STREAM, (all) => all.slice(2))
+    const again = runnerOn(corruptible.store, checkpoints)
+    const reading = again.read(TEST_LEDGER, accountOf)
+    if (corruptible.store.canHideEvents === true)
+      await expect(reading).rejects.toThrow(CorruptStream)
+    // Other stores cannot hide events: the state is right, and the audit names the discrepancy.
+    else expect((await reading).fundsMicros).toBe(920)
+    expect(await firstStreamFault(corruptible.store, TEST_LEDGER_STREAM, end)).toMatchObject({
       revision: 2,
     })
   })
@@ -179,16 +188,16 @@ function at(events: readonly StoredEvent[], index: number): StoredEvent {
   return events[index] as StoredEvent
 }
 
-/** The events with the texts of two of them exchanged. */
+/** The events with the contents of two of them swapped. */
 function swapped(all: readonly StoredEvent[], a: number, b: number): readonly StoredEvent[] {
   const { id, type, data, metadata } = at(all, a)
   const other = at(all, b)
-  const mine = { id: other.id, type: other.type, data: other.data, metadata: other.metadata }
-  return all.with(a, { ...at(all, a), ...mine }).with(b, { ...other, id, type, data, metadata })
+  const content = { id: other.id, type: other.type, data: other.data, metadata: other.metadata }
+  return all.with(a, { ...at(all, a), ...content }).with(b, { ...other, id, type, data, metadata })
 }
 
-/** The events with the text of one in the place of the next. */
-function twice(all: readonly StoredEvent[], index: number): readonly StoredEvent[] {
+/** The events with the content of one duplicated in the next. */
+function duplicated(all: readonly StoredEvent[], index: number): readonly StoredEvent[] {
   const { type, data, metadata } = at(all, index)
   return all.with(index + 1, { ...at(all, index + 1), type, data, metadata })
 }

@@ -33,16 +33,16 @@ describe("EventStoreDB: the connection string", () => {
 
   const credentials = { username: "ledger", password: "pass:w?rd/&" }
 
-  /** The connection string of an encrypted server, with the authority that vouches for it. */
-  function trusting(server: EventStoreDbServer): string {
+  /** The connection string of a TLS server, with its certificate authority. */
+  function urlWithAuthority(server: EventStoreDbServer): string {
     const file = join(folder, `${server.port}.pem`)
     writeFileSync(file, server.certificate)
     return `${server.url}&tlsCAFile=${encodeURIComponent(file)}`
   }
 
-  it("1: carries the credentials and the authority, and appends go the fast way", async () => {
+  it("1: has the credentials and the authority, and appends use the batch call", async () => {
     const server = await eventStoreDb.start({ tls: true, credentials })
-    const url = trusting(server)
+    const url = urlWithAuthority(server)
     const store = eventStoreDb.open(server, { url })
     await store.append("a", someEvents(2), NO_STREAM)
     const follower = subscribeRecording(store, {})
@@ -51,9 +51,11 @@ describe("EventStoreDB: the connection string", () => {
     expect(server.counts.batchAppends).toBe(1)
   })
 
-  it("lets nobody in with other credentials: nothing is stored, and who follows is told", async () => {
+  it("fails with wrong credentials: nothing is stored, and subscribers get the error", async () => {
     const server = await eventStoreDb.start({ tls: true, credentials })
-    const store = eventStoreDb.open(server, { url: trusting(server).replace("ledger:", "else:") })
+    const store = eventStoreDb.open(server, {
+      url: urlWithAuthority(server).replace("ledger:", "else:"),
+    })
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AccessDenied)
     await expect(collectEvents(store.read("a"))).rejects.toThrow(AccessDenied)
     await expect(store.head()).rejects.toThrow("rejected the credentials")
@@ -63,12 +65,12 @@ describe("EventStoreDB: the connection string", () => {
     expect(server.log.stream("a")).toBeUndefined()
   })
 
-  it("trusts no server that its authority does not vouch for", async () => {
+  it("rejects a server whose certificate its authority did not sign", async () => {
     const [server, other] = [
       await eventStoreDb.start({ tls: true }),
       await eventStoreDb.start({ tls: true }),
     ]
-    const url = trusting(other).replace(String(other.port), String(server.port))
+    const url = urlWithAuthority(other).replace(String(other.port), String(server.port))
     const store = eventStoreDb.open(server, { url })
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
     await expect(store.head()).rejects.toThrow(/certificate/)
@@ -95,7 +97,7 @@ describe("EventStoreDB: the connection string", () => {
       "esdb+discover://u:secret@a,b",
       /Use esdb:\/\/a,b for a list .* or esdb\+discover:\/\/ with the/,
     ],
-  ])("says what is wrong with %s, and not the password", (url, words) => {
+  ])("is rejected with the reason, without the password: %s", (url, words) => {
     const opening = (): unknown => openEventStoreDb({ url })
     expect(opening).toThrow(RangeError)
     expect(opening).toThrow(words)
@@ -104,7 +106,7 @@ describe("EventStoreDB: the connection string", () => {
 })
 
 describe("EventStoreDB: an older copy", () => {
-  it("that is put in the place of a server is noticed, and nothing is answered from it", async () => {
+  it("that replaces a server is detected, and nothing is answered from it", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const { position } = await store.append("a", someEvents(2), NO_STREAM)
@@ -117,23 +119,27 @@ describe("EventStoreDB: an older copy", () => {
       () => store.append("a", someEvents(1), 1),
       () => store.ready(),
     ]) {
-      await expect(firstSure(ask)).rejects.toThrow("older copy, or a node that is behind")
+      await expect(retryBrokenConnection(ask)).rejects.toThrow(
+        "older copy, or a node that is behind",
+      )
     }
     expect(server.log.stream("a")).toHaveLength(2)
-    // Others go on with it, and it comes to be longer than ours was.
+    // Other programs append to the copy until it is longer than the original.
     await eventStoreDb.open(server).append("b", someEvents(20), NO_STREAM)
     server.appendSystemEvents(20)
     server.relay.cut()
     const other = "lost the event that was seen at"
-    await expect(firstSure(() => store.append("a", someEvents(1), 1))).rejects.toThrow(other)
-    await expect(firstSure(() => store.ready())).rejects.toThrow(other)
-    // A program that is started on it knows no better: what the database remembers tells it.
+    await expect(retryBrokenConnection(() => store.append("a", someEvents(1), 1))).rejects.toThrow(
+      other,
+    )
+    await expect(retryBrokenConnection(() => store.ready())).rejects.toThrow(other)
+    // A new process cannot detect the copy by itself; it compares it with the read models' positions.
     expect(await collectEvents(eventStoreDb.open(server).read("a"))).toHaveLength(2)
   })
 })
 
 describe("EventStoreDB: an older copy that others have appended to", () => {
-  /** A process that has only read, when the server went back and others went on. */
+  /** A process that has only read, on a server that was replaced by an older copy with other events. */
   const replaced = async () => {
     const server = await eventStoreDb.start()
     const writer = eventStoreDb.open(server)
@@ -149,7 +155,7 @@ describe("EventStoreDB: an older copy that others have appended to", () => {
   }
   const refusal = (ask: () => Promise<unknown>) => ask().catch((error: unknown) => error)
 
-  it("is noticed by who has only read, and then refused without waiting for any answer", async () => {
+  it("is detected by a process that has only read, and then rejected without a request", async () => {
     const { server, reader } = await replaced()
     await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(StaleStore)
     server.relay.freeze()
@@ -164,7 +170,7 @@ describe("EventStoreDB: an older copy that others have appended to", () => {
     expect(server.log.stream("a")).toHaveLength(2)
   })
 
-  it("is forgotten when the right store is back", async () => {
+  it("no longer matters once the right store is back", async () => {
     const { server, reader, before } = await replaced()
     await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(StaleStore)
     server.log.truncate(0n)
@@ -174,7 +180,7 @@ describe("EventStoreDB: an older copy that others have appended to", () => {
   })
 })
 
-describe("EventStoreDB: the mark of a stream that was deleted for good", () => {
+describe("EventStoreDB: the tombstone of a permanently deleted stream", () => {
   it("proves nothing, so that other streams are read after a lost connection", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
@@ -184,7 +190,7 @@ describe("EventStoreDB: the mark of a stream that was deleted for good", () => {
     const newest = (await collectEvents(store.readAll())).at(-1)
     expect(newest).toMatchObject({ stream: "b", type: "$streamDeleted" })
     server.relay.cut()
-    expect(await firstSure(() => collectEvents(store.read("a")))).toHaveLength(2)
+    expect(await retryBrokenConnection(() => collectEvents(store.read("a")))).toHaveLength(2)
   })
 })
 
@@ -196,13 +202,15 @@ describe("EventStoreDB: a stream that our user may not read", () => {
     await store.append("b", someEvents(1), NO_STREAM)
     server.denied.add("b")
     server.relay.cut()
-    expect(await firstSure(() => collectEvents(store.read("a")))).toHaveLength(2)
-    await expect(firstSure(() => collectEvents(store.read("b")))).rejects.toThrow(AccessDenied)
+    expect(await retryBrokenConnection(() => collectEvents(store.read("a")))).toHaveLength(2)
+    await expect(retryBrokenConnection(() => collectEvents(store.read("b")))).rejects.toThrow(
+      AccessDenied,
+    )
   })
 })
 
-/** Asks until the answer has nothing to do with a connection that broke meanwhile. */
-async function firstSure(ask: () => Promise<unknown>): Promise<unknown> {
+/** Retries while the connection is broken. */
+async function retryBrokenConnection(ask: () => Promise<unknown>): Promise<unknown> {
   for (;;) {
     try {
       return await ask()
@@ -222,7 +230,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** What the client's own reads make of a stream: they parse what is called JSON. */
+/** A stream as the client reads it, with JSON parsed. */
 async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
   const events: string[][] = []
   for await (const { event } of client.readStream(stream)) {
@@ -232,9 +240,9 @@ async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
   return events
 }
 
-describe("17: what is stored in EventStoreDB", () => {
+describe("17: events stored in EventStoreDB", () => {
   it.for(STORED_CATEGORIES)(
-    "$category: each type comes back to the byte, and from parsed JSON too",
+    "$category: are read byte for byte, also from parsed JSON",
     async ({ category, codec }) => {
       const facts = fc.tuple(
         ...codec.types.map((type) =>
@@ -251,8 +259,8 @@ describe("17: what is stored in EventStoreDB", () => {
           const stream = `${category}-${randomUUID()}`
           let previousHash = NO_HASH
           const written = byType.flat().map((fact, revision) => {
-            const place = { stream, revision, previousHash }
-            const { proposed, hash } = wrapFact(codec, fact, place, causedBy("Ünï\u2028 cödé"))
+            const location = { stream, revision, previousHash }
+            const { proposed, hash } = wrapFact(codec, fact, location, causedBy("Ünï\u2028 cödé"))
             previousHash = hash
             return proposed
           })
@@ -269,7 +277,7 @@ describe("17: what is stored in EventStoreDB", () => {
     },
   )
 
-  it("is the same text, whatever it is", async () => {
+  it("keep any text", async () => {
     const text = fc.string({ unit: "binary" }).filter((one) => !one.includes("\0"))
     const texts = fc.oneof(text, fc.json(), fc.constantFrom("{", "{}", "[]", "null", "\ufeff{}"))
     const event = fc.record({ data: texts, metadata: texts }).map((one) => anEvent(one))
@@ -283,7 +291,7 @@ describe("17: what is stored in EventStoreDB", () => {
     )
   })
 
-  it("is shown as JSON where it is like a fact, and as bytes where it is not", async () => {
+  it("have the content type of JSON or of bytes, depending on their data", async () => {
     const stream = `shown-${randomUUID()}`
     await store.append(stream, [anEvent(), anEvent({ data: "no JSON" })], NO_STREAM)
     const contentTypes = server.log.stream(stream)?.map(({ contentType }) => contentType)
@@ -295,8 +303,8 @@ function hashOf(event: ProposedEvent | undefined): string {
   return (JSON.parse(event?.metadata ?? "{}") as { readonly hash: string }).hash
 }
 
-describe("14: where events stand in EventStoreDB", () => {
-  /** Our events between those of others: the server's own, and those of a transaction. */
+describe("14: positions in EventStoreDB", () => {
+  /** Appends our events between events of the server and of a transaction. */
   async function mixed(prefix: string): Promise<readonly ProposedEvent[]> {
     const written = someEvents(12)
     for (const [index, event] of written.entries()) {
@@ -317,7 +325,7 @@ describe("14: where events stand in EventStoreDB", () => {
     metadata: Buffer.alloc(0),
   })
 
-  it("gives all streams but the server's own, and the place of the newest of them", async () => {
+  it("exclude the server's system streams, also for the head", async () => {
     const before = await store.head()
     await mixed("mixed-")
     server.appendSystemEvents(40)
@@ -330,7 +338,7 @@ describe("14: where events stand in EventStoreDB", () => {
     ).toEqual([])
   })
 
-  it("goes on after the place of every event, with a prefix and without, and loses none", async () => {
+  it("allow reads after every event, with and without a prefix", async () => {
     const before = await store.head()
     const written = await mixed("resumed-")
     const all = await collectEvents(store.readAll({ after: before }))
@@ -338,8 +346,8 @@ describe("14: where events stand in EventStoreDB", () => {
     for (const [index, { position }] of all.entries()) {
       expect(await collectEvents(store.readAll({ after: position }))).toEqual(all.slice(index + 1))
     }
-    const places: readonly Position[] = [before, ...all.map(({ position }) => position)]
-    for (const after of places.filter((_, index) => index % 5 === 0)) {
+    const positions: readonly Position[] = [before, ...all.map(({ position }) => position)]
+    for (const after of positions.filter((_, index) => index % 5 === 0)) {
       const prefixes = ["resumed-"]
       const rest = await collectEvents(store.readAll({ after, prefixes }))
       const follower = subscribeRecording(store, { after, prefixes })
@@ -351,14 +359,14 @@ describe("14: where events stand in EventStoreDB", () => {
     expect(eventIdsOf(own)).toEqual(eventIdsOf(written))
   })
 
-  it("tells those who follow of others' events, and not of the server's own", async () => {
-    const follower = subscribeRecording(store, { after: await store.head(), prefixes: ["nobody-"] })
+  it("advance a subscriber's head for events of others, but not for system events", async () => {
+    const follower = subscribeRecording(store, { after: await store.head(), prefixes: ["none-"] })
     await follower.until(() => follower.heads.length > 0)
-    const told = follower.heads.length
+    const before = follower.heads.length
     server.appendSystemEvents(5)
     const { position } = await store.append(`x-${randomUUID()}`, someEvents(1), NO_STREAM)
-    await follower.until(() => follower.heads.length > told)
-    expect(follower.heads.slice(told)).toEqual([position])
+    await follower.until(() => follower.heads.length > before)
+    expect(follower.heads.slice(before)).toEqual([position])
     expect(follower.events).toEqual([])
     await follower.subscription.stop()
   })

@@ -17,7 +17,7 @@ import { scaledMs } from "../support/scaled-time.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
-/** A cluster of so many, of which the first leads. */
+/** A cluster of nodes; the first one leads. */
 async function clusterOf(count: number): Promise<EventStoreDbCluster> {
   const [first, ...others] = await Promise.all(
     Array.from({ length: count }, () => eventStoreDb.start()),
@@ -30,7 +30,7 @@ function open(cluster: EventStoreDbCluster, options: Partial<EventStoreDbOptions
 }
 
 describe("EventStoreDB: a cluster", () => {
-  it("is asked who leads it, and again when the leader is lost", async () => {
+  it("is asked for its leader, and again after the leader is lost", async () => {
     const cluster = await clusterOf(2)
     const [first, second] = cluster.nodes as [EventStoreDbServer, EventStoreDbServer]
     const url = `esdb+discover://127.0.0.1:${second.port}?tls=false&discoveryInterval=10`
@@ -51,7 +51,7 @@ describe("EventStoreDB: a cluster", () => {
     expect(cluster.leader.log.stream("a")).toHaveLength(1)
   })
 
-  it("is unavailable for all at once when no node answers, and then not any more", async () => {
+  it("is unavailable for concurrent callers while no node answers, and recovers", async () => {
     const cluster = await clusterOf(2)
     const [leader, follower] = cluster.nodes as [EventStoreDbServer, EventStoreDbServer]
     const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
@@ -62,8 +62,8 @@ describe("EventStoreDB: a cluster", () => {
     await Promise.all([leader.relay.refuse(), follower.relay.refuse()])
     const outcomes = await Promise.all(
       Array.from({ length: 30 }, async (_, index) => {
-        const asked = index % 2 === 0 ? store.head() : store.append("a", someEvents(1), 0)
-        return asked.then(
+        const request = index % 2 === 0 ? store.head() : store.append("a", someEvents(1), 0)
+        return request.then(
           () => "answered",
           (error: Error) => error.name,
         )
@@ -76,19 +76,19 @@ describe("EventStoreDB: a cluster", () => {
     expect((await appendUntilStored(store, "a", someEvents(1), 0)).revision).toBe(1)
   })
 
-  it("is found when nobody was there at first", async () => {
+  it("is found after it was down at first", async () => {
     const cluster = await clusterOf(2)
     const { leader } = cluster
     await leader.relay.refuse()
     const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
     const store = open(cluster, { url })
-    const asked = store.append("a", someEvents(1), NO_STREAM)
-    await expect(asked).rejects.toThrow("names a live leader")
+    const request = store.append("a", someEvents(1), NO_STREAM)
+    await expect(request).rejects.toThrow("names a live leader")
     await leader.relay.accept()
     expect((await store.append("a", someEvents(1), NO_STREAM)).revision).toBe(0)
   })
 
-  it("11: does not end the process when a search fails that nobody waits for", async () => {
+  it("11: does not end the process when a discovery without a caller fails", async () => {
     const cluster = await clusterOf(2)
     const [leader, seed] = cluster.nodes as [EventStoreDbServer, EventStoreDbServer]
     const url = `esdb+discover://127.0.0.1:${seed.port}?tls=false&discoveryInterval=20`
@@ -101,10 +101,10 @@ describe("EventStoreDB: a cluster", () => {
     await seed.relay.refuse()
     leader.isReady = false
     await expect(store.head()).rejects.toThrow("Server Is Not Ready")
-    // While the client searches for another node, the call breaks that is still on the first one.
-    const searched = expect(store.head()).rejects.toThrow("names a live leader")
+    // While the client discovers another node, the call on the first node breaks.
+    const discovery = expect(store.head()).rejects.toThrow("names a live leader")
     leader.relay.cut()
-    await searched
+    await discovery
     await subscriber.until(() => subscriber.interruptions.length === 1)
     await nextTurn()
     process.off("unhandledRejection", onUnhandled)
@@ -112,7 +112,7 @@ describe("EventStoreDB: a cluster", () => {
   })
 })
 
-describe("EventStoreDB: an address that is a follower", () => {
+describe("EventStoreDB: the address of a follower", () => {
   const follower = (cluster: EventStoreDbCluster): EventStore =>
     eventStoreDb.open(cluster.followers[0] as EventStoreDbServer)
 
@@ -122,7 +122,7 @@ describe("EventStoreDB: an address that is a follower", () => {
     ["a read of all", (store: EventStore) => collectEvents(store.readAll())],
     ["the head", (store: EventStore) => store.head()],
     ["readiness", (store: EventStore) => store.ready()],
-  ])("sends %s to the leader, the first one as well", async (_, ask) => {
+  ])("sends %s to the leader, even the first request", async (_, ask) => {
     const cluster = await clusterOf(3)
     await open(cluster).append("a", someEvents(3), NO_STREAM)
     const answer = await ask(follower(cluster))
@@ -130,23 +130,23 @@ describe("EventStoreDB: an address that is a follower", () => {
     expect(cluster.followers[0]?.counts.batchAppends).toBe(0)
   })
 
-  it("knows that nothing was tried by a node that leads no longer", async () => {
+  it("retries an append that a former leader rejects", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster)
     await store.append("a", someEvents(1), NO_STREAM)
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
-    // It is sent over the line on which the former leader took the first one.
+    // The append is sent over the connection to the former leader.
     expect((await store.append("a", someEvents(1), 0)).revision).toBe(1)
     expect(cluster.leader.log.stream("a")).toHaveLength(2)
   })
 
-  it("does not know which of several a node still led for, and the same bytes again do", async () => {
+  it("has unknown outcomes for appends during an election, and a retry with the same bytes resolves them", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster)
     await store.append("a", someEvents(1), NO_STREAM)
     const former = cluster.leader
     const appends = ["b", "c"].map((stream) => ({ stream, events: someEvents(1) }))
-    // The first of the two is taken and never answered; then another one leads.
+    // The first append is stored without an answer; then another node becomes the leader.
     former.faultOf = () => {
       cluster.elect(cluster.followers[0] as EventStoreDbServer)
       return "silent-stored"
@@ -164,18 +164,18 @@ describe("EventStoreDB: an address that is a follower", () => {
   })
 })
 
-describe("EventStoreDB: a node of the cluster that is frozen", () => {
+describe("EventStoreDB: a frozen node of a cluster", () => {
   const QUICK = { appendTimeoutMs: 400, readTimeoutMs: 200, pollMs: 50 }
 
-  it("does not keep the leader from being found, whichever is asked first", async () => {
+  it("does not prevent the discovery of the leader, even if it is asked first", async () => {
     const cluster = await clusterOf(3)
     cluster.freeze(cluster.followers[0] as EventStoreDbServer)
-    // Of ten clients, some begin their search at the frozen one: it has a second, and no more.
-    const asked = Array.from({ length: 10 }, () => open(cluster).head())
-    expect(await Promise.all(asked)).toHaveLength(10)
+    // Some of ten clients ask the frozen node first, which has one second to answer.
+    const request = Array.from({ length: 10 }, () => open(cluster).head())
+    expect(await Promise.all(request)).toHaveLength(10)
   })
 
-  it("is given up as the leader, and callers go on with the next one, which nobody has to wait for", async () => {
+  it("is abandoned as the leader, and callers use the next leader without a delay", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster, QUICK)
     await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
@@ -183,8 +183,8 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
     cluster.freeze(former)
     const event = someEvents(1)
     await expect(store.append("a", event, 0)).rejects.toThrow(UnknownOutcome)
-    // The others still name the frozen one.
-    await expect(surelyNot(() => store.head())).resolves.toBe("Unavailable")
+    // The other nodes still name the frozen leader.
+    await expect(firstErrorName(() => store.head())).resolves.toBe("Unavailable")
     await expect(store.ready()).rejects.toThrow(Unavailable)
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
     const begun = performance.now()
@@ -194,12 +194,12 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
     expect(eventIdsOf(await collectEvents(store.read("a", { from: 1 })))).toEqual(eventIdsOf(event))
   })
 
-  it("is not where the search for the next leader begins", async () => {
+  it("is not asked first for the next leader", async () => {
     const cluster = await clusterOf(3)
     const former = cluster.leader
-    // Long enough for a slow machine: whoever gives one up that answers looks for the next one anywhere.
-    const patience = { appendTimeoutMs: scaledMs(1_000), readTimeoutMs: scaledMs(1_000) }
-    const stores = Array.from({ length: 8 }, () => open(cluster, { ...QUICK, ...patience }))
+    // Long enough for a slow machine: a client that abandons a live node may ask any node next.
+    const timeouts = { appendTimeoutMs: scaledMs(1_000), readTimeoutMs: scaledMs(1_000) }
+    const stores = Array.from({ length: 8 }, () => open(cluster, { ...QUICK, ...timeouts }))
     await Promise.all(stores.map((store) => retryWhileLost(() => store.head())))
     cluster.freeze(former)
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
@@ -208,19 +208,19 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
     expect(former.relay.accepted).toBe(accepted)
   })
 
-  it("is not believed when it thaws and does not know yet that another one leads", async () => {
+  it("is not trusted when it thaws and still believes that it leads", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster, QUICK)
     await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
     const former = cluster.leader
     cluster.freeze(former)
-    await expect(surelyNot(() => store.head())).resolves.toBe("Unavailable")
+    await expect(firstErrorName(() => store.head())).resolves.toBe("Unavailable")
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
     await appendUntilStored(store, "a", someEvents(1), 0)
     cluster.thaw(former)
     const { reads } = former.counts
     const newest = cluster.leader.log.records.at(-1)
-    // Whoever asks the former one first is told that it leads, and what it answers is from before.
+    // A client that asks the former leader first gets its outdated answer.
     while (former.counts.reads === reads) {
       cluster.leader.relay.cut()
       expect(await retryWhileLost(() => collectEvents(store.read("a")))).toHaveLength(2)
@@ -231,8 +231,8 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
   })
 })
 
-/** The name of the error that something ends in, once it does not end well by chance. */
-async function surelyNot(ask: () => Promise<unknown>): Promise<string> {
+/** Repeats a request until it fails. @returns the error's name */
+async function firstErrorName(ask: () => Promise<unknown>): Promise<string> {
   for (;;) {
     const outcome = await ask().then(
       () => null,

@@ -24,7 +24,7 @@ import { collectEvents, subscribeRecording, someEvents } from "./event-store-fix
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
-/** A ledger of so many facts, and where it ends. */
+/** Makes a ledger with this number of facts. @returns the end of its hash chain */
 async function ledgerOf(store: EventStore, facts: number) {
   const runner = runnerOn(store)
   await executeOnLedger(runner, addFundsCommand(1_000))
@@ -38,13 +38,13 @@ async function ledgerOf(store: EventStore, facts: number) {
 
 const LONG_AGO_S = 0.000_001
 
-// What anybody may tell a server of a stream who may write to it.
-describe("EventStoreDB: a ledger that the server was told to hide or to delete", () => {
+// Anyone with write access to a stream can set or delete it this way.
+describe("EventStoreDB: a ledger with hidden or deleted events", () => {
   it.each<[string, number, (log: EventLog) => void]>([
     ["$maxCount", 6, (log) => log.set(TEST_LEDGER_STREAM, { $maxCount: 2 })],
     ["$tb", 3, (log) => log.set(TEST_LEDGER_STREAM, { $tb: 3 })],
     [
-      "$maxAge, by which all of it is too old",
+      "$maxAge, with all events too old",
       0,
       (log) => log.set(TEST_LEDGER_STREAM, { $maxAge: LONG_AGO_S }),
     ],
@@ -59,7 +59,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
       },
     ],
     [
-      "a scavenge that lost some in the middle",
+      "a scavenge that lost an event in the middle",
       5,
       (log) =>
         log.scavenge(
@@ -67,17 +67,17 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
           ({ stream, revision }) => stream === TEST_LEDGER_STREAM && revision === 4,
         ),
     ],
-  ])("takes nothing and shows nothing: %s", async (_, shows, tell) => {
+  ])("takes no command and is not read: %s", async (_, detectedAt, hide) => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const end = await ledgerOf(store, 8)
-    tell(server.log)
-    const place = await expectCorruptRejected(store, end, shows)
-    expect(place).toMatchObject({ stream: TEST_LEDGER_STREAM, revision: shows })
+    hide(server.log)
+    const corruption = await expectCorruptRejected(store, end, detectedAt)
+    expect(corruption).toMatchObject({ stream: TEST_LEDGER_STREAM, revision: detectedAt })
     expect((server.log.stream(TEST_LEDGER_STREAM) ?? []).length).toBeLessThanOrEqual(8)
   })
 
-  it("goes on in the process that has it in memory, and is found damaged by the next", async () => {
+  it("continues in a process that has it in memory, and is corrupt for the next one", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const runner = runnerOn(store)
@@ -91,7 +91,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     ).rejects.toThrow(CorruptStream)
   })
 
-  it("and that has a checkpoint takes nothing either: a checkpoint is no repair", async () => {
+  it("takes no command even with a checkpoint", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const checkpoints = openMemoryCheckpoints()
@@ -105,7 +105,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     )
   })
 
-  it("leaves it open whether an append in doubt is stored", async () => {
+  it("leaves the outcome of a lost append unknown", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const runner = runnerOn(store)
@@ -122,7 +122,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     expect(server.log.stream(TEST_LEDGER_STREAM)).toHaveLength(2)
   })
 
-  it("is found mended though nobody asks", async () => {
+  it("is detected as repaired without a request", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     await ledgerOf(store, 4)
@@ -144,7 +144,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     expect(warnings).toHaveLength(2)
   })
 
-  it("is whole again once the settings are mended, and the operator hears of it", async () => {
+  it("is intact again once the settings are repaired, and the log says so", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     await ledgerOf(store, 4)
@@ -154,7 +154,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     const runner = runnerOn(store, openMemoryCheckpoints(), warnings, () => pacer.now)
     await expect(executeOnLedger(runner, addFundsCommand(7))).rejects.toThrow(CorruptStream)
     server.log.set(TEST_LEDGER_STREAM, {})
-    // It is not looked at again for a while: the damage may lie behind a million facts.
+    // The stream is not checked again for a while, because a check may read a million facts.
     const { reads } = server.counts
     await expect(executeOnLedger(runner, addFundsCommand(7))).rejects.toThrow(CorruptStream)
     expect(server.counts.reads).toBe(reads)
@@ -167,49 +167,49 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     ])
   })
 
-  it("is asked for its settings only where nothing of it is shown", async () => {
+  it("has its settings read only if it has no visible events", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     await store.append("a", someEvents(2), NO_STREAM)
-    const asked = async (ask: () => Promise<unknown>): Promise<number> => {
+    const countReads = async (ask: () => Promise<unknown>): Promise<number> => {
       const { reads } = server.counts
       await ask()
       return server.counts.reads - reads
     }
-    expect(await asked(() => collectEvents(store.read("a")))).toBe(1)
-    expect(await asked(() => collectEvents(store.read("a", { from: 2 })))).toBe(1)
-    expect(await asked(() => collectEvents(store.read("nothing")))).toBe(2)
+    expect(await countReads(() => collectEvents(store.read("a")))).toBe(1)
+    expect(await countReads(() => collectEvents(store.read("a", { from: 2 })))).toBe(1)
+    expect(await countReads(() => collectEvents(store.read("nothing")))).toBe(2)
     expect(
-      await asked(() => collectEvents(store.read("nothing", { direction: "backwards" }))),
+      await countReads(() => collectEvents(store.read("nothing", { direction: "backwards" }))),
     ).toBe(1)
   })
 })
 
-describe("EventStoreDB: the place of the newest event", () => {
-  /** How many events the server looks at until it has answered so often. */
-  async function looksFor(server: EventStoreDbServer, ask: () => Promise<unknown>, times: number) {
+describe("EventStoreDB: the position of the newest event", () => {
+  /** Number of events that the server reads for this many requests. */
+  async function readsFor(server: EventStoreDbServer, ask: () => Promise<unknown>, times: number) {
     const { readCount } = server.log
     for (let i = 0; i < times; i += 1) await ask()
     return server.log.readCount - readCount
   }
 
-  it("is found past any number of the server's own events, which are looked at once", async () => {
+  it("is found before any number of system events, which are read once", async () => {
     const server = await eventStoreDb.start()
     const writer = eventStoreDb.open(server)
     const { position } = await writer.append("a", someEvents(1), NO_STREAM)
     server.appendSystemEvents(20_000)
     const store = eventStoreDb.open(server)
-    expect(await looksFor(server, () => store.head(), 1)).toBeGreaterThan(20_000)
-    expect(await looksFor(server, () => store.head(), 20)).toBeLessThanOrEqual(20)
+    expect(await readsFor(server, () => store.head(), 1)).toBeGreaterThan(20_000)
+    expect(await readsFor(server, () => store.head(), 20)).toBeLessThanOrEqual(20)
     expect(await store.head()).toEqual(position)
-    // What comes behind them is looked at, and nothing before it.
+    // Later requests read only the events after the known ones.
     server.appendSystemEvents(10)
-    expect(await looksFor(server, () => store.head(), 10)).toBeLessThanOrEqual(30)
+    expect(await readsFor(server, () => store.head(), 10)).toBeLessThanOrEqual(30)
     const next = await writer.append("b", someEvents(1), NO_STREAM)
     expect(await store.head()).toEqual(next.position)
   })
 
-  it("is that of the newest of very many that others stored", async () => {
+  it("is found after many events of other processes", async () => {
     const server = await eventStoreDb.start()
     const [writer, store] = [eventStoreDb.open(server), eventStoreDb.open(server)]
     await writer.append("a", someEvents(1), NO_STREAM)
@@ -217,10 +217,10 @@ describe("EventStoreDB: the place of the newest event", () => {
     const { position } = await writer.append("a", someEvents(300), 0)
     server.appendSystemEvents(3)
     expect(await store.head()).toEqual(position)
-    expect(await looksFor(server, () => store.head(), 1)).toBeLessThanOrEqual(2)
+    expect(await readsFor(server, () => store.head(), 1)).toBeLessThanOrEqual(2)
   })
 
-  it("costs a follower who is idle next to nothing", async () => {
+  it("costs an idle subscriber one read per poll", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { pollMs: 5 })
     await store.append("a", someEvents(1), NO_STREAM)
@@ -232,7 +232,7 @@ describe("EventStoreDB: the place of the newest event", () => {
     const { readCount } = server.log
     const { reads } = server.counts
     await expect.poll(() => server.counts.reads).toBeGreaterThan(reads + 20)
-    // One event each time, the newest of all.
+    // Each poll reads one event, the newest of all.
     expect(server.log.readCount - readCount).toBeLessThanOrEqual(2 * (server.counts.reads - reads))
   })
 })

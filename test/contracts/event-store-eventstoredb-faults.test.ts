@@ -28,28 +28,28 @@ const eventStoreDb = new EventStoreDbUnderTest()
 
 type Server = Awaited<ReturnType<typeof eventStoreDb.start>>
 
-/** Lets a server do this to its next append, and nothing to those after it. */
+/** Makes a server's next append fail this way. */
 function failOnce(server: Server, fault: ServerAppendFault): void {
   const faults: ServerAppendFault[] = [fault]
   server.faultOf = () => faults.shift() ?? "none"
 }
 
-/** A server that does this to its first append, and nothing to those after it. */
+/** A server whose first append fails this way. */
 async function failingOnce(fault: ServerAppendFault): Promise<Server> {
   const server = await eventStoreDb.start()
   failOnce(server, fault)
   return server
 }
 
-// The numbers are those of the list of what the client and real servers were seen to do. Without one
-// are persistent subscriptions (15), which are not used, and the speed (16), which is measured.
-describe("EventStoreDB: what the server answers", () => {
-  it("2: tells which revision was expected and which found, where the client has no message", async () => {
+// The numbers in titles are those of our list of observed behaviors of the client and of real servers. Two
+// have no test: persistent subscriptions (15), which are not used, and speed (16), which benchmarks measure.
+describe("EventStoreDB: an answer of the server", () => {
+  it("2: becomes an error with the expected and the found revision", async () => {
     const store = eventStoreDb.open(await eventStoreDb.start())
     await store.append("a", someEvents(3), NO_STREAM)
-    const refused = await store.append("a", someEvents(1), 0).catch((error: unknown) => error)
-    expect(refused).toEqual(new WrongRevision("a", 0, 2))
-    expect((refused as Error).message).toBe("stream a: expected revision 0, found 2")
+    const rejected = await store.append("a", someEvents(1), 0).catch((error: unknown) => error)
+    expect(rejected).toEqual(new WrongRevision("a", 0, 2))
+    expect((rejected as Error).message).toBe("stream a: expected revision 0, found 2")
   })
 
   it.each([
@@ -60,12 +60,12 @@ describe("EventStoreDB: what the server answers", () => {
     ["deleted", CorruptStream, "was deleted"],
     ["too-large", AppendTooLarge, "limit of 1048576 bytes"],
     ["bad-request", RangeError, "cannot store this append: no"],
-  ] as const)("9: knows that nothing was stored: %s", async (fault, error, words) => {
+  ] as const)("9: says that nothing was stored: %s", async (fault, error, words) => {
     const store = eventStoreDb.open(await failingOnce(fault))
     const events = someEvents(2)
-    const refused = store.append("a", events, NO_STREAM)
-    await expect(refused).rejects.toThrow(error)
-    await expect(refused).rejects.toThrow(words)
+    const rejected = store.append("a", events, NO_STREAM)
+    await expect(rejected).rejects.toThrow(error)
+    await expect(rejected).rejects.toThrow(words)
     expect(await collectEvents(store.read("a"))).toEqual([])
     expect((await store.append("a", events, NO_STREAM)).revision).toBe(1)
   })
@@ -78,22 +78,25 @@ describe("EventStoreDB: what the server answers", () => {
     ["unknown", 0],
     ["silent-unstored", 0],
     ["silent-stored", 2],
-  ] as const)("3, 8: does not know, and the same bytes again do: %s", async (fault, stored) => {
-    const server = await eventStoreDb.start()
-    const store = eventStoreDb.open(server, { appendTimeoutMs: scaledMs(300) })
-    // The connection is there by then: what is not sent in time is surely not stored.
-    await appendUntilStored(store, "b", someEvents(1), NO_STREAM)
-    failOnce(server, fault)
-    const events = someEvents(2)
-    await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
-    expect(await collectEvents(store.read("a"))).toHaveLength(stored)
-    const appended = await appendUntilStored(store, "a", events, NO_STREAM)
-    const there = await collectEvents(store.read("a"))
-    expect(eventIdsOf(there)).toEqual(eventIdsOf(events))
-    expect(appended).toEqual({ revision: 1, position: there[1]?.position })
-  })
+  ] as const)(
+    "3, 8: leaves the outcome unknown, and a retry with the same bytes resolves it: %s",
+    async (fault, stored) => {
+      const server = await eventStoreDb.start()
+      const store = eventStoreDb.open(server, { appendTimeoutMs: scaledMs(300) })
+      // Connects first, because an append that is not sent in time is known not to be stored.
+      await appendUntilStored(store, "b", someEvents(1), NO_STREAM)
+      failOnce(server, fault)
+      const events = someEvents(2)
+      await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
+      expect(await collectEvents(store.read("a"))).toHaveLength(stored)
+      const appended = await appendUntilStored(store, "a", events, NO_STREAM)
+      const found = await collectEvents(store.read("a"))
+      expect(eventIdsOf(found)).toEqual(eventIdsOf(events))
+      expect(appended).toEqual({ revision: 1, position: found[1]?.position })
+    },
+  )
 
-  it("5: is told by the server when an append is too large for it", async () => {
+  it("5: says that an append is too large for the server", async () => {
     const server = await failingOnce("too-large")
     const store = eventStoreDb.open(server)
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AppendTooLarge)
@@ -103,14 +106,14 @@ describe("EventStoreDB: what the server answers", () => {
     expect(await collectEvents(store.read("a"))).toEqual([])
   })
 
-  it("6: refuses a wrong revision also where the connection string would let it pass", async () => {
+  it("6: rejects a wrong revision even if the connection string disables the check", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { url: `${server.url}&throwOnAppendFailure=false` })
     await store.append("a", someEvents(2), NO_STREAM)
     await expect(store.append("a", someEvents(1), 7)).rejects.toEqual(new WrongRevision("a", 7, 1))
   })
 
-  it("7: asks the server for nothing that it has strange answers for", async () => {
+  it("7: is not needed for input that servers answer oddly", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     await expect(store.append("a", [], NO_STREAM)).rejects.toThrow(RangeError)
@@ -122,8 +125,8 @@ describe("EventStoreDB: what the server answers", () => {
   })
 })
 
-describe("EventStoreDB: a leader that stores nothing and answers everything else", () => {
-  it("shows how long an append has waited, and is not taken for ready by a revision it refuses", async () => {
+describe("EventStoreDB: a leader that stores nothing but answers other requests", () => {
+  it("has a waiting time of its oldest append, and is not ready even if it rejects a revision", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { appendTimeoutMs: scaledMs(300) })
     await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
@@ -143,7 +146,7 @@ describe("EventStoreDB: a leader that stores nothing and answers everything else
 })
 
 describe("EventStoreDB: connections", () => {
-  it("4: sends in order what was not awaited, also on a fresh connection", async () => {
+  it("4: keep the order of appends that are not awaited, also on a new connection", async () => {
     const server = await eventStoreDb.start()
     const events = someEvents(60)
     const appended = async (): Promise<readonly number[]> => {
@@ -158,7 +161,7 @@ describe("EventStoreDB: connections", () => {
     expect(await appended()).toEqual(inOrder)
   })
 
-  it("8: loses and doubles nothing of 16 writers when the server is killed again and again", async () => {
+  it("8: lose and duplicate no event of 16 writers while the server is killed repeatedly", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const follower = subscribeRecording(store, {})
@@ -186,13 +189,13 @@ describe("EventStoreDB: connections", () => {
     expect(follower.interruptions).toHaveLength(3)
   })
 
-  it("9: is unavailable while the server is gone and while it starts, and then not any more", async () => {
+  it("9: are unavailable while the server is down or starting, and recover", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     await store.append("a", someEvents(1), NO_STREAM)
     await server.relay.refuse()
     await untilTrue(() => server.relay.connections === 0)
-    // The first may still be sent to nobody; then it is known that there is nobody.
+    // The first append may still be sent; after that the client knows that the server is down.
     await store.append("a", someEvents(1), 0).catch(() => undefined)
     await expect(store.append("a", someEvents(1), 0)).rejects.toThrow(Unavailable)
     await expect(store.append("a", someEvents(1), 0)).rejects.toThrow("ECONNREFUSED")

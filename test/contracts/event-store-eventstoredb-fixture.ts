@@ -17,12 +17,12 @@ import {
   type EventStoreDbServerOptions,
 } from "../support/eventstoredb-server.ts"
 
-/** Servers of EventStoreDB and stores on them, which end with the test that opened them. */
+/** EventStoreDB servers and stores on them, which are closed after the test that opened them. */
 export class EventStoreDbUnderTest {
   readonly #servers: EventStoreDbServer[] = []
   readonly #stores: EventStore[] = []
 
-  /** Lets the test file end after each test what the test has opened. */
+  /** Registers a hook that closes them after each test. */
   constructor() {
     afterEach(async () => {
       await Promise.all(this.#stores.splice(0).map((store) => store.close()))
@@ -30,14 +30,14 @@ export class EventStoreDbUnderTest {
     })
   }
 
-  /** Starts a server of its own. */
+  /** Starts a new server. */
   async start(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {
     const server = await EventStoreDbServer.start(options)
     this.#servers.push(server)
     return server
   }
 
-  /** Opens a store on a server, as another process would. */
+  /** Opens a store on a server, as another process does. */
   open(server: EventStoreDbServer, options: Partial<EventStoreDbOptions> = {}): EventStore {
     const store = openEventStoreDb({ url: server.url, ...options })
     this.#stores.push(store)
@@ -45,7 +45,7 @@ export class EventStoreDbUnderTest {
   }
 }
 
-/** Appends the same bytes until it is known that they are stored. */
+/** Repeats an append until it is known to be stored. */
 export async function appendUntilStored(
   store: EventStore,
   ...append: Parameters<EventStore["append"]>
@@ -53,7 +53,7 @@ export async function appendUntilStored(
   return retryWhileLost(() => store.append(...append))
 }
 
-/** Asks a store again and again while it is lost: on a busy machine it may be for being slow. */
+/** Retries a request while the store is unavailable, which a slow machine can cause too. */
 export async function retryWhileLost<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -65,7 +65,7 @@ export async function retryWhileLost<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Waits until something that happens outside of the test makes this true. */
+/** Waits until something outside of the test makes the condition true. */
 export async function untilTrue(condition: () => boolean): Promise<void> {
   while (!condition()) await nextTurn()
 }

@@ -18,8 +18,8 @@ import { scaledMs } from "../support/scaled-time.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
-describe("EventStoreDB: a server that is silent", () => {
-  it("10: is waited for no longer than the append's own time, and then it may have stored", async () => {
+describe("EventStoreDB: a server that does not answer", () => {
+  it("10: times out an append, which may be stored", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
     await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
@@ -27,15 +27,15 @@ describe("EventStoreDB: a server that is silent", () => {
     const events = someEvents(1)
     const begun = performance.now()
     await expect(store.append("a", events, 0)).rejects.toThrow(UnknownOutcome)
-    // Two keep-alives of the client's own would take 20 seconds.
+    // Two of the client's own keep-alives would take 20 seconds.
     expect(performance.now() - begun).toBeLessThan(scaledMs(10_000))
-    // Nothing can be sent now, and what was not sent was not stored.
+    // Nothing can be sent now, so the next append is known not to be stored.
     await expect(store.append("a", someEvents(1), 0)).rejects.toThrow(Unavailable)
     server.relay.thaw()
     expect((await appendUntilStored(store, "a", events, 0)).revision).toBe(1)
   })
 
-  it("11: is given up while it is connected to, and leaves no connection behind", async () => {
+  it("11: times out a connection attempt, and leaves no connection behind", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
     server.relay.freeze()
@@ -49,7 +49,7 @@ describe("EventStoreDB: a server that is silent", () => {
     expect(server.relay.accepted).toBeGreaterThan(3)
   })
 
-  it("10: fails a read for which nothing comes", async () => {
+  it("10: times out a read", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { readTimeoutMs: 200 })
     await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
@@ -58,12 +58,12 @@ describe("EventStoreDB: a server that is silent", () => {
     await expect(store.head()).rejects.toThrow(Unavailable)
     server.relay.thaw()
     expect(await retryWhileLost(() => collectEvents(store.read("a")))).toHaveLength(1)
-    // The clients that got no answer have gone, also the one over which events were appended.
+    // The clients without an answer have disconnected, including the one that appended events.
     await untilTrue(() => server.relay.connections === 1)
     expect(server.relay.accepted).toBeGreaterThan(1)
   })
 
-  it("10: is lost for those who follow, who come back by themselves", async () => {
+  it("10: interrupts subscribers, which reconnect by themselves", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { readTimeoutMs: 200, pollMs: 20 })
     await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
@@ -71,9 +71,9 @@ describe("EventStoreDB: a server that is silent", () => {
     await follower.until(() => follower.heads.length > 0)
     server.relay.freeze()
     await follower.until(() => follower.interruptions.length > 0)
-    const told = follower.heads.length
+    const headsBefore = follower.heads.length
     server.relay.thaw()
-    await follower.until(() => follower.heads.length > told)
+    await follower.until(() => follower.heads.length > headsBefore)
     await appendUntilStored(store, "a", someEvents(1), 0)
     await follower.until(() => follower.events.length === 2)
     expect(follower.interruptions[0]).toEqual(
@@ -81,7 +81,7 @@ describe("EventStoreDB: a server that is silent", () => {
     )
   })
 
-  it("11: takes nothing from the others when one answer is overdue, and gets a new client", async () => {
+  it("11: does not affect other appends when one answer is overdue, and gets a new client", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { appendTimeoutMs: scaledMs(1_500) })
     const answers: string[] = []
@@ -96,12 +96,12 @@ describe("EventStoreDB: a server that is silent", () => {
     expect(server.counts.batchAppends).toBe(1)
     await store.append("after", someEvents(1), NO_STREAM)
     expect(server.counts.batchAppends).toBe(2)
-    // The first client is not needed any more and disconnects.
+    // The first client is no longer needed and disconnects.
     await untilTrue(() => server.relay.connections === 1)
     expect(server.relay.accepted).toBe(2)
   })
 
-  it("11: gets no answers lost by the death of another server", async () => {
+  it("11: does not lose answers when another server dies", async () => {
     const [here, there] = [await eventStoreDb.start(), await eventStoreDb.start()]
     const [store, other] = [eventStoreDb.open(here), eventStoreDb.open(there)]
     await Promise.all([store, other].map((one) => one.append("a", someEvents(1), NO_STREAM)))
@@ -120,7 +120,7 @@ describe("EventStoreDB: a server that is silent", () => {
     expect(here.counts.batchAppends).toBe(1)
   })
 
-  it("18: does not keep a store from being closed", async () => {
+  it("18: does not prevent a store from closing", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
     await appendUntilStored(store, "a", someEvents(2_000), NO_STREAM)
@@ -142,8 +142,8 @@ describe("EventStoreDB: a server that is silent", () => {
   })
 })
 
-describe("EventStoreDB: those who follow", () => {
-  it("12: come back after a loss from where they were, told once", async () => {
+describe("EventStoreDB: subscribers", () => {
+  it("12: continue at their position after an interruption, which is reported once", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const written = someEvents(40)
@@ -159,7 +159,7 @@ describe("EventStoreDB: those who follow", () => {
     expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
   })
 
-  it("12: are told that they have seen everything after a loss during which nothing happened", async () => {
+  it("12: catch up after an interruption without new events", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const { position } = await store.append("a", someEvents(1), NO_STREAM)
@@ -173,7 +173,7 @@ describe("EventStoreDB: those who follow", () => {
   })
 
   it.each(["23.10", "24.2"] as const)(
-    "13: are not told of being too slow for %s, which is no loss",
+    "13: are not interrupted if they are too slow for %s",
     async (version) => {
       const server = await eventStoreDb.start({ version })
       const store = eventStoreDb.open(server)
@@ -193,7 +193,7 @@ describe("EventStoreDB: those who follow", () => {
     },
   )
 
-  it("13: lose and double nothing when they are dropped all the time", async () => {
+  it("13: miss no event and get none twice while they are dropped repeatedly", async () => {
     const server = await eventStoreDb.start({ version: "23.10" })
     const store = eventStoreDb.open(server)
     const follower = subscribeRecording(store, { prefixes: ["a"] })
@@ -207,7 +207,7 @@ describe("EventStoreDB: those who follow", () => {
     expect(follower.interruptions).toEqual([])
   })
 
-  it("13: read what came while they were busy, instead of keeping it all", async () => {
+  it("13: read the events of a busy time later instead of buffering them", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const leave = Promise.withResolvers<void>()
@@ -225,7 +225,7 @@ describe("EventStoreDB: those who follow", () => {
     expect(follower.interruptions).toEqual([])
   })
 
-  it("11: notice that nothing comes any more, and read", async () => {
+  it("11: poll if the server stops sending events", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { pollMs: 20 })
     const follower = subscribeRecording(store, {})

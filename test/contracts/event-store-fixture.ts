@@ -9,17 +9,17 @@ import type {
 } from "../../adapters/eventstore/port.ts"
 import { newSignal } from "../support/signal.ts"
 
-/** An event with an id of its own. */
+/** An event with a new id. */
 export function anEvent(parts: Partial<ProposedEvent> = {}): ProposedEvent {
   return { id: randomUUID(), type: "Tested", data: "{}", metadata: "{}", ...parts }
 }
 
-/** So many events, each with its number as data. */
+/** Events, each with its index as data. */
 export function someEvents(count: number): ProposedEvent[] {
   return Array.from({ length: count }, (_, index) => anEvent({ data: String(index) }))
 }
 
-/** All events of all pages. */
+/** Collects the events of all pages. */
 export async function collectEvents(
   pages: AsyncIterable<readonly StoredEvent[]>,
 ): Promise<readonly StoredEvent[]> {
@@ -28,17 +28,17 @@ export async function collectEvents(
   return events
 }
 
-/** A subscription that keeps what it was told. */
+/** A subscription that records everything it receives. */
 export interface TestSubscriber {
   readonly subscription: Subscription
   readonly events: readonly StoredEvent[]
   readonly heads: readonly Position[]
   readonly interruptions: readonly Error[]
-  /** Waits until something that it was told makes this true. */
+  /** Waits until a received notification makes the condition true. */
   readonly until: (condition: () => boolean) => Promise<void>
 }
 
-/** Follows a store, with a handler that may do more than keep the events. */
+/** Subscribes to a store; `handle` runs before events are recorded. */
 export function subscribeRecording(
   store: EventStore,
   range: Parameters<EventStore["subscribeAll"]>[0],
@@ -66,23 +66,23 @@ export function subscribeRecording(
   return { subscription, events, heads, interruptions, until }
 }
 
-/** The ids of events, to compare what was read with what was written. */
+/** The ids of events, to compare read events with written ones. */
 export function eventIdsOf(events: readonly { readonly id: string }[]): readonly string[] {
   return events.map(({ id }) => id)
 }
 
-/** A store and a corner of it that no other test knows: a server may hold events of others. */
+/** A store and a stream prefix for one test, because a server may have other events. */
 export interface StoreScope {
   readonly store: EventStore
-  /** All streams of this test begin with it. */
+  /** The prefix of all streams of the test. */
   readonly prefix: string
   /** The head of the store when the test began. */
   readonly before: Position
-  /** The name of a stream of this test. */
+  /** The full name of a stream of the test. */
   readonly stream: (name?: string) => string
 }
 
-/** Finds a new corner of a store. */
+/** Creates a scope with a new prefix. */
 export async function newStoreScope(store: EventStore): Promise<StoreScope> {
   const prefix = `test-${randomUUID()}-`
   const before = await store.head()

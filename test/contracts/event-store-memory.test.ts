@@ -15,7 +15,7 @@ it.each([
   ["stored-unknown", UnknownOutcome, 1],
   ["unstored-unknown", UnknownOutcome, 0],
   ["unavailable", Unavailable, 0],
-] as const)("fails as it is told: %s", async (fault, error, stored) => {
+] as const)("fails on demand: %s", async (fault, error, stored) => {
   const faults: AppendFault[] = [fault]
   const store = openMemoryEventStore({ chooseFault: () => faults.shift() ?? "none" })
   const events = someEvents(1)
@@ -25,7 +25,7 @@ it.each([
   expect(eventIdsOf(await collectEvents(store.read("a")))).toEqual(eventIdsOf(events))
 })
 
-it("shows each append to whoever chooses its fault", async () => {
+it("passes each append to `chooseFault`", async () => {
   const seen: unknown[] = []
   const store = openMemoryEventStore({
     chooseFault: (attempt) => {
@@ -38,7 +38,7 @@ it("shows each append to whoever chooses its fault", async () => {
   expect(seen).toEqual([{ stream: "a", events, expectedRevision: NO_STREAM }])
 })
 
-it("tells of an interruption once, and then that everything was seen", async () => {
+it("reports an interruption once, and then that the subscriber caught up", async () => {
   const store = openMemoryEventStore()
   await store.append("a", someEvents(1), NO_STREAM)
   const follower = subscribeRecording(store, {})
@@ -50,31 +50,31 @@ it("tells of an interruption once, and then that everything was seen", async () 
   await store.close()
 })
 
-it("does not say that everything was seen on the strength of a head from before a loss", async () => {
+it("does not report that a subscriber caught up by a head from before an interruption", async () => {
   const store = openMemoryEventStore()
   await store.append("a", someEvents(1), NO_STREAM)
-  const told: string[] = []
+  const notifications: string[] = []
   const subscription = store.subscribeAll(
     {},
     {
       onEvents: async () => {
         store.interrupt(new Error("gone"))
-        told.push("events")
+        notifications.push("events")
       },
-      onInterrupted: () => told.push("interrupted"),
-      onCaughtUp: () => void told.push("caught up"),
+      onInterrupted: () => notifications.push("interrupted"),
+      onCaughtUp: () => void notifications.push("caught up"),
     },
   )
-  // Two others that begin later: what the first is told, it is told before they are through.
+  // Two later subscriptions: the first one gets its notifications before they have caught up.
   for (const later of [subscribeRecording(store, {}), subscribeRecording(store, {})]) {
     await later.until(() => later.heads.length > 0)
   }
   await subscription.stop()
-  expect(told).toEqual(["interrupted", "events", "caught up"])
+  expect(notifications).toEqual(["interrupted", "events", "caught up"])
   await store.close()
 })
 
-it("needs nothing but microtasks", async () => {
+it("needs only microtasks", async () => {
   const store = openMemoryEventStore()
   const follower = subscribeRecording(store, {})
   let turned = false

@@ -12,18 +12,18 @@ import { eventStoreSchemaSql } from "../../adapters/eventstore/postgres/schema.t
 import { executeSql, type TestDatabase, testDatabase } from "../support/test-database.ts"
 
 /**
- * Names the connections of the stores under test, so that a test can find and break them: those of its
- * own database only, for other files' tests run in the same PostgreSQL meanwhile.
+ * Application name of the stores under test, so that a test can find and break their connections. Queries
+ * also filter by database, because other test files use the same PostgreSQL.
  */
 const APPLICATION = "event-store-under-test"
 
-/** A database with an event store, empty at the start of each test, and what a test does to it. */
+/** A database with an event store that is empty at the start of each test. */
 export class PostgresUnderTest {
   #database: TestDatabase | null = null
   #admin: pg.Client | null = null
   readonly #open: EventStore[] = []
 
-  /** Lets the test file make the database before its tests and remove it after them. */
+  /** Registers hooks that create the database before the tests of a file and remove it after them. */
   constructor() {
     beforeAll(async () => {
       this.#database = await testDatabase({ migrated: false })
@@ -41,18 +41,18 @@ export class PostgresUnderTest {
     })
   }
 
-  /** The address of the database. */
+  /** The connection string of the database. */
   get url(): string {
     return this.#database?.url ?? ""
   }
 
-  /** A connection that may do everything and belongs to no store. */
+  /** A superuser's connection that belongs to no store. */
   get admin(): pg.Client {
     if (this.#admin === null) throw new Error("the database is made before the first test")
     return this.#admin
   }
 
-  /** Opens a store on the database, as another process would; closed after the test. */
+  /** Opens a store on the database, as another process does. It is closed after the test. */
   open(options: Partial<PostgresEventStoreOptions> = {}): EventStore {
     const settings = { application_name: APPLICATION }
     const store = openPostgresEventStore({ url: this.url, settings, ...options })
@@ -60,7 +60,7 @@ export class PostgresUnderTest {
     return store
   }
 
-  /** Ends all connections of the stores; answers how many there were. */
+  /** Terminates all connections of the stores. @returns their number */
   async killConnections(): Promise<number> {
     const { rowCount } = await this.admin.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
@@ -70,7 +70,7 @@ export class PostgresUnderTest {
     return rowCount ?? 0
   }
 
-  /** Begins a transaction that holds the lock for which writers stand in line. */
+  /** Begins a transaction that holds the lock of appends. */
   async holdAppendLock(): Promise<void> {
     await this.admin.query("begin")
     await this.admin.query(
@@ -83,26 +83,26 @@ export class PostgresUnderTest {
     await this.admin.query("commit")
   }
 
-  /** Waits until a connection of the stores stands in line for the lock. */
+  /** Waits until a connection of the stores waits for the lock. */
   async untilAppendWaits(): Promise<void> {
-    // The transaction of `admin` would go on seeing the same activity.
+    // A separate client, because the transaction of `admin` has a snapshot of the activity.
     const observer = new pg.Client(this.url)
     await observer.connect()
     try {
-      for (let inLine = 0; inLine === 0;) {
+      for (let waiting = 0; waiting === 0;) {
         const { rowCount } = await observer.query(
           `select from pg_stat_activity where datname = current_database()
            and application_name = $1 and wait_event = 'advisory'`,
           [APPLICATION],
         )
-        inLine = rowCount ?? 0
+        waiting = rowCount ?? 0
       }
     } finally {
       await observer.end()
     }
   }
 
-  /** Appends the same bytes until it is known that they are stored. */
+  /** Repeats an append until it is known to be stored. */
   async appendUntilStored(
     store: EventStore,
     ...append: Parameters<EventStore["append"]>

@@ -35,7 +35,7 @@ describe("PostgreSQL event store: the global order", () => {
     expect(all.map(({ position }) => position.commit)).toEqual([0n, 1n, 2n, 3n, 4n, 5n])
   })
 
-  it("has no place for a transaction before it is stored, and none is passed by", async () => {
+  it("has no position for an uncommitted transaction, and readers do not pass it", async () => {
     const store = postgres.open()
     const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length > 0)
@@ -52,35 +52,35 @@ describe("PostgreSQL event store: the global order", () => {
     expect(follower.events.map(({ stream }) => stream)).toEqual(["a", "b"])
   })
 
-  it("is one for 32 writers in two processes, and nobody who follows sees a gap", async () => {
+  it("has no gaps for subscribers with 32 writers in two processes", async () => {
     const stores = [postgres.open(), postgres.open()] as const
     const followers = stores.map((store) => subscribeRecording(store, {}))
     const writers = Array.from({ length: 32 }, async (_, index) => {
       const store = stores[index % 2] ?? stores[0]
-      // Eight streams for 32 writers: they race, and whoever loses reads and tries again.
+      // 32 writers compete for eight streams; a writer that loses reads the revision and retries.
       const stream = `s-${index % 8}`
       let written = 0
-      let last = NO_STREAM
+      let revision = NO_STREAM
       while (written < 25) {
         try {
-          last = (await store.append(stream, someEvents(1 + (written % 3)), last)).revision
+          revision = (await store.append(stream, someEvents(1 + (written % 3)), revision)).revision
           written += 1
         } catch (error) {
           if (!(error instanceof WrongRevision)) throw error
           const [page] = await collectEvents(
             store.read(stream, { direction: "backwards", limit: 1 }),
           )
-          last = page?.revision ?? NO_STREAM
+          revision = page?.revision ?? NO_STREAM
         }
       }
     })
-    let place = START
+    let last = START
     let isRunning = true
     const polled: bigint[] = []
     const poll = async (): Promise<void> => {
-      for (const { position } of await collectEvents(stores[1].readAll({ after: place }))) {
+      for (const { position } of await collectEvents(stores[1].readAll({ after: last }))) {
         polled.push(position.commit)
-        place = position
+        last = position
       }
     }
     const poller = (async () => {
@@ -90,20 +90,20 @@ describe("PostgreSQL event store: the global order", () => {
     isRunning = false
     await poller
     await poll()
-    const places = Array.from({ length: polled.length }, (_, index) => BigInt(index))
+    const expected = Array.from({ length: polled.length }, (_, index) => BigInt(index))
     // 25 appends of 1, 2, 3, 1, … events each.
     expect(polled).toHaveLength(32 * 49)
-    expect(polled).toEqual(places)
+    expect(polled).toEqual(expected)
     for (const follower of followers) {
       await follower.until(() => follower.events.length >= polled.length)
-      expect(follower.events.map(({ position }) => position.commit)).toEqual(places)
+      expect(follower.events.map(({ position }) => position.commit)).toEqual(expected)
       expect(follower.interruptions).toEqual([])
     }
   })
 })
 
 describe("PostgreSQL event store: faults", () => {
-  it("loses and doubles nothing when its connections are killed under load", async () => {
+  it("lose and duplicate no event when connections are killed under load", async () => {
     const stores = [postgres.open(), postgres.open()] as const
     const follower = subscribeRecording(stores[0], {})
     const ids: string[] = []
@@ -134,7 +134,7 @@ describe("PostgreSQL event store: faults", () => {
     expect(follower.events).toEqual(await collectEvents(stores[1].readAll()))
   })
 
-  it("comes back by itself while nothing happens, and says that all was seen", async () => {
+  it("interrupt an idle subscriber, which reconnects and catches up by itself", async () => {
     const store = postgres.open()
     await store.append("a", someEvents(1), NO_STREAM)
     const follower = subscribeRecording(store, {})
@@ -146,7 +146,7 @@ describe("PostgreSQL event store: faults", () => {
     expect(follower.events).toHaveLength(1)
   })
 
-  it("does not know how an append ended whose connection broke, and a second try does", async () => {
+  it("leave the outcome of an append unknown if its connection breaks, and a retry resolves it", async () => {
     const store = postgres.open()
     await postgres.holdAppendLock()
     const events = someEvents(2)
@@ -159,13 +159,13 @@ describe("PostgreSQL event store: faults", () => {
     expect(eventIdsOf(await collectEvents(store.read("a")))).toEqual(eventIdsOf(events))
   })
 
-  it("waits for no answer longer than its time; what was not sent is surely not stored", async () => {
+  it("time out an append; one that was not sent is known not to be stored", async () => {
     const store = postgres.open({ appendTimeoutMs: scaledMs(1_000) })
     await postgres.holdAppendLock()
     const [sent, unsent] = [someEvents(1), someEvents(1)]
     const first = expect(store.append("a", sent, NO_STREAM)).rejects.toThrow(UnknownOutcome)
     await postgres.untilAppendWaits()
-    // The same stream: it stays behind the first, and then has to wait for the lock itself.
+    // An append to the same stream waits for the first one, and then for the lock.
     const second = store.append("a", unsent, 0).catch((error: unknown) => error)
     await first
     expect([UnknownOutcome, Unavailable]).toContain(((await second) as Error).constructor)
@@ -177,25 +177,25 @@ describe("PostgreSQL event store: faults", () => {
     )
   })
 
-  it("knows that a transaction was rolled back which the database refused", async () => {
+  it("report that nothing was stored if the database rejects the transaction", async () => {
     const store = postgres.open()
     await postgres.admin.query(`
       create function pg_temp.refuse() returns trigger language plpgsql as
         $$ begin raise exception 'no more room' using errcode = 'disk_full'; end $$;
       create trigger refuse before insert on eventstore.events
-        for each row when (new.type = 'Refused') execute function pg_temp.refuse();
+        for each row when (new.type = 'Rejected') execute function pg_temp.refuse();
     `)
     try {
-      const refused = store.append("a", [anEvent({ type: "Refused" })], NO_STREAM)
-      await expect(refused).rejects.toThrow(Unavailable)
-      await expect(refused).rejects.toThrow("the disk of the database is full")
+      const rejected = store.append("a", [anEvent({ type: "Rejected" })], NO_STREAM)
+      await expect(rejected).rejects.toThrow(Unavailable)
+      await expect(rejected).rejects.toThrow("the disk of the database is full")
     } finally {
       await postgres.admin.query("drop trigger refuse on eventstore.events")
     }
     expect((await store.append("a", someEvents(1), NO_STREAM)).revision).toBe(0)
   })
 
-  it("needs no poll to hear of an append", async () => {
+  it("do not affect notifications: a subscriber needs no poll", async () => {
     const [here, elsewhere] = [postgres.open({ pollMs: 3_600_000 }), postgres.open()]
     const follower = subscribeRecording(here, {})
     await follower.until(() => follower.heads.length > 0)
@@ -204,7 +204,7 @@ describe("PostgreSQL event store: faults", () => {
     expect(follower.interruptions).toEqual([])
   })
 
-  it("makes up for a notification that never came", async () => {
+  it("include lost notifications, which a poll replaces", async () => {
     const store = postgres.open({ pollMs: 20 })
     const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length > 0)
@@ -217,29 +217,29 @@ describe("PostgreSQL event store: faults", () => {
 })
 
 describe("PostgreSQL event store: an older copy", () => {
-  it("is noticed, and nothing is appended to it until it is as far again", async () => {
+  it("is detected, and gets no append until the events are restored", async () => {
     const store = postgres.open({ pollMs: 20 })
     const follower = subscribeRecording(store, {})
     await store.append("a", someEvents(3), NO_STREAM)
     await follower.until(() => follower.events.length === 3)
-    await postgres.admin.query("create table kept as table eventstore.events")
+    await postgres.admin.query("create table saved as table eventstore.events")
     await postgres.admin.query("delete from eventstore.events where revision > 0")
     const older = "ends at 0, but 2 was read from it before: it is an older copy"
-    // Nobody but its own watch has asked for the head.
+    // Only the store's own watch has read the head.
     const append = () => store.append("a", someEvents(1), 2).then(String, String)
     await expect.poll(append).toMatch(older)
     await expect(store.ready()).rejects.toThrow(older)
     expect(await collectEvents(store.readAll())).toHaveLength(1)
-    await postgres.admin.query("insert into eventstore.events table kept on conflict do nothing")
-    await postgres.admin.query("drop table kept")
+    await postgres.admin.query("insert into eventstore.events table saved on conflict do nothing")
+    await postgres.admin.query("drop table saved")
     await expect.poll(() => store.ready().then(() => "ready", String)).toBe("ready")
     expect((await store.append("a", someEvents(1), 2)).revision).toBe(3)
     await follower.until(() => follower.events.length === 4)
   })
 })
 
-describe("PostgreSQL event store: an older copy that others went on with", () => {
-  it("is noticed before anything is appended over a new connection", async () => {
+describe("PostgreSQL event store: an older copy with events of other processes", () => {
+  it("is detected before anything is appended over a new connection", async () => {
     const [store, other] = [postgres.open({ pollMs: 3_600_000 }), postgres.open()]
     await store.append("a", someEvents(3), NO_STREAM)
     await postgres.admin.query("delete from eventstore.events where revision > 0")
@@ -251,11 +251,11 @@ describe("PostgreSQL event store: an older copy that others went on with", () =>
   })
 })
 
-describe("PostgreSQL event store: not to be had", () => {
-  it("tells that nobody answers, and nothing was stored", async () => {
-    const nobody = new URL(postgres.url)
-    nobody.port = "1"
-    const store = postgres.open({ url: nobody.href })
+describe("PostgreSQL event store: an unusable database", () => {
+  it("is reported as unavailable if the server is down", async () => {
+    const unreachable = new URL(postgres.url)
+    unreachable.port = "1"
+    const store = postgres.open({ url: unreachable.href })
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
     await expect(store.head()).rejects.toThrow("ECONNREFUSED")
     await expect(collectEvents(store.read("a"))).rejects.toThrow(Unavailable)
@@ -264,7 +264,7 @@ describe("PostgreSQL event store: not to be had", () => {
     expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
   })
 
-  it("tells that the schema is missing", async () => {
+  it("is reported with the fix if the schema is missing", async () => {
     const empty = await testDatabase({ migrated: false })
     const store = postgres.open({ url: empty.url })
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow("run the migrations")
@@ -273,7 +273,7 @@ describe("PostgreSQL event store: not to be had", () => {
     await empty.drop()
   })
 
-  it("tells that the credentials are not enough", async () => {
+  it("is reported as access denied if the role lacks privileges", async () => {
     const role = `stranger_${process.pid}`
     await postgres.admin.query(`create role ${role} login password 'stranger'`)
     const url = new URL(postgres.url)
@@ -289,8 +289,8 @@ describe("PostgreSQL event store: not to be had", () => {
     }
   })
 
-  it("serves any number of subscriptions with one connection that listens", async () => {
-    // A name of its own: backends of the test before may still be on their way out.
+  it("uses one listening connection for any number of subscriptions", async () => {
+    // A separate name, because backends of the last test may not have ended yet.
     const application = "event-store-with-subscriptions"
     const settings = { application_name: application }
     const store = postgres.open({ readConnections: 2, settings })

@@ -1,4 +1,4 @@
-/** What every event store promises to those who read and to its subscribers. */
+/** The contract of every event store for readers and subscribers. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { comparePositions, NO_STREAM, START } from "../../adapters/eventstore/port.ts"
@@ -13,48 +13,48 @@ import {
 import type { StoreScope } from "./event-store-fixture.ts"
 import { EVENT_STORES, SUBSCRIBED_STORES } from "./event-stores.ts"
 
-/** Opens a corner of a store for each test of a `describe`, and closes the store after it. */
-function cornersOf(make: () => Promise<EventStore>): () => StoreScope {
-  let corner: StoreScope
+/** Opens a scope of a store for each test of a `describe`, and closes the store after it. */
+function scopesOf(make: () => Promise<EventStore>): () => StoreScope {
+  let scope: StoreScope
   beforeEach(async () => {
-    corner = await newStoreScope(await make())
+    scope = await newStoreScope(await make())
   })
-  afterEach(() => corner.store.close())
-  return () => corner
+  afterEach(() => scope.store.close())
+  return () => scope
 }
 
 describe.for(EVENT_STORES)("%s", ([, open]) => {
-  const here = cornersOf(open())
-  readContract(here)
-  readAllContract(here)
+  const currentScope = scopesOf(open())
+  readContract(currentScope)
+  readAllContract(currentScope)
 })
 
 describe.for(SUBSCRIBED_STORES)("%s", ([, open]) => {
-  const here = cornersOf(open())
-  handingOverContract(here)
-  endingContract(here)
+  const currentScope = scopesOf(open())
+  deliveryContract(currentScope)
+  endingContract(currentScope)
 })
 
-function handingOverContract(here: () => StoreScope): void {
+function deliveryContract(currentScope: () => StoreScope): void {
   describe("subscribeAll", () => {
-    it("hands over what is there, tells that this is all, then what comes", async () => {
-      const { store, stream, before: after, prefix } = here()
-      const [there, coming] = [someEvents(1_500), someEvents(20)]
-      await store.append(stream("a"), there, NO_STREAM)
+    it("delivers stored events, reports the head, and delivers new events", async () => {
+      const { store, stream, before: after, prefix } = currentScope()
+      const [stored, added] = [someEvents(1_500), someEvents(20)]
+      await store.append(stream("a"), stored, NO_STREAM)
       const follower = subscribeRecording(store, { after, prefixes: [prefix] })
       await follower.until(() => follower.heads.length > 0)
-      expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(there))
+      expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(stored))
       expect(follower.heads[0]).toEqual(follower.events.at(-1)?.position)
-      for (const [index, event] of coming.entries()) {
+      for (const [index, event] of added.entries()) {
         await store.append(stream("b"), [event], index - 1)
       }
       await follower.until(() => follower.events.length === 1_520)
-      expect(eventIdsOf(follower.events)).toEqual(eventIdsOf([...there, ...coming]))
+      expect(eventIdsOf(follower.events)).toEqual(eventIdsOf([...stored, ...added]))
       await follower.subscription.stop()
     })
 
-    it("tells of a head without events, and of one that moved over events left out", async () => {
-      const { store, stream, before: after } = here()
+    it("reports a head without events, and one after filtered events", async () => {
+      const { store, stream, before: after } = currentScope()
       const follower = subscribeRecording(store, { after, prefixes: [stream("wanted")] })
       await follower.until(() => follower.heads.length > 0)
       const { position } = await store.append(stream("other"), someEvents(3), NO_STREAM)
@@ -70,23 +70,23 @@ function handingOverContract(here: () => StoreScope): void {
       await follower.subscription.stop()
     })
 
-    it("goes on after any event without losing or doubling one", async () => {
-      const { store, stream, before: after, prefix } = here()
+    it("continues after any event without missing or repeating one", async () => {
+      const { store, stream, before: after, prefix } = currentScope()
       await store.append(stream("a"), someEvents(3), NO_STREAM)
       await store.append(stream("b"), someEvents(3), NO_STREAM)
-      const whole = subscribeRecording(store, { after, prefixes: [prefix] })
-      await whole.until(() => whole.events.length === 6)
-      for (const [index, { position }] of whole.events.entries()) {
+      const complete = subscribeRecording(store, { after, prefixes: [prefix] })
+      await complete.until(() => complete.events.length === 6)
+      for (const [index, { position }] of complete.events.entries()) {
         const rest = subscribeRecording(store, { after: position, prefixes: [prefix] })
         await rest.until(() => rest.heads.length > 0)
-        expect(rest.events).toEqual(whole.events.slice(index + 1))
+        expect(rest.events).toEqual(complete.events.slice(index + 1))
         await rest.subscription.stop()
       }
-      await whole.subscription.stop()
+      await complete.subscription.stop()
     })
 
-    it("waits for the handler before it hands over more", async () => {
-      const { store, stream, before: after, prefix } = here()
+    it("waits for the handler before it delivers more", async () => {
+      const { store, stream, before: after, prefix } = currentScope()
       let handlers = 0
       let most = 0
       const follower = subscribeRecording(store, { after, prefixes: [prefix] }, async () => {
@@ -109,10 +109,10 @@ function handingOverContract(here: () => StoreScope): void {
   })
 }
 
-function endingContract(here: () => StoreScope): void {
+function endingContract(currentScope: () => StoreScope): void {
   describe("subscribeAll, ended", () => {
-    it("stops after the handler that runs, and hands over nothing more", async () => {
-      const { store, stream, before: after, prefix } = here()
+    it("stops after the running handler, and delivers nothing more", async () => {
+      const { store, stream, before: after, prefix } = currentScope()
       const entered = Promise.withResolvers<void>()
       const leave = Promise.withResolvers<void>()
       const follower = subscribeRecording(store, { after, prefixes: [prefix] }, async () => {
@@ -132,8 +132,8 @@ function endingContract(here: () => StoreScope): void {
       expect(follower.events.every((event) => event.stream === stream())).toBe(true)
     })
 
-    it("stops while nothing happens, and twice", async () => {
-      const { store, prefix } = here()
+    it("can be stopped while idle, and twice", async () => {
+      const { store, prefix } = currentScope()
       const follower = subscribeRecording(store, { prefixes: [prefix] })
       await follower.until(() => follower.heads.length > 0)
       await follower.subscription.stop()
@@ -141,8 +141,8 @@ function endingContract(here: () => StoreScope): void {
       await expect(follower.subscription.ended).resolves.toBeUndefined()
     })
 
-    it("ends with what the handler throws, and hands over nothing more", async () => {
-      const { store, stream, before: after, prefix } = here()
+    it("ends with the handler's error, and delivers nothing more", async () => {
+      const { store, stream, before: after, prefix } = currentScope()
       let calls = 0
       const follower = subscribeRecording(store, { after, prefixes: [prefix] }, async () => {
         calls += 1
@@ -160,7 +160,7 @@ function endingContract(here: () => StoreScope): void {
     })
 
     it("ends when the store is closed", async () => {
-      const { store, prefix } = here()
+      const { store, prefix } = currentScope()
       const follower = subscribeRecording(store, { prefixes: [prefix] })
       await store.close()
       await expect(follower.subscription.ended).resolves.toBeUndefined()
@@ -169,7 +169,7 @@ function endingContract(here: () => StoreScope): void {
   })
 }
 
-function readContract(here: () => StoreScope): void {
+function readContract(currentScope: () => StoreScope): void {
   describe("read", () => {
     it.each([
       [{}, [0, 1, 2, 3, 4]],
@@ -183,24 +183,24 @@ function readContract(here: () => StoreScope): void {
       [{ direction: "backwards" as const, from: 2 }, [2, 1, 0]],
       [{ direction: "backwards" as const, from: 9, limit: 2 }, [4, 3]],
       [{ direction: "backwards" as const, from: 0 }, [0]],
-    ])("gives of five events with %j those at %j", async (range, revisions) => {
-      const { store, stream } = here()
+    ])("returns, of five events with %j, those at %j", async (range, revisions) => {
+      const { store, stream } = currentScope()
       await store.append(stream(), someEvents(5), NO_STREAM)
       const events = await collectEvents(store.read(stream(), range))
       expect(events.map(({ revision }) => revision)).toEqual(revisions)
       expect(events.map(({ data }) => Number(data))).toEqual(revisions)
     })
 
-    it("gives nothing of a stream that does not exist", async () => {
-      const { store, stream } = here()
+    it("returns nothing for a stream that does not exist", async () => {
+      const { store, stream } = currentScope()
       await store.append(stream("longer name"), someEvents(1), NO_STREAM)
       expect(await collectEvents(store.read(stream("longer")))).toEqual([])
       expect(await collectEvents(store.read(stream(), { direction: "backwards" }))).toEqual([])
       expect(await collectEvents(store.read(""))).toEqual([])
     })
 
-    it("gives long streams in pages, both ways", async () => {
-      const { store, stream } = here()
+    it("returns long streams in pages, in both directions", async () => {
+      const { store, stream } = currentScope()
       const written = someEvents(2_600)
       await store.append(stream(), written.slice(0, 1_300), NO_STREAM)
       await store.append(stream(), written.slice(1_300), 1_299)
@@ -218,8 +218,8 @@ function readContract(here: () => StoreScope): void {
       )
     })
 
-    it("lets a reader leave", async () => {
-      const { store, stream } = here()
+    it("lets a reader stop early", async () => {
+      const { store, stream } = currentScope()
       await store.append(stream(), someEvents(2_000), NO_STREAM)
       for await (const page of store.read(stream())) {
         expect(page[0]?.revision).toBe(0)
@@ -228,17 +228,17 @@ function readContract(here: () => StoreScope): void {
       expect(await collectEvents(store.read(stream(), { limit: 1 }))).toHaveLength(1)
     })
 
-    it.each([[{ limit: 0 }], [{ limit: 1.5 }], [{ from: -1 }]])("refuses %j", async (range) => {
-      const { store, stream } = here()
+    it.each([[{ limit: 0 }], [{ limit: 1.5 }], [{ from: -1 }]])("rejects %j", async (range) => {
+      const { store, stream } = currentScope()
       await expect(collectEvents(store.read(stream(), range))).rejects.toThrow(RangeError)
     })
   })
 }
 
-function readAllContract(here: () => StoreScope): void {
+function readAllContract(currentScope: () => StoreScope): void {
   describe("readAll", () => {
-    it("gives the events of all streams in the order in which they were stored", async () => {
-      const { store, stream, before, prefix } = here()
+    it("returns the events of all streams in the order in which they were stored", async () => {
+      const { store, stream, before, prefix } = currentScope()
       const ids: string[] = []
       for (let round = 0; round < 4; round += 1) {
         for (const name of ["a", "b", "c"]) {
@@ -253,8 +253,8 @@ function readAllContract(here: () => StoreScope): void {
       expect(new Set(all.map(({ position }) => position.commit)).size).toBe(ids.length)
     })
 
-    it("gives what stands strictly after a place", async () => {
-      const { store, stream, before, prefix } = here()
+    it("returns only events after a position", async () => {
+      const { store, stream, before, prefix } = currentScope()
       await store.append(stream(), someEvents(5), NO_STREAM)
       const all = await collectEvents(store.readAll({ after: before }))
       for (const [index, { position }] of all.entries()) {
@@ -268,14 +268,14 @@ function readAllContract(here: () => StoreScope): void {
 
     it.each([
       ["", {}],
-      [", by their names", { isSelective: true }],
-    ] as const)("gives the streams that begin with a prefix, up to a limit%s", async (_, way) => {
-      const { store, stream, before: after } = here()
+      [", selected by name", { isSelective: true }],
+    ] as const)("returns the streams with a prefix, up to a limit%s", async (_, options) => {
+      const { store, stream, before: after } = currentScope()
       for (const name of ["a-1", "b-1", "c_1", "a-2"]) {
         await store.append(stream(name), someEvents(2), NO_STREAM)
       }
       const names = async (prefixes: string[], limit?: number): Promise<string[]> => {
-        const range = { after, prefixes, ...way, ...(limit === undefined ? {} : { limit }) }
+        const range = { after, prefixes, ...options, ...(limit === undefined ? {} : { limit }) }
         return (await collectEvents(store.readAll(range))).map((event) => event.stream)
       }
       const [a1, b1, a2] = [stream("a-1"), stream("b-1"), stream("a-2")]
@@ -287,19 +287,19 @@ function readAllContract(here: () => StoreScope): void {
       expect(await names([])).toEqual([])
     })
 
-    it("ends at the head of its start", async () => {
-      const { store, stream, before, prefix } = here()
+    it("ends at the head at which it started", async () => {
+      const { store, stream, before, prefix } = currentScope()
       await store.append(stream("0"), someEvents(700), NO_STREAM)
-      let given = 0
+      let returned = 0
       for await (const page of store.readAll({ after: before, prefixes: [prefix] })) {
-        if (given === 0) await store.append(stream("1"), someEvents(700), NO_STREAM)
-        given += page.length
+        if (returned === 0) await store.append(stream("1"), someEvents(700), NO_STREAM)
+        returned += page.length
       }
-      expect(given).toBe(700)
+      expect(returned).toBe(700)
     })
 
-    it("refuses a limit of nothing", async () => {
-      const { store } = here()
+    it("rejects a limit of 0", async () => {
+      const { store } = currentScope()
       await expect(collectEvents(store.readAll({ limit: 0 }))).rejects.toThrow(RangeError)
     })
   })

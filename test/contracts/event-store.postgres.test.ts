@@ -1,4 +1,4 @@
-/** What every event store promises to those who append. */
+/** The contract of every event store for appends. */
 import fc from "fast-check"
 import { describe, expect, it, afterEach, beforeEach } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
@@ -24,7 +24,7 @@ import { EVENT_STORES, REAL_EVENTSTOREDB_URL } from "./event-stores.ts"
 
 const STREAMS = ["a", "b", "c"] as const
 
-/** One append of a history: new events near the end of a stream, or an earlier append once more. */
+/** One append of a history: new events near the end of a stream, or a repeated append. */
 type Step =
   | { readonly kind: "new"; readonly stream: string; readonly count: number; readonly off: number }
   | { readonly kind: "again"; readonly which: number; readonly more: boolean }
@@ -42,7 +42,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant("new" as const),
       stream: fc.constantFrom(...STREAMS),
       count: fc.integer({ min: 1, max: 3 }),
-      // Right on the border mostly, else one beside it.
+      // Mostly the right revision, sometimes one off.
       off: fc.constantFrom(0, 0, 0, -1, 1),
     }),
   },
@@ -56,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** A store as simple as it can be. */
+/** The simplest possible store. */
 class Model {
   readonly all: { readonly stream: string; readonly id: string }[] = []
 
@@ -64,37 +64,37 @@ class Model {
     return eventIdsOf(this.all.filter((event) => event.stream === stream))
   }
 
-  /** The revision that the append answers, or the wrong one that it finds. */
+  /** The append's revision, or the actual revision of a conflict. */
   append({ stream, events, expected }: Attempt): number | { readonly actual: number } {
-    const there = this.idsIn(stream)
+    const stored = this.idsIn(stream)
     const end = expected + 1 + events.length
-    if (there.length - 1 === expected) {
+    if (stored.length - 1 === expected) {
       this.all.push(...events.map(({ id }) => ({ stream, id })))
       return end - 1
     }
-    const isKnown = there.slice(expected + 1, end).join() === eventIdsOf(events).join()
-    return isKnown ? end - 1 : { actual: there.length - 1 }
+    const isKnown = stored.slice(expected + 1, end).join() === eventIdsOf(events).join()
+    return isKnown ? end - 1 : { actual: stored.length - 1 }
   }
 }
 
-/** Every event store is this one. */
-function modelContract(here: () => StoreScope): void {
+/** Every event store behaves like the model. */
+function modelContract(currentScope: () => StoreScope): void {
   describe("any history", () => {
-    it("gives what a plain model gives", async () => {
+    it("has the same results as the model", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
-          const corner = await newStoreScope(here().store)
+          const scope = await newStoreScope(currentScope().store)
           const model = new Model()
           const attempts: Attempt[] = []
           for (const one of steps) {
-            const attempt = attemptOf(one, attempts, model, corner)
+            const attempt = attemptOf(one, attempts, model, scope)
             attempts.push(attempt)
-            await expectSame(corner, model, attempt)
+            await expectSame(scope, model, attempt)
           }
-          const { store, before: after, prefix } = corner
+          const { store, before: after, prefix } = scope
           const all = await collectEvents(store.readAll({ after, prefixes: [prefix] }))
           expect(all.map(({ stream, id }) => ({ stream, id }))).toEqual(model.all)
-          for (const name of STREAMS.map(corner.stream)) {
+          for (const name of STREAMS.map(scope.stream)) {
             expect(eventIdsOf(await collectEvents(store.read(name)))).toEqual(model.idsIn(name))
           }
         }),
@@ -108,21 +108,21 @@ function attemptOf(
   one: Step,
   before: readonly Attempt[],
   model: Model,
-  corner: StoreScope,
+  scope: StoreScope,
 ): Attempt {
   const repeated = one.kind === "again" ? before[one.which % before.length] : undefined
   if (one.kind === "again" && repeated !== undefined) {
     return one.more ? { ...repeated, events: [...repeated.events, ...someEvents(1)] } : repeated
   }
   const { stream, count, off } = one.kind === "new" ? one : { stream: "a", count: 1, off: 0 }
-  const name = corner.stream(stream)
+  const name = scope.stream(stream)
   const expected = Math.max(model.idsIn(name).length - 1 + off, NO_STREAM)
   return { stream: name, events: someEvents(count), expected }
 }
 
-async function expectSame(corner: StoreScope, model: Model, attempt: Attempt): Promise<void> {
+async function expectSame(scope: StoreScope, model: Model, attempt: Attempt): Promise<void> {
   const { stream, events, expected } = attempt
-  const outcome = await corner.store
+  const outcome = await scope.store
     .append(stream, events, expected)
     .catch((error: unknown): AppendResult | { readonly actual: number | null } => {
       if (error instanceof WrongRevision) return { actual: error.actual }
@@ -133,32 +133,31 @@ async function expectSame(corner: StoreScope, model: Model, attempt: Attempt): P
 }
 
 describe.for(EVENT_STORES)("%s", ([, open]) => {
-  const make = open()
-  let corner: StoreScope
+  const openStore = open()
+  let scope: StoreScope
   beforeEach(async () => {
-    corner = await newStoreScope(await make())
+    scope = await newStoreScope(await openStore())
   })
-  afterEach(() => corner.store.close())
-  const here = (): StoreScope => corner
-  appendingContract(here)
-  repeatingContract(here)
-  refusingContract(here)
-  racingContract(here)
-  modelContract(here)
+  afterEach(() => scope.store.close())
+  const currentScope = (): StoreScope => scope
+  appendingContract(currentScope)
+  repeatingContract(currentScope)
+  rejectionContract(currentScope)
+  racingContract(currentScope)
+  modelContract(currentScope)
 })
 
-it("EventStoreDB, a real server, answers", async (ctx) => {
-  if (REAL_EVENTSTOREDB_URL === undefined)
-    ctx.skip("EVENTSTORE_TEST_URL names no server of EventStoreDB")
+it("a real EventStoreDB server answers", async (ctx) => {
+  if (REAL_EVENTSTOREDB_URL === undefined) ctx.skip("EVENTSTORE_TEST_URL is not set")
   const store = openEventStoreDb({ url: REAL_EVENTSTOREDB_URL ?? "" })
   expect(comparePositions(await store.head(), START)).toBeGreaterThanOrEqual(0)
   await store.close()
 })
 
-function appendingContract(here: () => StoreScope): void {
+function appendingContract(currentScope: () => StoreScope): void {
   describe("append", () => {
-    it("stores events one after the other and answers with the last", async () => {
-      const { store, stream } = here()
+    it("stores events in order and returns the last revision and position", async () => {
+      const { store, stream } = currentScope()
       const first = await store.append(stream(), someEvents(1), NO_STREAM)
       const second = await store.append(stream(), someEvents(3), first.revision)
       const events = await collectEvents(store.read(stream()))
@@ -169,8 +168,8 @@ function appendingContract(here: () => StoreScope): void {
       expect(await store.head()).toEqual(second.position)
     })
 
-    it("keeps text as it is", async () => {
-      const { store, stream } = here()
+    it("stores text unchanged", async () => {
+      const { store, stream } = currentScope()
       const texts = [
         `{"b":1,"a":2,"b":3}`,
         `{"n":-0,"m":1e400,"k":1.10,"big":123456789012345678901234567890}`,
@@ -191,8 +190,8 @@ function appendingContract(here: () => StoreScope): void {
       expect(stored[0]?.stream).toBe(stream("Größe '\"\\ {}%_"))
     })
 
-    it("writes both events when an append has one id twice", async () => {
-      const { store, stream } = here()
+    it("stores both events if an append has one id twice", async () => {
+      const { store, stream } = currentScope()
       const event = anEvent()
       const appended = await store.append(stream(), [event, event], NO_STREAM)
       expect(appended.revision).toBe(1)
@@ -200,25 +199,25 @@ function appendingContract(here: () => StoreScope): void {
       expect(eventIdsOf(await collectEvents(store.read(stream())))).toEqual([event.id, event.id])
     })
 
-    it("takes the same id in another stream", async () => {
-      const { store, stream } = here()
+    it("accepts the same id in another stream", async () => {
+      const { store, stream } = currentScope()
       const event = anEvent()
       await store.append(stream("a"), [event], NO_STREAM)
       expect((await store.append(stream("b"), [event], NO_STREAM)).revision).toBe(0)
     })
 
-    it("takes nothing once the store is closed", async () => {
-      const { store, stream } = here()
+    it("accepts nothing once the store is closed", async () => {
+      const { store, stream } = currentScope()
       await store.close()
       await expect(store.append(stream(), someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
     })
   })
 }
 
-function repeatingContract(here: () => StoreScope): void {
+function repeatingContract(currentScope: () => StoreScope): void {
   describe("append, repeated", () => {
-    it("answers as the first time, also when others came after it", async () => {
-      const { store, stream } = here()
+    it("returns the first result, even after later appends", async () => {
+      const { store, stream } = currentScope()
       const [one, two, three] = [someEvents(2), someEvents(2), someEvents(1)]
       const first = await store.append(stream(), one, NO_STREAM)
       const second = await store.append(stream(), two, 1)
@@ -229,8 +228,8 @@ function repeatingContract(here: () => StoreScope): void {
       expect(eventIdsOf(events)).toEqual(eventIdsOf([...one, ...two, ...three]))
     })
 
-    it("refuses events of which it knows only some", async () => {
-      const { store, stream } = here()
+    it("rejects events of which only some are stored", async () => {
+      const { store, stream } = currentScope()
       const [a, b, c] = [anEvent(), anEvent(), anEvent()]
       await store.append(stream(), [a, b], NO_STREAM)
       const wrong = new WrongRevision(stream(), NO_STREAM, 1)
@@ -241,8 +240,8 @@ function repeatingContract(here: () => StoreScope): void {
       expect(eventIdsOf(await collectEvents(store.read(stream())))).toEqual([a.id, b.id])
     })
 
-    it("refuses known events at another revision", async () => {
-      const { store, stream } = here()
+    it("rejects stored events at another revision", async () => {
+      const { store, stream } = currentScope()
       const events = someEvents(2)
       await store.append(stream(), events, NO_STREAM)
       await expect(store.append(stream(), events, 0)).rejects.toEqual(
@@ -252,46 +251,53 @@ function repeatingContract(here: () => StoreScope): void {
   })
 }
 
-function refusingContract(here: () => StoreScope): void {
-  describe("append, refused", () => {
+function rejectionContract(currentScope: () => StoreScope): void {
+  describe("append, rejected", () => {
     it.each([
       ["a new stream that exists", 2, NO_STREAM],
       ["a revision that has passed", 2, 0],
       ["a revision still to come", 2, 2],
       ["a revision of a stream that does not exist", 0, 0],
-    ])("expects %s: tells the actual revision and stores nothing", async (_, there, expected) => {
-      const { store, stream } = here()
-      if (there > 0) await store.append(stream(), someEvents(there), NO_STREAM)
-      const refused = store.append(stream(), someEvents(1), expected)
-      await expect(refused).rejects.toThrow(WrongRevision)
-      await expect(refused).rejects.toMatchObject({ stream: stream(), expected, actual: there - 1 })
-      expect(await collectEvents(store.read(stream()))).toHaveLength(there)
-    })
+    ])(
+      "returns the actual revision and stores nothing if it expects %s",
+      async (_, stored, expected) => {
+        const { store, stream } = currentScope()
+        if (stored > 0) await store.append(stream(), someEvents(stored), NO_STREAM)
+        const rejected = store.append(stream(), someEvents(1), expected)
+        await expect(rejected).rejects.toThrow(WrongRevision)
+        await expect(rejected).rejects.toMatchObject({
+          stream: stream(),
+          expected,
+          actual: stored - 1,
+        })
+        expect(await collectEvents(store.read(stream()))).toHaveLength(stored)
+      },
+    )
 
     it.each([
       ["no events", "a", [], NO_STREAM],
       ["a stream without a name", "", someEvents(1), NO_STREAM],
-      ["a name that is the store's own", "$a", someEvents(1), NO_STREAM],
+      ["a name of a system stream", "$a", someEvents(1), NO_STREAM],
       ["a name of more than 1,024 bytes", "é".repeat(512), someEvents(1), NO_STREAM],
       ["a revision before the first", "a", someEvents(1), -2],
       ["half a revision", "a", someEvents(1), 0.5],
       ["a revision that no stream reaches", "a", someEvents(1), 2 ** 31 - 1],
-      ["an id that is no UUID", "a", [anEvent({ id: "1" })], NO_STREAM],
+      ["an id that is not a UUID", "a", [anEvent({ id: "1" })], NO_STREAM],
       ["an event without a type", "a", [anEvent({ type: "" })], NO_STREAM],
       ["U+0000", "a", [anEvent({ data: "\0" })], NO_STREAM],
       ["U+0000 in the name", "a\0", someEvents(1), NO_STREAM],
       ["half a character", "a", [anEvent({ metadata: "\ud83d" })], NO_STREAM],
-    ])("has %s: a RangeError, and nothing is stored", async (_, name, events, expected) => {
-      const { store, stream, before } = here()
+    ])("throws a RangeError and stores nothing if it has %s", async (_, name, events, expected) => {
+      const { store, stream, before } = currentScope()
       const target = /^(\$|$)/.test(name) ? name : stream(name)
       await expect(store.append(target, events, expected)).rejects.toThrow(RangeError)
       expect(
-        await collectEvents(store.readAll({ after: before, prefixes: [here().prefix] })),
+        await collectEvents(store.readAll({ after: before, prefixes: [currentScope().prefix] })),
       ).toEqual([])
     })
 
-    it("is over the limit by one byte: AppendTooLarge, and at the limit it is stored", async () => {
-      const { store, stream } = here()
+    it("throws AppendTooLarge one byte above the limit, and stores events at the limit", async () => {
+      const { store, stream } = currentScope()
       const half = "é".repeat(MAX_APPEND_BYTES / 4)
       // Each of the two types counts twice its length.
       const rest = half.slice(2 * "Tested".length)
@@ -305,10 +311,10 @@ function refusingContract(here: () => StoreScope): void {
   })
 }
 
-function racingContract(here: () => StoreScope): void {
-  describe("append, of many at once", () => {
-    it("lets exactly one of 100 have a revision", async () => {
-      const { store, stream } = here()
+function racingContract(currentScope: () => StoreScope): void {
+  describe("append, concurrently", () => {
+    it("lets exactly one of 100 callers have a revision", async () => {
+      const { store, stream } = currentScope()
       await store.append(stream(), someEvents(1), NO_STREAM)
       const racers = someEvents(100)
       const outcomes = await Promise.allSettled(
@@ -322,8 +328,8 @@ function racingContract(here: () => StoreScope): void {
       expect(eventIdsOf(events)).toEqual([racers[won[0] ?? -1]?.id])
     })
 
-    it("answers each stream for itself", async () => {
-      const { store, stream } = here()
+    it("handles each stream separately", async () => {
+      const { store, stream } = currentScope()
       const names = Array.from({ length: 200 }, (_, index) => stream(String(index)))
       const isWrong = (index: number): boolean => index % 3 === 0
       const outcomes = await Promise.allSettled(
@@ -335,7 +341,7 @@ function racingContract(here: () => StoreScope): void {
         names.map((_, index) => isWrong(index)),
       )
       const all = await collectEvents(
-        store.readAll({ after: here().before, prefixes: [here().prefix] }),
+        store.readAll({ after: currentScope().before, prefixes: [currentScope().prefix] }),
       )
       for (const [index, name] of names.entries()) {
         const outcome = outcomes[index]

@@ -1,4 +1,4 @@
-/** Every event store, as its contract is held against it. */
+/** The event stores that the contract is tested on. */
 import { afterAll, beforeAll } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
@@ -7,16 +7,16 @@ import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
-/** A connection string of a server of EventStoreDB that is real; whatever it holds may stay. */
+/** The connection string of a real EventStoreDB server; its existing events do not matter. */
 export const REAL_EVENTSTOREDB_URL = process.env["EVENTSTORE_TEST_URL"]
 
 /**
- * What is called in a `describe` and answers how a store is opened, perhaps one that holds events of others; a
- * test closes it.
+ * Called in a `describe`, it returns a function that opens a store, which may have other events. The test
+ * closes the store.
  */
 type Open = () => () => Promise<EventStore>
 
-/** Opens stores on the test server of a version, each case in a corner of its own. */
+/** Opens stores on a shared test server of a version. */
 const onTestServer =
   (version: "23.10" | "24.2"): Open =>
   () => {
@@ -29,7 +29,7 @@ const onTestServer =
     return async () => eventStoreDb.open(server)
   }
 
-/** All of them, by their names. */
+/** All event stores by name. */
 export const EVENT_STORES: readonly (readonly [name: string, open: Open])[] = [
   ["memory event store", () => async () => openMemoryEventStore()],
   [
@@ -39,19 +39,19 @@ export const EVENT_STORES: readonly (readonly [name: string, open: Open])[] = [
       return async () => postgres.open()
     },
   ],
-  ["EventStoreDB 24.2, as the test server is", onTestServer("24.2")],
+  ["EventStoreDB 24.2 on the test server", onTestServer("24.2")],
   ...(REAL_EVENTSTOREDB_URL === undefined
     ? []
     : ([
         [
-          "EventStoreDB, a real server",
+          "EventStoreDB on a real server",
           () => async () => openEventStoreDb({ url: REAL_EVENTSTOREDB_URL }),
         ],
       ] as const)),
 ]
 
-/** The same, and the older version of EventStoreDB, which has other ways with slow subscribers. */
+/** The same and an older version of EventStoreDB, which treats slow subscribers differently. */
 export const SUBSCRIBED_STORES: typeof EVENT_STORES = [
   ...EVENT_STORES,
-  ["EventStoreDB 23.10, as the test server is", onTestServer("23.10")],
+  ["EventStoreDB 23.10 on the test server", onTestServer("23.10")],
 ]

@@ -1,4 +1,4 @@
-/** What every implementation of claims must do. */
+/** The contract of every store of idempotency claims. */
 import { describe, expect, it, onTestFinished } from "vitest"
 import {
   openMemoryIdempotency,
@@ -11,7 +11,7 @@ import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = await databaseUnderTest()
 
-/** A process among those that live. */
+/** A process that is alive while the set has its id. */
 function aProcess(ownId: string, living: Set<string>): Processes {
   living.add(ownId)
   return { ownId, isAlive: async (processId) => living.has(processId) }
@@ -19,7 +19,7 @@ function aProcess(ownId: string, living: Set<string>): Processes {
 
 let requests = 0
 
-/** A request with a key of its own. */
+/** A request with a new key. */
 function aRequest(parts: Partial<IdempotencyClaimRequest> = {}): IdempotencyClaimRequest {
   requests += 1
   return {
@@ -40,7 +40,7 @@ describe.for([
     async () => openPostgresIdempotency(database.pool(), aProcess("prc_1", new Set())),
   ],
 ] as const)("claims in %s", ([, open]) => {
-  it("gives a new key to whoever asks first, and tells others that it runs", async () => {
+  it("give a new key to the first caller, and report it as running to others", async () => {
     const claims = await open()
     const request = aRequest()
     expect(await claims.claim(request)).toMatchObject({
@@ -51,7 +51,7 @@ describe.for([
     expect(await claims.claim(request)).toMatchObject({ state: "running" })
   })
 
-  it("gives a key to exactly one of twenty who ask at once", async () => {
+  it("give a key to exactly one of twenty concurrent callers", async () => {
     const claims = await open()
     const request = aRequest()
     const made = await Promise.all(Array.from({ length: 20 }, () => claims.claim(request)))
@@ -59,7 +59,7 @@ describe.for([
     expect(states).toEqual(["claimed", ...Array.from({ length: 19 }, () => "running")])
   })
 
-  it("tells many who ask at once apart, and keeps the answer of each", async () => {
+  it("handle many concurrent keys, and store the answer of each", async () => {
     const claims = await open()
     const many = Array.from({ length: 250 }, () => aRequest())
     const isKnown = (_: unknown, i: number) => i % 5 === 0
@@ -70,11 +70,11 @@ describe.for([
     )
     const answers = many.map(({ idempotencyKey }) => `answer of ${idempotencyKey}`)
     await Promise.all(many.map((request, i) => claims.finish(request, answers[i] as string)))
-    const kept = await Promise.all(many.map((request) => claims.claim(request)))
-    expect(kept).toEqual(answers.map((answer) => ({ state: "done", answer })))
+    const stored = await Promise.all(many.map((request) => claims.claim(request)))
+    expect(stored).toEqual(answers.map((answer) => ({ state: "done", answer })))
   })
 
-  it("keeps the answer, byte for byte, for whoever asks again", async () => {
+  it("store the answer byte for byte for retries", async () => {
     const claims = await open()
     const request = aRequest()
     await claims.claim(request)
@@ -84,20 +84,20 @@ describe.for([
     expect(await claims.claim({ ...request, requestId: "req_other" })).toEqual(again)
   })
 
-  it.each(["running", "done", "left"] as const)(
-    "tells another request with the key of one that is %s that they conflict",
+  it.each(["running", "done", "abandoned"] as const)(
+    "conflict for another request with a key that is %s",
     async (state) => {
       const claims = await open()
       const request = aRequest()
       await claims.claim(request)
       if (state === "done") await claims.finish(request, "{}")
-      if (state === "left") await claims.abandon(request)
+      if (state === "abandoned") await claims.abandon(request)
       const other = { ...request, fingerprint: "b".repeat(64) }
       expect(await claims.claim(other)).toEqual({ state: "conflict" })
     },
   )
 
-  it("frees the key after a refusal, for any request, as the next attempt", async () => {
+  it("release the key after a rejection, for any request, as the next attempt", async () => {
     const claims = await open()
     const request = aRequest()
     await claims.claim(request)
@@ -116,7 +116,7 @@ describe.for([
     })
   })
 
-  it("lets a key whose outcome nobody knows be taken over, as the same attempt", async () => {
+  it("let a key with an unknown outcome be taken over, as the same attempt", async () => {
     const claims = await open()
     const request = aRequest()
     await claims.claim(request)
@@ -129,7 +129,7 @@ describe.for([
     expect(await claims.claim(request)).toMatchObject({ state: "running" })
   })
 
-  it("moves a running claim to the next attempt and keeps it there", async () => {
+  it("move a running claim to the next attempt", async () => {
     const claims = await open()
     const request = aRequest()
     await claims.claim(request)
@@ -143,7 +143,7 @@ describe.for([
     })
   })
 
-  it("keeps the keys of one API key apart from those of another", async () => {
+  it("are separate for each API key", async () => {
     const claims = await open()
     const request = aRequest()
     const other = { ...request, keyId: "key_bbbbbbbb" }
@@ -153,7 +153,7 @@ describe.for([
     expect(await claims.claim(request)).toMatchObject({ state: "running" })
   })
 
-  it("changes nothing for whoever does not hold the claim", async () => {
+  it("ignore callers that do not hold the claim", async () => {
     const claims = await open()
     const request = aRequest()
     await claims.release(request)
@@ -170,7 +170,7 @@ describe.for([
     await expect(claims.nextAttempt(request)).rejects.toThrow(ClaimLost)
   })
 
-  it("forgets what was claimed before an instant and nothing later, and begins anew", async () => {
+  it("delete keys claimed before a time and no later ones, so that they can start again", async () => {
     const claims = await open()
     const at = Date.UTC(2026, 0, 1)
     const [old, young] = [aRequest({ at: at - 1 }), aRequest({ at })]
@@ -187,7 +187,7 @@ describe.for([
     })
   })
 
-  it("names the first request of a key through attempts and takeovers", async () => {
+  it("name the first request of a key through attempts and takeovers", async () => {
     const claims = await open()
     const request = aRequest()
     const begun = request.requestId
@@ -205,7 +205,7 @@ describe.for([
   })
 })
 
-describe("claims of several processes", () => {
+describe("claims of multiple processes", () => {
   function twoProcesses() {
     const living = new Set<string>()
     const pool = database.pool()
@@ -217,14 +217,14 @@ describe("claims of several processes", () => {
     return { living, first, second, pool }
   }
 
-  it("leaves a claim to a process that lives", async () => {
+  it("stay with a process that is alive", async () => {
     const { first, second } = twoProcesses()
     const request = aRequest()
     await first.claim(request)
     expect(await second.claim(request)).toMatchObject({ state: "running" })
   })
 
-  it("takes over what a dead process held, as the same attempt", async () => {
+  it("are taken over from a dead process, as the same attempt", async () => {
     const { living, first, second } = twoProcesses()
     const request = aRequest()
     await first.claim(request)
@@ -238,7 +238,7 @@ describe("claims of several processes", () => {
     expect(await second.claim(request)).toMatchObject({ state: "running" })
   })
 
-  it("takes over its own row that it has no longer in hand", async () => {
+  it("can be taken over by the process itself if it no longer executes the request", async () => {
     const { first, pool } = twoProcesses()
     const request = aRequest()
     await first.claim(request)
@@ -254,7 +254,7 @@ describe("claims of several processes", () => {
     })
   })
 
-  it("lets one of twenty take it over", async () => {
+  it("are taken over by one of twenty callers", async () => {
     const { living, first, second } = twoProcesses()
     const request = aRequest()
     await first.claim(request)
@@ -264,7 +264,7 @@ describe("claims of several processes", () => {
     expect(taken.filter(({ state }) => state === "running")).toHaveLength(19)
   })
 
-  it("gives a process that was thought dead no say in what its successor does", async () => {
+  it("do not change for a process that was wrongly considered dead", async () => {
     const { living, first, second } = twoProcesses()
     const request = aRequest()
     await first.claim(request)

@@ -16,19 +16,19 @@ import type { SmtpRules, SmtpServerFixture } from "../email/smtp-server.ts"
 import { openSmtpServer } from "../email/smtp-server.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-/** What the other side does next. */
-type Other = "takes" | "rejects" | "refuses" | "defers" | "is silent" | "is away"
+/** The next behavior of the receiving server. */
+type Behavior = "takes" | "rejects" | "refuses" | "defers" | "is silent" | "is down"
 
-/** A mailer, and who is behind it. */
+/** A mailer, and the server that receives its mails. */
 interface MailerUnderTest {
-  readonly hand: Mailer["deliver"]
+  readonly deliver: Mailer["deliver"]
   readonly isDelivered: boolean
-  readonly other: (does: Other) => Promise<void>
-  /** The bytes that arrived, in order; null where it does not keep them as they are. */
+  readonly setBehavior: (behavior: Behavior) => Promise<void>
+  /** The received bytes in order; null if the mailer does not keep them. */
   readonly arrived: (() => readonly Buffer[]) | null
 }
 
-/** An envelope for somebody. */
+/** An envelope to an address. */
 const envelopeTo = (to: string): MailEnvelope => ({
   companyId: "co_aaaaaa",
   mailId: "mail_1",
@@ -45,32 +45,32 @@ const BYTES = Buffer.from(
 /** Adds the suite for one mailer. */
 function mailerContract(name: string, open: () => Promise<MailerUnderTest>): void {
   describe(name, () => {
-    const came = async (does: Other): Promise<DeliveryAnswer> => {
-      const { hand, other } = await open()
-      await other(does)
-      return hand(envelopeTo("ada@example.com"), BYTES)
+    const answerFor = async (behavior: Behavior): Promise<DeliveryAnswer> => {
+      const { deliver, setBehavior } = await open()
+      await setBehavior(behavior)
+      return deliver(envelopeTo("ada@example.com"), BYTES)
     }
 
-    it("hands bytes over as they are", async () => {
-      const { hand, other, isDelivered, arrived } = await open()
-      await other("takes")
-      const answer = await hand(envelopeTo("ada@example.com"), BYTES)
+    it("delivers bytes unchanged", async () => {
+      const { deliver, setBehavior, isDelivered, arrived } = await open()
+      await setBehavior("takes")
+      const answer = await deliver(envelopeTo("ada@example.com"), BYTES)
       expect(answer).toEqual({ answer: "accepted", isDelivered })
       if (arrived !== null) expect(arrived().map(String)).toEqual([BYTES.toString()])
     })
 
-    it("tells a recipient who is not there from a mail that is not wanted", async () => {
-      expect(await came("rejects")).toMatchObject({ answer: "rejected" })
-      expect(await came("refuses")).toMatchObject({ answer: "refused" })
+    it("distinguishes an unknown recipient from a refused mail", async () => {
+      expect(await answerFor("rejects")).toMatchObject({ answer: "rejected" })
+      expect(await answerFor("refuses")).toMatchObject({ answer: "refused" })
     })
 
-    it("knows that nothing was taken where it is put off, or nobody is there", async () => {
-      expect(await came("defers")).toMatchObject({ answer: "deferred" })
-      expect(await came("is away")).toEqual({ answer: "deferred", code: "no_connection" })
+    it("knows that nothing was accepted if the mail is deferred or the server is down", async () => {
+      expect(await answerFor("defers")).toMatchObject({ answer: "deferred" })
+      expect(await answerFor("is down")).toEqual({ answer: "deferred", code: "no_connection" })
     })
 
-    it("does not know what became of it behind a silence", async () => {
-      expect(await came("is silent")).toEqual({ answer: "unknown" })
+    it("reports an unknown outcome if the server does not answer", async () => {
+      expect(await answerFor("is silent")).toEqual({ answer: "unknown" })
     })
   })
 }
@@ -80,7 +80,7 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()))
 })
 
-const RULES: Readonly<Record<Exclude<Other, "is away">, SmtpRules>> = {
+const RULES: Readonly<Record<Exclude<Behavior, "is down">, SmtpRules>> = {
   takes: {},
   rejects: { recipient: () => 550 },
   refuses: { data: () => 554 },
@@ -88,24 +88,24 @@ const RULES: Readonly<Record<Exclude<Other, "is away">, SmtpRules>> = {
   "is silent": { data: () => "cut" },
 }
 
-async function stand(): Promise<SmtpServerFixture> {
+async function openServer(): Promise<SmtpServerFixture> {
   const opened = await openSmtpServer()
   closing.push(opened.close)
   return opened
 }
 
-/** The mailer that talks to a server of mail. */
+/** A mailer that delivers to a test server. */
 function underTest(
   server: SmtpServerFixture,
   isDelivered: boolean,
-  hand: MailerUnderTest["hand"],
+  deliver: MailerUnderTest["deliver"],
 ): MailerUnderTest {
   return {
-    hand,
+    deliver,
     isDelivered,
-    other: async (does) => {
-      if (does === "is away") await server.close()
-      else server.rules = RULES[does]
+    setBehavior: async (behavior) => {
+      if (behavior === "is down") await server.close()
+      else server.rules = RULES[behavior]
     },
     arrived: () => server.arrived.map(({ bytes }) => bytes),
   }
@@ -119,11 +119,11 @@ function resolverOf(zone: Zone): Pick<Resolver, "query"> {
   return {
     query: async (name, type) => {
       if (name.startsWith("broken.")) throw new ProviderUnavailable("it fails")
-      const there = zone[name]
-      const answers = (there ?? [])
+      const records = zone[name]
+      const answers = (records ?? [])
         .filter((one) => one.type === type)
         .map((one) => ({ priority: null, ...one, type, name, ttl: 60 }))
-      const code = there === undefined ? "NXDOMAIN" : "NOERROR"
+      const code = records === undefined ? "NXDOMAIN" : "NOERROR"
       return { code, isAuthoritative: false, answers: answers, authorities: [] }
     },
   }
@@ -143,26 +143,26 @@ const HERE: Zone = {
 }
 
 mailerContract("a relay", async () => {
-  const server = await stand()
+  const server = await openServer()
   const relay = openMailRelay({ url: server.url, warn: () => undefined })
   closing.push(relay.close)
   return underTest(server, false, relay.deliver)
 })
 
 mailerContract("the recipients' own servers", async () => {
-  const server = await stand()
+  const server = await openServer()
   return underTest(server, true, direct(HERE, server.port).deliver)
 })
 
-mailerContract("the built-in mailer", async () => {
+mailerContract("the simulator", async () => {
   let outcome = "ok"
-  const does: Readonly<Record<Other, string>> = {
+  const outcomes: Readonly<Record<Behavior, string>> = {
     takes: "ok",
     rejects: "bounce",
     refuses: "refuse",
     defers: "defer",
     "is silent": "silent",
-    "is away": "unavailable",
+    "is down": "unavailable",
   }
   const { deliver } = openSimulatedMailer({
     simulatorMemory: partialFake<SimulatorStore>({
@@ -175,21 +175,21 @@ mailerContract("the built-in mailer", async () => {
     sealing: openMemorySealing(),
   })
   return {
-    hand: deliver,
+    deliver,
     isDelivered: true,
     arrived: null,
-    other: async (next) => {
-      outcome = does[next]
+    setBehavior: async (next) => {
+      outcome = outcomes[next]
     },
   }
 })
 
-describe("straight to the recipients' servers", () => {
-  const handTo = (zone: Zone, to = "ada@example.com", port = 1) =>
+describe("delivery to the recipients' servers", () => {
+  const deliverTo = (zone: Zone, to = "ada@example.com", port = 1) =>
     direct(zone, port).deliver(envelopeTo(to), BYTES)
 
-  it("asks in the order that a domain says, and goes on where one is away", async () => {
-    const server = await stand()
+  it("tries the servers in the domain's order, and the next one if one is down", async () => {
+    const server = await openServer()
     const zone: Zone = {
       "example.com": [
         { type: "MX", content: "second.example.com", priority: 20 },
@@ -198,28 +198,32 @@ describe("straight to the recipients' servers", () => {
       "first.example.com": [{ type: "A", content: "127.0.0.2" }],
       "second.example.com": [{ type: "A", content: "127.0.0.1" }],
     }
-    expect(await handTo(zone, "ada@example.com", server.port)).toMatchObject({ answer: "accepted" })
+    expect(await deliverTo(zone, "ada@example.com", server.port)).toMatchObject({
+      answer: "accepted",
+    })
     expect(server.arrived).toHaveLength(1)
   })
 
-  it("goes on where a server cannot be looked up, and tries later where none can", async () => {
-    const server = await stand()
+  it("skips a server whose name cannot be resolved, and defers the mail if none can be", async () => {
+    const server = await openServer()
     const mx = (host: string, priority: number) =>
       ({ type: "MX", content: `${host}.example.com`, priority }) as const
     const second = { "second.example.com": [{ type: "A", content: "127.0.0.1" }] }
     const zone: Zone = { "example.com": [mx("broken", 10), mx("second", 20)], ...second }
-    const handOver = (of: Zone) => handTo(of, "ada@example.com", server.port)
-    expect(await handOver(zone)).toMatchObject({ answer: "accepted" })
-    expect(await handOver({ "example.com": [mx("broken", 10)] })).toEqual({
+    const deliverIn = (records: Zone) => deliverTo(records, "ada@example.com", server.port)
+    expect(await deliverIn(zone)).toMatchObject({ answer: "accepted" })
+    expect(await deliverIn({ "example.com": [mx("broken", 10)] })).toEqual({
       answer: "deferred",
       code: "4.4.3",
     })
   })
 
-  it("goes to the domain's own address where it names no server", async () => {
-    const server = await stand()
+  it("uses the domain's own address if it has no MX record", async () => {
+    const server = await openServer()
     const zone: Zone = { "example.com": [{ type: "A", content: "127.0.0.1" }] }
-    expect(await handTo(zone, "ada@example.com", server.port)).toMatchObject({ answer: "accepted" })
+    expect(await deliverTo(zone, "ada@example.com", server.port)).toMatchObject({
+      answer: "accepted",
+    })
   })
 
   it.each([
@@ -227,13 +231,13 @@ describe("straight to the recipients' servers", () => {
     [{ "example.com": [{ type: "MX", content: ".", priority: 0 }] }, "5.1.10"],
     [{}, "5.1.2"],
     [{ "example.com": [{ type: "MX", content: "gone.example.com", priority: 0 }] }, "5.4.4"],
-  ])("rejects whom no server takes mail for: %#", async (zone, code) => {
-    expect(await handTo(zone as Zone)).toEqual({ answer: "rejected", code })
+  ])("rejects a recipient without a mail server: %#", async (zone, code) => {
+    expect(await deliverTo(zone as Zone)).toEqual({ answer: "rejected", code })
   })
 
-  it("waits where nobody answers for the names", async () => {
+  it("defers a mail if name servers do not answer", async () => {
     const query = async () => {
-      throw new ProviderOutcomeUnknown("nobody")
+      throw new ProviderOutcomeUnknown("no answer")
     }
     const { deliver } = openDirectDelivery({ resolver: { query }, hostName: () => "ledger.test" })
     expect(await deliver(envelopeTo("a@example.com"), BYTES)).toMatchObject({ answer: "deferred" })
@@ -253,9 +257,9 @@ describe("straight to the recipients' servers", () => {
     "224.0.0.1",
     "mx.example.com",
     "127.1",
-  ])("talks to no address of a network of its own: %s", async (address) => {
+  ])("connects to no private address: %s", async (address) => {
     expect(isPublicAddress(address)).toBe(false)
-    const server = await stand()
+    const server = await openServer()
     const zone: Zone = { "example.com": [{ type: "A", content: address }] }
     const resolver = resolverOf(zone)
     const { deliver } = openDirectDelivery({
@@ -270,30 +274,30 @@ describe("straight to the recipients' servers", () => {
     expect(server.activity.connections).toBe(0)
   })
 
-  it.each(["192.0.43.10", "2606:4700::1"])("talks to public ones: %s", (address) => {
+  it.each(["192.0.43.10", "2606:4700::1"])("connects to public addresses: %s", (address) => {
     expect(isPublicAddress(address)).toBe(true)
   })
 })
 
 describe("a relay", () => {
-  it("that takes no password of ours is a fault of the settings, and not of the mail", async () => {
-    const server = await stand()
+  it("that rejects our password is a fault of the settings, not of the mail", async () => {
+    const server = await openServer()
     server.rules = { sender: () => 530 }
-    const warned: string[] = []
+    const warnings: string[] = []
     const { deliver, close } = openMailRelay({
       url: server.url,
-      warn: (message) => warned.push(message),
+      warn: (message) => warnings.push(message),
     })
     closing.push(close)
     const answer = await deliver(envelopeTo("ada@example.com"), BYTES)
     expect(answer).toEqual({ answer: "deferred", code: "settings" })
-    expect(warned).toEqual([
+    expect(warnings).toEqual([
       "the mail relay rejected our settings; check the user, password and port of MAIL_URL",
     ])
   })
 
-  it("without STARTTLS gets neither the password nor the mail, unless it is this machine", async () => {
-    const server = await stand()
+  it("without STARTTLS gets neither the password nor the mail unless it is on this machine", async () => {
+    const server = await openServer()
     const url = `smtp://name:password@localhost.localdomain:${server.port}`
     const { deliver, close } = openMailRelay({ url, warn: () => undefined })
     closing.push(close)

@@ -7,7 +7,7 @@ import { zoneRecord, zoneWith, serveZones } from "../dns/dns-server.ts"
 import type { PowerDnsServer } from "../support/debian-programs.ts"
 import { findFreePort, findPowerDns, startPowerDns } from "../support/debian-programs.ts"
 
-/** A name server that is told zones, and where it answers. */
+/** A name server and the address at which it answers. */
 interface ServedWorld {
   readonly nameServer: NameServer
   /** `address:port`. */
@@ -16,23 +16,23 @@ interface ServedWorld {
 
 const LONG = `v=DKIM1; k=rsa; p=${"A".repeat(400)}"\\;漢`
 
-/** Describes a name server. Each test has a domain of its own. */
+/** The contract of name servers. Each test has its own domain. */
 function describeNameServer(name: string, world: () => ServedWorld): void {
-  const ask = async (asked: string, type: "A" | "TXT" | "MX" | "SOA" | "NS" | "CAA" | "SRV") => {
+  const ask = async (hostname: string, type: "A" | "TXT" | "MX" | "SOA" | "NS" | "CAA" | "SRV") => {
     const { address } = world()
     const resolver = openResolver({ servers: address, pacer: machinePacer })
-    const { code, answers } = await resolver.query(asked, type, {
+    const { code, answers } = await resolver.query(hostname, type, {
       server: address,
       isRecursive: false,
     })
-    const shown = answers.map(({ content, priority }) =>
+    const contents = answers.map(({ content, priority }) =>
       priority === null ? content : `${priority} ${content}`,
     )
-    return { code, shown: shown.toSorted() }
+    return { code, contents: contents.toSorted() }
   }
 
-  describe(`${name}, told zones`, () => {
-    it("serves what they hold, with their serial and their name servers", async () => {
+  describe(`${name}, with published zones`, () => {
+    it("serves their records, serials and name servers", async () => {
       const zone = zoneWith(
         "first.example",
         [
@@ -48,20 +48,20 @@ function describeNameServer(name: string, world: () => ServedWorld): void {
       await world().nameServer.publish(zone)
       expect(await ask("first.example", "A")).toEqual({
         code: "NOERROR",
-        shown: ["192.0.2.1", "192.0.2.2"],
+        contents: ["192.0.2.1", "192.0.2.2"],
       })
-      expect((await ask("first.example", "MX")).shown).toEqual(["10 mail.first.example"])
-      expect((await ask("cp1._domainkey.first.example", "TXT")).shown).toEqual([LONG])
-      expect((await ask("first.example", "CAA")).shown).toEqual(['0 issue "ca.example"'])
-      expect((await ask("_sip._tcp.first.example", "SRV")).shown).toEqual([
+      expect((await ask("first.example", "MX")).contents).toEqual(["10 mail.first.example"])
+      expect((await ask("cp1._domainkey.first.example", "TXT")).contents).toEqual([LONG])
+      expect((await ask("first.example", "CAA")).contents).toEqual(['0 issue "ca.example"'])
+      expect((await ask("_sip._tcp.first.example", "SRV")).contents).toEqual([
         "5 0 5060 sip.first.example",
       ])
-      expect((await ask("first.example", "SOA")).shown).toEqual(["41"])
-      expect((await ask("first.example", "NS")).shown).toEqual([...zone.nameServers])
+      expect((await ask("first.example", "SOA")).contents).toEqual(["41"])
+      expect((await ask("first.example", "NS")).contents).toEqual([...zone.nameServers])
       expect((await ask("nothing.first.example", "A")).code).toBe("NXDOMAIN")
     })
 
-    it("serves the zone as it is told last, and forgets what is gone", async () => {
+    it("serves the zone as last published, without removed records", async () => {
       const { nameServer } = world()
       const old = [
         zoneRecord("A", "www.second.example", "192.0.2.1"),
@@ -71,17 +71,17 @@ function describeNameServer(name: string, world: () => ServedWorld): void {
       await nameServer.publish(zoneWith("second.example", old, 1))
       const now = [zoneRecord("A", "www.second.example", "192.0.2.9")]
       await nameServer.publish(zoneWith("second.example", now, 2))
-      expect((await ask("www.second.example", "A")).shown).toEqual(["192.0.2.9"])
-      expect(await ask("second.example", "TXT")).toEqual({ code: "NOERROR", shown: [] })
-      expect((await ask("second.example", "SOA")).shown).toEqual(["2"])
+      expect((await ask("www.second.example", "A")).contents).toEqual(["192.0.2.9"])
+      expect(await ask("second.example", "TXT")).toEqual({ code: "NOERROR", contents: [] })
+      expect((await ask("second.example", "SOA")).contents).toEqual(["2"])
     })
 
-    it("refuses questions for what is withdrawn, which may be said twice", async () => {
+    it("refuses queries for a withdrawn zone, which can be withdrawn twice", async () => {
       const { nameServer } = world()
       await nameServer.publish(
         zoneWith("third.example", [zoneRecord("A", "third.example", "192.0.2.1")]),
       )
-      expect((await ask("third.example", "A")).shown).toEqual(["192.0.2.1"])
+      expect((await ask("third.example", "A")).contents).toEqual(["192.0.2.1"])
       await nameServer.withdraw("third.example")
       await nameServer.withdraw("third.example")
       expect((await ask("third.example", "A")).code).toBe("REFUSED")
@@ -97,24 +97,27 @@ describeNameServer("the built-in name server", () => ({
 }))
 
 const found = findPowerDns()
-const absent = "missing" in found ? found.missing : null
+const unavailableReason = "missing" in found ? found.missing : null
 
 const powerDns = "root" in found ? await startPowerDns(found.root) : null
 
 describe("PowerDNS", () => {
-  const here = (): PowerDnsServer => powerDns ?? expect.fail("it is not here")
-  beforeEach((ctx) => ctx.skip(absent !== null, absent ?? ""))
+  const requirePowerDns = (): PowerDnsServer => powerDns ?? expect.fail("PowerDNS is not installed")
+  beforeEach((ctx) => ctx.skip(unavailableReason !== null, unavailableReason ?? ""))
   afterAll(() => powerDns?.close())
   describeNameServer("PowerDNS", () => ({
-    nameServer: openPowerDns(here()),
-    address: here().address,
+    nameServer: openPowerDns(requirePowerDns()),
+    address: requirePowerDns().address,
   }))
 
-  it("says which setting is wrong where it refuses us, and that it is not there", async () => {
-    const wrong = openPowerDns({ url: here().url, key: "another" })
+  it("reports the wrong setting if it rejects us, and that it is unavailable", async () => {
+    const wrong = openPowerDns({ url: requirePowerDns().url, key: "another" })
     await expect(wrong.withdraw("first.example")).rejects.toThrow("PowerDNS answered 401")
-    const nowhere = openPowerDns({ url: `http://127.0.0.1:${await findFreePort()}`, key: "key" })
-    await expect(nowhere.withdraw("first.example")).rejects.toMatchObject({
+    const unreachable = openPowerDns({
+      url: `http://127.0.0.1:${await findFreePort()}`,
+      key: "key",
+    })
+    await expect(unreachable.withdraw("first.example")).rejects.toMatchObject({
       name: "ProviderUnavailable",
     })
   })

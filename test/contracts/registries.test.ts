@@ -1,4 +1,4 @@
-/** The registries keep their contract, and Telnyx's whatever is answered. */
+/** The contract of registries, for every registry, and Telnyx's handling of unusual answers. */
 import { beforeEach, describe, expect, it, afterEach } from "vitest"
 import {
   ProviderOutcomeUnknown,
@@ -21,130 +21,134 @@ import {
 import type { TelnyxRegistryFixture } from "../support/registrations.ts"
 import { newTestSimulators } from "../voice/test-simulators.ts"
 
-/** A registry, and how a test has it do something else. */
+/** A registry, with faults on demand. */
 interface RegistryUnderTest {
   readonly registry: Registry
-  /** What it does to the next thing that is sent. */
+  /** Sets the outcome of the next request. */
   readonly next: (outcome: "unavailable" | "silent") => Promise<void> | void
-  /** Has everything that was sent approved. */
+  /** Approves everything that was submitted. */
   readonly approve: () => Promise<void> | void
-  /** The code that was texted for a business. */
+  /** The verification code that was sent for a business. */
   readonly codeFor: (businessRef: string) => string
 }
 
 /** Runs the contract. */
 function registryContract(name: string, open: () => Promise<RegistryUnderTest>): void {
   describe(`${name}, as a registry`, () => {
-    let under: RegistryUnderTest
+    let fixture: RegistryUnderTest
     beforeEach(async () => {
-      under = await open()
+      fixture = await open()
     })
     const submitted = async () =>
-      acceptedReferenceIn(await under.registry.submit(newBusinessSubmission()))
+      acceptedReferenceIn(await fixture.registry.submit(newBusinessSubmission()))
     const campaignOf = async () =>
-      acceptedReferenceIn(await under.registry.submit(newCampaignSubmission(await submitted())))
+      acceptedReferenceIn(await fixture.registry.submit(newCampaignSubmission(await submitted())))
 
-    it("takes a business and knows it from then on, by our id and by its own", async () => {
+    it("accepts a business, and returns its status by our id and by its own", async () => {
       const business = newBusinessSubmission()
-      const taken = await under.registry.submit(business)
+      const taken = await fixture.registry.submit(business)
       expect(taken).toMatchObject({ answer: "taken", review: { answer: "waiting" } })
-      expect(await under.registry.checkStatus(submissionQueryOf(business))).toEqual(taken)
+      expect(await fixture.registry.checkStatus(submissionQueryOf(business))).toEqual(taken)
       expect(
-        await under.registry.checkStatus(submissionQueryOf(business, acceptedReferenceIn(taken))),
+        await fixture.registry.checkStatus(submissionQueryOf(business, acceptedReferenceIn(taken))),
       ).toEqual(taken)
     })
 
-    it("takes a campaign of it and knows that from then on, though it comes twice", async () => {
+    it("accepts a campaign of it, also if it is submitted twice, and returns its status", async () => {
       const campaign = newCampaignSubmission(await submitted())
-      const taken = await under.registry.submit(campaign)
+      const taken = await fixture.registry.submit(campaign)
       expect(taken).toMatchObject({ answer: "taken", review: { answer: "waiting" } })
-      expect(await under.registry.submit(campaign)).toEqual(taken)
-      expect(await under.registry.checkStatus(submissionQueryOf(campaign))).toEqual(taken)
+      expect(await fixture.registry.submit(campaign)).toEqual(taken)
+      expect(await fixture.registry.checkStatus(submissionQueryOf(campaign))).toEqual(taken)
     })
 
-    it("knows nothing of what it never got, though another one of that name is there", async () => {
+    it("does not know a submission that it never got, even if it has another one with that name", async () => {
       await campaignOf()
       const unknown = { answer: "unknown" }
-      expect(await under.registry.checkStatus(submissionQueryOf(newBusinessSubmission()))).toEqual(
-        unknown,
-      )
       expect(
-        await under.registry.checkStatus(submissionQueryOf(newCampaignSubmission("none"))),
+        await fixture.registry.checkStatus(submissionQueryOf(newBusinessSubmission())),
+      ).toEqual(unknown)
+      expect(
+        await fixture.registry.checkStatus(submissionQueryOf(newCampaignSubmission("none"))),
       ).toEqual(unknown)
     })
 
-    it("takes nothing where it is unavailable, and may have where it is silent", async () => {
+    it("accepts nothing while it is unavailable, and may accept a submission if its answer is lost", async () => {
       const ref = await submitted()
       for (const make of [newBusinessSubmission, () => newCampaignSubmission(ref)]) {
         const [never, perhaps] = [make(), make()]
-        await under.next("unavailable")
-        await expect(under.registry.submit(never)).rejects.toThrow(ProviderUnavailable)
-        expect(await under.registry.checkStatus(submissionQueryOf(never))).toEqual({
+        await fixture.next("unavailable")
+        await expect(fixture.registry.submit(never)).rejects.toThrow(ProviderUnavailable)
+        expect(await fixture.registry.checkStatus(submissionQueryOf(never))).toEqual({
           answer: "unknown",
         })
-        await under.next("silent")
-        await expect(under.registry.submit(perhaps)).rejects.toThrow(ProviderOutcomeUnknown)
-        expect(await under.registry.checkStatus(submissionQueryOf(perhaps))).toMatchObject({
+        await fixture.next("silent")
+        await expect(fixture.registry.submit(perhaps)).rejects.toThrow(ProviderOutcomeUnknown)
+        expect(await fixture.registry.checkStatus(submissionQueryOf(perhaps))).toMatchObject({
           answer: "taken",
         })
       }
     })
 
-    it("says that something is approved once it is", async () => {
+    it("returns approvals", async () => {
       const business = newBusinessSubmission()
-      const ref = acceptedReferenceIn(await under.registry.submit(business))
-      await under.approve()
+      const ref = acceptedReferenceIn(await fixture.registry.submit(business))
+      await fixture.approve()
       const approved = { answer: "approved", reasons: [] }
-      expect(await under.registry.checkStatus(submissionQueryOf(business))).toMatchObject({
+      expect(await fixture.registry.checkStatus(submissionQueryOf(business))).toMatchObject({
         review: approved,
       })
       const campaign = newCampaignSubmission(ref)
-      const campaignRef = acceptedReferenceIn(await under.registry.submit(campaign))
-      await under.approve()
-      expect(await under.registry.checkStatus(submissionQueryOf(campaign))).toMatchObject({
+      const campaignRef = acceptedReferenceIn(await fixture.registry.submit(campaign))
+      await fixture.approve()
+      expect(await fixture.registry.checkStatus(submissionQueryOf(campaign))).toMatchObject({
         review: approved,
       })
       const registration = newNumberRegistration(campaignRef)
-      await under.registry.registerNumber(registration)
-      await under.approve()
-      expect(await under.registry.registerNumber(registration)).toEqual(approved)
+      await fixture.registry.registerNumber(registration)
+      await fixture.approve()
+      expect(await fixture.registry.registerNumber(registration)).toEqual(approved)
     })
 
-    it("registers a number though nobody heard what came of it", async () => {
+    it("registers a number again after a lost answer", async () => {
       const registration = newNumberRegistration(await campaignOf())
-      await under.next("unavailable")
-      await expect(under.registry.registerNumber(registration)).rejects.toThrow(ProviderUnavailable)
-      await under.next("silent")
-      await expect(under.registry.registerNumber(registration)).rejects.toThrow(
+      await fixture.next("unavailable")
+      await expect(fixture.registry.registerNumber(registration)).rejects.toThrow(
+        ProviderUnavailable,
+      )
+      await fixture.next("silent")
+      await expect(fixture.registry.registerNumber(registration)).rejects.toThrow(
         ProviderOutcomeUnknown,
       )
-      const { answer } = await under.registry.registerNumber(registration)
+      const { answer } = await fixture.registry.registerNumber(registration)
       expect(["waiting", "approved"]).toContain(answer)
-      expect(await under.registry.registerNumber(registration)).toMatchObject({ answer })
+      expect(await fixture.registry.registerNumber(registration)).toMatchObject({ answer })
     })
 
-    it("takes the right code of a sole proprietor, and no other", async () => {
+    it("accepts only the right code of a sole proprietor", async () => {
       const ref = acceptedReferenceIn(
-        await under.registry.submit(newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS })),
+        await fixture.registry.submit(
+          newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS }),
+        ),
       )
-      await under.approve()
-      const code = under.codeFor(ref)
-      expect(await under.registry.verifyCode(ref, `${code}0`)).toBe(false)
-      expect(await under.registry.verifyCode(ref, code)).toBe(true)
+      await fixture.approve()
+      const code = fixture.codeFor(ref)
+      expect(await fixture.registry.verifyCode(ref, `${code}0`)).toBe(false)
+      expect(await fixture.registry.verifyCode(ref, code)).toBe(true)
     })
 
-    it("ends a campaign once and again, and one that it never had", async () => {
+    it("can end a campaign twice, and one that does not exist", async () => {
       const ended = { companyId: "co_1", isTest: false, ref: await campaignOf() } as const
-      await under.registry.endCampaign(ended)
-      await under.registry.endCampaign(ended)
-      await expect(under.registry.endCampaign({ ...ended, ref: "none" })).resolves.toBeUndefined()
-      await expect(under.registry.endCampaign({ ...ended, ref: null })).resolves.toBeUndefined()
+      await fixture.registry.endCampaign(ended)
+      await fixture.registry.endCampaign(ended)
+      await expect(fixture.registry.endCampaign({ ...ended, ref: "none" })).resolves.toBeUndefined()
+      await expect(fixture.registry.endCampaign({ ...ended, ref: null })).resolves.toBeUndefined()
     })
 
-    it("believes nothing that nobody signed", () => {
+    it("rejects unsigned webhooks", () => {
       const target = "/carriers/telnyx/registration/reg_1/co_1/0123456789abcdef0123456789abcdef"
       const call = { target, header: () => null, raw: Buffer.from("{}") }
-      expect(under.registry.readWebhook(call, Date.now())).toBe("forged")
+      expect(fixture.registry.readWebhook(call, Date.now())).toBe("forged")
     })
   })
 }
@@ -153,12 +157,12 @@ const opened: TelnyxRegistryFixture[] = []
 afterEach(async () => {
   const closed = opened.splice(0).map(({ server }) => server)
   await Promise.all(closed.map((one) => one.close()))
-  // Whatever was asked is in the vendor's own description, within its limits.
-  const against = closed.flatMap((one) => one.vendorFaults)
-  if (against.length > 0) throw new Error(against.join("; "))
+  // Every request must match the vendor's API description and its limits.
+  const faults = closed.flatMap((one) => one.vendorFaults)
+  if (faults.length > 0) throw new Error(faults.join("; "))
 })
 
-async function builtIn(): Promise<RegistryUnderTest> {
+async function simulatedRegistry(): Promise<RegistryUnderTest> {
   const { simulatorMemory, simulators } = newTestSimulators()
   const pacer = { elapsedMs: () => 0, pause: async () => undefined }
   const set = (outcome: "unavailable" | "silent" | "approve") =>
@@ -182,11 +186,15 @@ async function telnyx(): Promise<RegistryUnderTest & TelnyxRegistryFixture> {
     },
     approve: async () => {
       for (const brand of brands) {
-        const isOfOne = brand["entityType"] === "SOLE_PROPRIETOR"
-        Object.assign(brand, { status: "OK" }, isOfOne ? {} : { identityStatus: "VERIFIED" })
+        const isSoleProprietor = brand["entityType"] === "SOLE_PROPRIETOR"
+        Object.assign(
+          brand,
+          { status: "OK" },
+          isSoleProprietor ? {} : { identityStatus: "VERIFIED" },
+        )
         const ref = String(brand["brandId"])
-        // Whoever looks has the code texted.
-        if (isOfOne)
+        // Checking the status makes Telnyx send the code.
+        if (isSoleProprietor)
           await one.registry.checkStatus(
             submissionQueryOf(newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS }), ref),
           )
@@ -198,15 +206,15 @@ async function telnyx(): Promise<RegistryUnderTest & TelnyxRegistryFixture> {
   }
 }
 
-registryContract("the built-in registry", builtIn)
+registryContract("the simulator", simulatedRegistry)
 registryContract("Telnyx", telnyx)
-registryContract("Telnyx, with the built-in registry for test mode", async () => {
-  const [{ registry: tests }, real] = await Promise.all([builtIn(), telnyx()])
+registryContract("Telnyx, with the simulator for test mode", async () => {
+  const [{ registry: tests }, real] = await Promise.all([simulatedRegistry(), telnyx()])
   return { ...real, registry: combineRegistries(tests, real.registry) }
 })
 
-describe("Telnyx, where it does not answer as it should", () => {
-  it("is sent nothing twice where its answer is lost: it is asked", async () => {
+describe("Telnyx, if it does not answer as expected", () => {
+  it("gets nothing twice after a lost answer, because the status is checked", async () => {
     const { registry, server, sent } = await telnyx()
     const business = newBusinessSubmission()
     server.nextBehavior = "silent"
@@ -236,69 +244,80 @@ describe("Telnyx, where it does not answer as it should", () => {
     [502, ProviderOutcomeUnknown],
     [503, ProviderOutcomeUnknown],
     [504, ProviderOutcomeUnknown],
-  ])("throws what %i comes to, for a business, a campaign and a number", async (status, fault) => {
-    const { registry, server } = await telnyx()
-    const refuse = () => {
-      server.nextBehavior = { status, code: "10007" }
-    }
-    const ref = acceptedReferenceIn(await registry.submit(newBusinessSubmission()))
-    const campaignRef = acceptedReferenceIn(await registry.submit(newCampaignSubmission(ref)))
-    refuse()
-    await expect(registry.submit(newBusinessSubmission())).rejects.toThrow(fault)
-    refuse()
-    await expect(registry.submit(newCampaignSubmission(ref))).rejects.toThrow(fault)
-    refuse()
-    await expect(registry.registerNumber(newNumberRegistration(campaignRef))).rejects.toThrow(fault)
-    refuse()
-    const tollFree = newNumberRegistration(campaignRef, { kind: "toll_free" })
-    await expect(registry.registerNumber(tollFree)).rejects.toThrow(fault)
-    refuse()
-    const ended = { companyId: "co_1", isTest: false, ref: campaignRef } as const
-    await expect(registry.endCampaign(ended)).rejects.toThrow(fault)
-    refuse()
-    await expect(registry.verifyCode(ref, "123456")).rejects.toThrow(fault)
-  })
+  ])(
+    "maps status %i to the right error for a business, a campaign and a number",
+    async (status, fault) => {
+      const { registry, server } = await telnyx()
+      const failNext = () => {
+        server.nextBehavior = { status, code: "10007" }
+      }
+      const ref = acceptedReferenceIn(await registry.submit(newBusinessSubmission()))
+      const campaignRef = acceptedReferenceIn(await registry.submit(newCampaignSubmission(ref)))
+      failNext()
+      await expect(registry.submit(newBusinessSubmission())).rejects.toThrow(fault)
+      failNext()
+      await expect(registry.submit(newCampaignSubmission(ref))).rejects.toThrow(fault)
+      failNext()
+      await expect(registry.registerNumber(newNumberRegistration(campaignRef))).rejects.toThrow(
+        fault,
+      )
+      failNext()
+      const tollFree = newNumberRegistration(campaignRef, { kind: "toll_free" })
+      await expect(registry.registerNumber(tollFree)).rejects.toThrow(fault)
+      failNext()
+      const ended = { companyId: "co_1", isTest: false, ref: campaignRef } as const
+      await expect(registry.endCampaign(ended)).rejects.toThrow(fault)
+      failNext()
+      await expect(registry.verifyCode(ref, "123456")).rejects.toThrow(fault)
+    },
+  )
 
-  it.each([400, 404, 422])("takes nothing where it answers %i, and says why", async (status) => {
-    const { registry, server } = await telnyx()
-    const ref = acceptedReferenceIn(await registry.submit(newBusinessSubmission()))
-    const campaignRef = acceptedReferenceIn(await registry.submit(newCampaignSubmission(ref)))
-    const reasons = ["By the simulated server."]
-    const refuse = () => {
-      server.nextBehavior = { status, code: "10015" }
-    }
-    refuse()
-    expect(await registry.submit(newBusinessSubmission())).toEqual({ answer: "not_taken", reasons })
-    refuse()
-    expect(await registry.submit(newCampaignSubmission(ref))).toEqual({
-      answer: "not_taken",
-      reasons,
-    })
-    refuse()
-    const rejected = { answer: "rejected", reasons }
-    expect(await registry.registerNumber(newNumberRegistration(campaignRef))).toEqual(rejected)
-  })
+  it.each([400, 404, 422])(
+    "rejects a submission that it answers with %i, with the reasons",
+    async (status) => {
+      const { registry, server } = await telnyx()
+      const ref = acceptedReferenceIn(await registry.submit(newBusinessSubmission()))
+      const campaignRef = acceptedReferenceIn(await registry.submit(newCampaignSubmission(ref)))
+      const reasons = ["By the simulated server."]
+      const failNext = () => {
+        server.nextBehavior = { status, code: "10015" }
+      }
+      failNext()
+      expect(await registry.submit(newBusinessSubmission())).toEqual({
+        answer: "not_taken",
+        reasons,
+      })
+      failNext()
+      expect(await registry.submit(newCampaignSubmission(ref))).toEqual({
+        answer: "not_taken",
+        reasons,
+      })
+      failNext()
+      const rejected = { answer: "rejected", reasons }
+      expect(await registry.registerNumber(newNumberRegistration(campaignRef))).toEqual(rejected)
+    },
+  )
 })
 
-describe("test mode, where Telnyx is the registry", () => {
-  it("is the built-in registry's, and so is whatever that has a name for", async () => {
+describe("test mode, if Telnyx is the registry", () => {
+  it("uses the simulator, also for references that the simulator gave", async () => {
     const [{ registry: tests }, { registry: real, server }] = await Promise.all([
-      builtIn(),
+      simulatedRegistry(),
       telnyx(),
     ])
-    const joined = combineRegistries(tests, real)
+    const combined = combineRegistries(tests, real)
     const business = newBusinessSubmission({ isTest: true })
     const ref = `builtin-${business.submissionId}`
-    expect(await joined.submit(business)).toMatchObject({ answer: "taken", ref })
-    expect(await joined.checkStatus(submissionQueryOf(business))).toMatchObject({ ref })
+    expect(await combined.submit(business)).toMatchObject({ answer: "taken", ref })
+    expect(await combined.checkStatus(submissionQueryOf(business))).toMatchObject({ ref })
     expect(
-      await joined.checkStatus({ ...submissionQueryOf(business, ref), isTest: false }),
+      await combined.checkStatus({ ...submissionQueryOf(business, ref), isTest: false }),
     ).toMatchObject({ ref })
-    expect(await joined.verifyCode(ref, "123456")).toBe(true)
+    expect(await combined.verifyCode(ref, "123456")).toBe(true)
     const registration = newNumberRegistration(ref, { isTest: true })
-    expect(await joined.registerNumber(registration)).toMatchObject({ answer: "approved" })
-    await joined.endCampaign({ companyId: "co_1", isTest: false, ref })
+    expect(await combined.registerNumber(registration)).toMatchObject({ answer: "approved" })
+    await combined.endCampaign({ companyId: "co_1", isTest: false, ref })
     expect(server.requests).toEqual([])
-    expect(joined).toMatchObject({ isSimulator: false, isIdempotent: false })
+    expect(combined).toMatchObject({ isSimulator: false, isIdempotent: false })
   })
 })

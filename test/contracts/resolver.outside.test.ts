@@ -10,19 +10,19 @@ import { zoneRecord, serveZones, zoneWith } from "../dns/dns-server.ts"
 import { openFakeInternet } from "../support/fake-internet.ts"
 import { findPowerDns, startPowerDns } from "../support/debian-programs.ts"
 
-/** A world in which two domains are registered. */
+/** A resolver in an environment with two registered domains. */
 interface ResolverWorld {
   readonly resolver: Resolver
-  /** Served by a former host: an A at the apex, and a CNAME `www` to it. */
+  /** A domain at a former host, with an A record at the apex and a CNAME `www` to it. */
   readonly former: string
-  /** Pointed to these name servers of ours, which serve an A `192.0.2.77` at its apex. */
+  /** A domain delegated to our name servers, which serve the A record `192.0.2.77` at its apex. */
   readonly ours: { readonly domain: string; readonly nameServers: readonly string[] }
 }
 
-/** Describes a resolver. */
+/** The contract of resolvers. */
 function describeResolver(title: string, world: () => ResolverWorld): void {
   describe(`${title}, as a resolver`, () => {
-    it("answers a question with what is served", async () => {
+    it("answers a query with the served records", async () => {
       const { resolver, ours } = world()
       const { code, answers } = await resolver.query(ours.domain, "A")
       expect(code).toBe("NOERROR")
@@ -31,7 +31,7 @@ function describeResolver(title: string, world: () => ResolverWorld): void {
       ])
     })
 
-    it("follows a CNAME, and says which there was", async () => {
+    it("follows a CNAME, and includes it in the answer", async () => {
       const { resolver, former } = world()
       const { answers } = await resolver.query(`www.${former}`, "A")
       expect(answers.map(({ type, name }) => `${type} ${name}`)).toEqual([
@@ -40,7 +40,7 @@ function describeResolver(title: string, world: () => ResolverWorld): void {
       ])
     })
 
-    it("says that a name is not there", async () => {
+    it("reports a missing name", async () => {
       const { resolver, ours } = world()
       expect(await resolver.query(`nothing.${ours.domain}`, "TXT")).toMatchObject({
         code: "NXDOMAIN",
@@ -48,7 +48,7 @@ function describeResolver(title: string, world: () => ResolverWorld): void {
       })
     })
 
-    it("says whom the zone above names, and not who answers", async () => {
+    it("finds the delegation in the parent zone", async () => {
       const { resolver, former, ours } = world()
       const found = await resolver.findDelegation(ours.domain)
       expect(found).toEqual({ nameServers: ours.nameServers, dnssecOn: false })
@@ -57,7 +57,7 @@ function describeResolver(title: string, world: () => ResolverWorld): void {
       expect(other?.nameServers).not.toEqual(ours.nameServers)
     })
 
-    it("copies what a former host serves, in the forms of records, once", async () => {
+    it("copies the records of a former host, each once", async () => {
       const { resolver, former } = world()
       const { records } = await resolver.copyZone(former)
       const lines = records.map(({ type, name }) => `${type} ${name}`)
@@ -87,14 +87,14 @@ const FORMER: Zone = {
   nameServers: [OLD],
 }
 
-/** A part of it that its own server answers for. */
+/** A delegated subdomain with its own server. */
 const SHOP: Zone = {
   ...zoneWith("shop.former.example", [zoneRecord("A", "ns1.shop.former.example", "192.0.2.9")]),
   nameServers: ["ns1.shop.former.example"],
 }
 
-/** Simulators that do what a test says next. */
-function told(outcome: () => string): Simulators {
+/** Simulators with an outcome that a test chooses. */
+function simulatorsWith(outcome: () => string): Simulators {
   return {
     nextOutcome: <O extends string>() => Promise.resolve(outcome() as O),
     set: () => Promise.resolve(),
@@ -106,21 +106,21 @@ const server = await serveZones([OURS])
 afterAll(() => server.close())
 const ours = { domain: "ours.example", nameServers: OURS.nameServers }
 
-describe("the built-in world", () => {
+describe("the simulator", () => {
   let outcome = "ok"
   const open = () =>
     openSimulatedResolver({
-      simulators: told(() => outcome),
+      simulators: simulatorsWith(() => outcome),
       pacer: machinePacer,
       zones: server.served,
     })
-  describeResolver("the built-in world", () => ({
+  describeResolver("the simulator", () => ({
     resolver: open(),
     former: "former.example",
     ours,
   }))
 
-  it("points a domain as it is set, and is away as it is set", async () => {
+  it("delegates a domain and fails as it is set", async () => {
     const [first = "", second = ""] = OURS.nameServers
     const former = ["ns1.former-host.example", "ns2.former-host.example"]
     const expected = {
@@ -130,11 +130,11 @@ describe("the built-in world", () => {
       half: [first, former[0]],
       signed: [first, second],
     }
-    for (const [set, nameServers] of Object.entries(expected)) {
-      outcome = set
+    for (const [setting, nameServers] of Object.entries(expected)) {
+      outcome = setting
       expect(await open().findDelegation("ours.example")).toEqual({
         nameServers,
-        dnssecOn: set === "signed",
+        dnssecOn: setting === "signed",
       })
     }
     outcome = "unavailable"
@@ -158,7 +158,7 @@ internet.delegate("shop.former.example", SHOP.nameServers)
 internet.serveNameServer("ns1.shop.former.example", SHOP)
 internet.serveNameServer("ns.localhost", server.address)
 
-describe("an internet of the test", () => {
+describe("a fake internet", () => {
   const resolver = () => openResolver({ servers: internet.address, pacer: machinePacer })
   describeResolver("the real resolver", () => ({
     resolver: resolver(),
@@ -166,7 +166,7 @@ describe("an internet of the test", () => {
     ours,
   }))
 
-  it("is scanned for usual names where the zone is not given, and what was asked is told", async () => {
+  it("is scanned for common names if the zone transfer is refused, and the queried names are returned", async () => {
     const { records, omitted, queriedNames } = await resolver().copyZone("former.example")
     const lines = records.map(({ type, name, content }) => `${type} ${name} ${content}`)
     const missed = "A unusual-name.former.example 192.0.2.11"
@@ -177,8 +177,8 @@ describe("an internet of the test", () => {
     expect(queriedNames?.length).toBeGreaterThan(60)
   })
 
-  it("has a delegation that follows the registry: not registered, half ours, signed, elsewhere", async () => {
-    expect(await resolver().findDelegation("nobody.example")).toBeNull()
+  it("has the registry's delegation: not registered, partly ours, signed, removed", async () => {
+    expect(await resolver().findDelegation("unregistered.example")).toBeNull()
     internet.delegate("moving.example", ["ns1-61.ns.localhost", OLD])
     expect((await resolver().findDelegation("moving.example"))?.nameServers).toEqual([
       "ns1-61.ns.localhost",
@@ -193,24 +193,24 @@ describe("an internet of the test", () => {
     expect(await resolver().findDelegation("moving.example")).toBeNull()
   })
 
-  it("does not follow who answers: our server serves it already, and the registry names another", async () => {
+  it("has the registry's delegation even if our server already serves the domain", async () => {
     internet.delegate("ours.example", [OLD])
     expect((await resolver().findDelegation("ours.example"))?.nameServers).toEqual([OLD])
     internet.delegate("ours.example", OURS.nameServers)
   })
 
-  it("is unavailable where nobody listens, and silent where nobody answers", async () => {
-    const nobody = openResolver({ servers: "127.0.0.1:1", pacer: machinePacer })
-    await expect(nobody.query("x.example", "A")).rejects.toMatchObject({
+  it("is unavailable without a listener, and has an unknown outcome without an answer", async () => {
+    const unreachable = openResolver({ servers: "127.0.0.1:1", pacer: machinePacer })
+    await expect(unreachable.query("x.example", "A")).rejects.toMatchObject({
       name: "ProviderUnavailable",
     })
-    const hurried = {
+    const fastPacer = {
       ...machinePacer,
       pause: async (_: number, signal?: AbortSignal) => machinePacer.pause(50, signal),
     }
     internet.delegate("dead.example", ["ns1.dead.example"])
     internet.serveNameServer("ns1.dead.example", "127.0.0.1:9")
-    const waiting = openResolver({ servers: internet.address, pacer: hurried })
+    const waiting = openResolver({ servers: internet.address, pacer: fastPacer })
     await expect(waiting.query("dead.example", "A")).rejects.toMatchObject({
       name: "ProviderOutcomeUnknown",
     })
@@ -218,12 +218,12 @@ describe("an internet of the test", () => {
 })
 
 const found = findPowerDns()
-const absent = "missing" in found ? found.missing : null
+const unavailableReason = "missing" in found ? found.missing : null
 
-describe("a host that gives whole zones", () => {
-  it("is copied whole, unusual names and all", async (ctx) => {
-    ctx.skip(absent !== null, absent ?? "")
-    if (!("root" in found)) throw new Error("it is not here")
+describe("a host that allows zone transfers", () => {
+  it("is copied completely, including unusual names", async (ctx) => {
+    ctx.skip(unavailableReason !== null, unavailableReason ?? "")
+    if (!("root" in found)) throw new Error("PowerDNS is not installed")
     const powerDns = await startPowerDns(found.root)
     const other = await openFakeInternet()
     try {

@@ -1,4 +1,4 @@
-/** What every carrier of calls keeps: what its eight words do, what it says by itself, and recordings. */
+/** The contract of every carrier of calls: its eight commands, its events, and recordings. */
 import { describe, expect, it } from "vitest"
 import {
   ProviderOutcomeUnknown,
@@ -7,21 +7,21 @@ import {
 import type { VoiceCarrier, VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import { RecordingNotFound } from "../../adapters/providers/voice/port.ts"
 
-/** What people do on the other side of a carrier. */
+/** An action of a person on a call. */
 export type CalleeAction = "answer" | "hang_up" | "press 1" | "hear"
 
-/** A carrier, as the suite needs it. */
+/** A carrier of calls for the suite. */
 export interface VoiceUnderTest {
   readonly voice: VoiceCarrier
-  /** Has somebody call; the caller's leg. */
+  /** Simulates an incoming call. @returns the caller's leg */
   readonly callIn: () => Promise<VoiceLeg>
-  /** What it said so far. */
+  /** The events so far. */
   readonly events: () => readonly VoiceEvent[]
-  /** Has people do something. */
+  /** Simulates a person's action. */
   readonly performAction: (leg: VoiceLeg, does: CalleeAction) => Promise<void>
-  /** How it answers the next command. */
+  /** Makes the next command fail. */
   readonly failNext: (how: "unavailable" | "silent") => Promise<void>
-  /** Lets so much time go by, milliseconds. */
+  /** Advances the time by milliseconds. */
   readonly advance: (ms: number) => void
 }
 
@@ -29,19 +29,19 @@ type Opened = Extract<VoiceEvent, { type: "leg_open" }>
 
 const NUMBERS = { from: "+12015550100", to: "+14155550101" }
 
-/** The suite. */
+/** Adds the suite for one carrier. */
 export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>): void {
   let command = 0
   const id = () => `call_1:${(command += 1)}:0`
 
-  /** A carrier with a call that waits. */
-  const called = async () => {
+  /** A carrier with a ringing call. */
+  const ringingCall = async () => {
     const opened = await open()
-    // What it calls a leg that we had called, a carrier may say by itself too.
+    // Some carriers also report the legs that we placed.
     const events = () => opened.events().filter(({ type }) => type !== "leg_placed")
     const one = { ...opened, events }
     const caller = await one.callIn()
-    const give = (word: "answer" | "reject" | "hang_up", leg = caller, commandId = id()) =>
+    const execute = (word: "answer" | "reject" | "hang_up", leg = caller, commandId = id()) =>
       one.voice.execute({ word, leg }, commandId)
     const dial = async (leg: number): Promise<VoiceLeg> => {
       const named = { ...caller, leg, ref: null }
@@ -52,47 +52,50 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
       return { ...named, ref: answer.outcome === "done" ? answer.ref : null }
     }
     const kinds = () => one.events().map(({ type }) => type)
-    const known = (leg: VoiceLeg) => one.voice.checkLegStatus(leg.ref ?? "")
-    return { ...one, caller, give, dial, kinds, known }
+    const statusOf = (leg: VoiceLeg) => one.voice.checkLegStatus(leg.ref ?? "")
+    return { ...one, caller, execute, dial, kinds, statusOf }
   }
 
-  describe(`${name}, a call that came`, () => {
-    it("is told with its numbers, and rings until somebody does something", async () => {
-      const { events, caller, known } = await called()
+  describe(`${name}, an incoming call`, () => {
+    it("is reported with its numbers, and rings until a command or a hang-up", async () => {
+      const { events, caller, statusOf } = await ringingCall()
       expect(events()).toMatchObject([
         { type: "call_came", ref: caller.ref, to: expect.any(String) },
       ])
-      expect(await known(caller)).toEqual({ isAlive: true, answeredAt: null, endedAt: null })
+      expect(await statusOf(caller)).toEqual({ isAlive: true, answeredAt: null, endedAt: null })
     })
 
-    it("is opened once, whoever asks for it twice, and says when", async () => {
-      const { give, caller, events, known } = await called()
+    it("is answered once for a repeated command, with the time", async () => {
+      const { execute, caller, events, statusOf } = await ringingCall()
       const commandId = id()
       for (let i = 0; i < 2; i += 1) {
-        expect(await give("answer", caller, commandId)).toMatchObject({ outcome: "done" })
+        expect(await execute("answer", caller, commandId)).toMatchObject({ outcome: "done" })
       }
       const opened = events().filter(({ type }) => type === "leg_open")
       expect(opened).toMatchObject([{ leg: { ref: caller.ref }, answeredAt: expect.any(Number) }])
-      const { answeredAt, isAlive } = await known(caller)
+      const { answeredAt, isAlive } = await statusOf(caller)
       expect(isAlive).toBe(true)
-      // A carrier that is asked need not say it once more.
+      // The status need not include the time.
       if (answeredAt !== null) expect(opened[0]).toMatchObject({ answeredAt })
     })
 
     it.each(["reject", "hang_up"] as const)(
-      "is gone by %s, and then for every word",
+      "ends by %s, and then for every command",
       async (word) => {
-        const { give, kinds, caller, known } = await called()
-        expect(await give(word)).toMatchObject({ outcome: "done" })
+        const { execute, kinds, caller, statusOf } = await ringingCall()
+        expect(await execute(word)).toMatchObject({ outcome: "done" })
         expect(kinds()).toEqual(["call_came", "leg_gone"])
-        expect(await known(caller)).toMatchObject({ isAlive: false, endedAt: expect.any(Number) })
-        expect(await give("answer")).toEqual({ outcome: "gone" })
+        expect(await statusOf(caller)).toMatchObject({
+          isAlive: false,
+          endedAt: expect.any(Number),
+        })
+        expect(await execute("answer")).toEqual({ outcome: "gone" })
       },
     )
 
-    it("is gone where the caller hangs up, with both times", async () => {
-      const { give, performAction, caller, events, advance } = await called()
-      await give("answer")
+    it("ends when the caller hangs up, with both times", async () => {
+      const { execute, performAction, caller, events, advance } = await ringingCall()
+      await execute("answer")
       advance(61_000)
       await performAction(caller, "hang_up")
       const opened = events().find(({ type }) => type === "leg_open") as Opened
@@ -103,34 +106,34 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
     })
   })
 
-  describe(`${name}, a leg that is called`, () => {
-    it("is named by us in all that is said of it, and answers what it is asked", async () => {
-      const { dial, performAction, voice, events } = await called()
+  describe(`${name}, a placed leg`, () => {
+    it("has our name in all its events, and answers a question", async () => {
+      const { dial, performAction, voice, events } = await ringingCall()
       const leg = await dial(2)
       await performAction(leg, "answer")
       const text = "Press 1."
       await voice.execute({ word: "ask", leg, text, waitSeconds: 20 }, id())
       await performAction(leg, "press 1")
       const { companyId, callId } = leg
-      const of = { kind: "leg", companyId, callId, leg: 2 }
-      // A key may be told twice: by itself, and as the answer to what was asked.
+      const ourName = { kind: "leg", companyId, callId, leg: 2 }
+      // A key may be reported twice: by itself, and as the answer to the question.
       expect(events().slice(1, 3)).toMatchObject([
-        { type: "leg_open", leg: of },
-        { type: "digits", leg: of, digits: "1" },
+        { type: "leg_open", leg: ourName },
+        { type: "digits", leg: ourName, digits: "1" },
       ])
     })
 
-    it("is called for nobody who has gone", async () => {
-      const { dial, give } = await called()
-      await give("hang_up")
+    it("is not placed for a caller that hung up", async () => {
+      const { dial, execute } = await ringingCall()
+      await execute("hang_up")
       expect((await dial(1)).ref).toBeNull()
     })
 
-    it("hears what is said, and is joined to the caller", async () => {
-      const { dial, performAction, voice, give, caller, kinds } = await called()
+    it("hears announcements, and is joined to the caller", async () => {
+      const { dial, performAction, voice, execute, caller, kinds } = await ringingCall()
       const leg = await dial(1)
       await performAction(leg, "answer")
-      await give("answer")
+      await execute("answer")
       for (const one of [caller, leg]) {
         await voice.execute({ word: "say", leg: one, text: "This call will be recorded." }, id())
         await performAction(one, "hear")
@@ -143,9 +146,9 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
   })
 
   describe(`${name}, a recording`, () => {
-    it("is told when its leg is gone, is heard, and is forgotten for good", async () => {
-      const { voice, give, performAction, caller, events, advance } = await called()
-      await give("answer")
+    it("is reported when its leg ends, can be downloaded, and is deleted for good", async () => {
+      const { voice, execute, performAction, caller, events, advance } = await ringingCall()
+      await execute("answer")
       await voice.execute(
         { word: "record", leg: caller, kind: "voicemail", mostSeconds: 180 },
         id(),
@@ -163,20 +166,22 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
     })
   })
 
-  describe(`${name}, where it does not answer`, () => {
-    it("did nothing where it said so", async () => {
-      const { give, failNext, kinds } = await called()
+  describe(`${name}, if a command fails`, () => {
+    it("executes nothing if it is unavailable", async () => {
+      const { execute, failNext, kinds } = await ringingCall()
       await failNext("unavailable")
-      await expect(give("answer")).rejects.toBeInstanceOf(ProviderUnavailable)
+      await expect(execute("answer")).rejects.toBeInstanceOf(ProviderUnavailable)
       expect(kinds()).toEqual(["call_came"])
     })
 
-    it("may have done it, and does not do it once more", async () => {
-      const { give, failNext, kinds, caller } = await called()
+    it("may have executed a command with a lost answer, and does not execute it twice", async () => {
+      const { execute, failNext, kinds, caller } = await ringingCall()
       const commandId = id()
       await failNext("silent")
-      await expect(give("answer", caller, commandId)).rejects.toBeInstanceOf(ProviderOutcomeUnknown)
-      expect(await give("answer", caller, commandId)).toMatchObject({ outcome: "done" })
+      await expect(execute("answer", caller, commandId)).rejects.toBeInstanceOf(
+        ProviderOutcomeUnknown,
+      )
+      expect(await execute("answer", caller, commandId)).toMatchObject({ outcome: "done" })
       expect(kinds()).toEqual(["call_came", "leg_open"])
     })
   })

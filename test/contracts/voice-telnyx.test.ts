@@ -1,4 +1,4 @@
-/** Telnyx keeps the contract of carriers of calls, against a stand-in that listens on this machine. */
+/** Telnyx passes the contract of carriers of calls, against a simulator of its API on this machine. */
 import { afterAll, expect, it } from "vitest"
 import {
   ProviderOutcomeUnknown,
@@ -25,7 +25,7 @@ async function telnyx() {
   let calls = 0
   const events: VoiceEvent[] = []
   const warnings: object[] = []
-  const standIn = await openTelnyxCallServer(
+  const server = await openTelnyxCallServer(
     ({ raw }) => {
       const headers = account.headersOf(raw, now)
       const read = voice.readWebhook(
@@ -36,40 +36,40 @@ async function telnyx() {
     },
     () => now,
   )
-  opened.push(standIn)
+  opened.push(server)
   const voice = openTelnyxVoice({
     key: "KEY1",
     publicKey: account.publicKey,
-    url: standIn.url,
+    url: server.url,
     connectionId: "168",
     warn: (_message, detail) => warnings.push(detail),
   })
-  const under: VoiceUnderTest = {
+  const fixture: VoiceUnderTest = {
     voice,
     callIn: async (): Promise<VoiceLeg> => {
-      const { ref } = standIn.callIn("+12125550100", "+12015550100")
+      const { ref } = server.callIn("+12125550100", "+12015550100")
       return { companyId: "co_1", callId: `call_${(calls += 1)}`, leg: 0, ref }
     },
     events: () => events,
     performAction: async ({ ref }, does) => {
-      const leg = standIn.legs.find((one) => one.ref === ref)
-      const doing = does === "press 1" ? { press: "1" } : does
-      expect(leg !== undefined && standIn.performAction(leg, doing)).toBe(true)
+      const leg = server.legs.find((one) => one.ref === ref)
+      const action = does === "press 1" ? { press: "1" } : does
+      expect(leg !== undefined && server.performAction(leg, action)).toBe(true)
     },
-    failNext: async (how) => standIn.failNext(how),
+    failNext: async (how) => server.failNext(how),
     advance: (ms) => {
       now += ms
     },
   }
-  return { ...under, real: voice, standIn, warnings }
+  return { ...fixture, real: voice, server, warnings }
 }
 
 voiceContract("Telnyx", telnyx)
 
 const id = "call_1:7:0"
 
-it("is told each word as its documents say", async () => {
-  const { voice, callIn, standIn } = await telnyx()
+it("gets each command as its documentation requires", async () => {
+  const { voice, callIn, server } = await telnyx()
   const caller = await callIn()
   const leg = { ...caller, leg: 1, ref: null }
   const numbers = { from: "+12015550100", to: "+14155550101" }
@@ -86,7 +86,7 @@ it("is told each word as its documents say", async () => {
     Buffer.from(`co_1:call_1:${number}:${mark}`).toString("base64")
   const at = (ref: string | null, action: string) => `/v2/calls/${ref}/actions/${action}`
   const spoken = { payload: text, voice: "female", language: "en-US", service_level: "basic" }
-  expect(standIn.commands).toEqual([
+  expect(server.commands).toEqual([
     {
       path: "/v2/calls",
       body: {
@@ -134,72 +134,72 @@ it("is told each word as its documents say", async () => {
   ])
 })
 
-it("has no more of a leg that it refuses, and says why where that is news", async () => {
-  const { voice, callIn, standIn, warnings } = await telnyx()
+it("treats a leg as gone if it rejects a command for it, and logs unexpected reasons", async () => {
+  const { voice, callIn, server, warnings } = await telnyx()
   const caller = await callIn()
   const leg = { ...caller, leg: 1, ref: null }
   const dial = { word: "dial", leg, caller, from: "+1", to: "+2", ringSeconds: 25 } as const
-  standIn.failNext({ refuses: 403, code: "10010" })
+  server.failNext({ refuses: 403, code: "10010" })
   expect(await voice.execute(dial, id)).toEqual({ outcome: "gone" })
   expect(warnings).toEqual([{ word: "dial", status: 403, code: "10010" }])
-  standIn.failNext({ refuses: 422, code: "90018" })
+  server.failNext({ refuses: 422, code: "90018" })
   expect(await voice.execute({ word: "answer", leg: caller }, id)).toEqual({ outcome: "gone" })
   expect(warnings).toHaveLength(1)
 })
 
-it("did nothing where there are too many calls, or the key is no good", async () => {
-  const { voice, callIn, standIn } = await telnyx()
+it("executes nothing if there are too many calls or the key is invalid", async () => {
+  const { voice, callIn, server } = await telnyx()
   const answer = { word: "answer", leg: await callIn() } as const
   for (const [refuses, code] of [
     [429, "90103"],
     [403, "90103"],
     [401, "10009"],
   ] as const) {
-    standIn.failNext({ refuses, code })
+    server.failNext({ refuses, code })
     await expect(voice.execute(answer, id)).rejects.toThrow(ProviderUnavailable)
   }
 })
 
 it.each([307, 408, 409, 425, 500, 502, 503, 504])(
-  "may have done a command that it answers with %i: the leg is not gone, and the command is given again",
+  "may have executed a command that it answers with %i, so the command is retried",
   async (refuses) => {
-    const { voice, callIn, standIn, warnings } = await telnyx()
+    const { voice, callIn, server, warnings } = await telnyx()
     const answer = { word: "answer", leg: await callIn() } as const
-    standIn.failNext({ refuses, code: "10007" })
+    server.failNext({ refuses, code: "10007" })
     await expect(voice.execute(answer, id)).rejects.toThrow(ProviderOutcomeUnknown)
     expect(await voice.execute(answer, id)).toMatchObject({ outcome: "done" })
     expect(warnings).toEqual([])
   },
 )
 
-it("is told nothing of a leg that it has not named, and hangs none up", async () => {
-  const { voice, callIn, standIn } = await telnyx()
+it("gets no commands for a leg without a reference", async () => {
+  const { voice, callIn, server } = await telnyx()
   const leg = { ...(await callIn()), leg: 1, ref: null }
   expect(await voice.execute({ word: "hang_up", leg }, id)).toEqual({ outcome: "done", ref: null })
   const asking = voice.execute({ word: "ask", leg, text: "1?", waitSeconds: 20 }, id)
   await expect(asking).rejects.toThrow(ProviderUnavailable)
-  expect(standIn.commands).toEqual([])
+  expect(server.commands).toEqual([])
 })
 
-it("knows no leg that is none, and does not say of one that it cannot tell of", async () => {
-  const { voice, standIn } = await telnyx()
+it("reports an unknown leg as ended, but not if the status cannot be read", async () => {
+  const { voice, server } = await telnyx()
   const unknown = { isAlive: false, answeredAt: null, endedAt: null }
   expect(await voice.checkLegStatus("v3:nothing")).toEqual(unknown)
-  standIn.failNext({ refuses: 403, code: "10010" })
+  server.failNext({ refuses: 403, code: "10010" })
   await expect(voice.checkLegStatus("v3:nothing")).rejects.toThrow(ProviderUnavailable)
-  standIn.failNext("silent")
+  server.failNext("silent")
   await expect(voice.checkLegStatus("v3:nothing")).rejects.toThrow(ProviderOutcomeUnknown)
 })
 
-it("turns a call away that is nobody's", async () => {
-  const { real, voice, callIn, standIn } = await telnyx()
+it("rejects a call to an unknown number", async () => {
+  const { real, voice, callIn, server } = await telnyx()
   const { ref } = await callIn()
   await real.rejectCall(ref ?? "")
-  expect(standIn.commands).toMatchObject([{ path: `/v2/calls/${ref}/actions/reject` }])
+  expect(server.commands).toMatchObject([{ path: `/v2/calls/${ref}/actions/reject` }])
   expect(await voice.checkLegStatus(ref ?? "")).toMatchObject({ isAlive: false })
 })
 
-it("has no audio of a leg that it did not record", async () => {
+it("has no audio for a leg without a recording", async () => {
   const { voice } = await telnyx()
   await expect(voice.downloadRecording("nothing")).rejects.toThrow(RecordingNotFound)
   await expect(voice.deleteRecording("nothing")).resolves.toBeUndefined()

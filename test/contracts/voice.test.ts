@@ -1,4 +1,4 @@
-/** The carriers of calls keep their contract. */
+/** The contract of carriers of calls, for the simulator. */
 import type { Simulators } from "../../adapters/providers/simulators/port.ts"
 import { openSimulatedVoice } from "../../adapters/providers/voice/simulator.ts"
 import type { VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
@@ -8,7 +8,7 @@ import { expect, it } from "vitest"
 import type { VoiceUnderTest } from "./voice-contract.ts"
 import { voiceContract } from "./voice-contract.ts"
 
-async function builtIn(): Promise<VoiceUnderTest & { readonly simulators: Simulators }> {
+async function simulatedVoice(): Promise<VoiceUnderTest & { readonly simulators: Simulators }> {
   let now = NOW
   let calls = 0
   const events: VoiceEvent[] = []
@@ -33,8 +33,9 @@ async function builtIn(): Promise<VoiceUnderTest & { readonly simulators: Simula
     },
     events: () => events,
     performAction: async (leg, does) => {
-      const deed = does === "press 1" ? { action: "press" as const, digits: "1" } : { action: does }
-      expect(await voice.performAction(leg, deed)).toBe(true)
+      const action =
+        does === "press 1" ? { action: "press" as const, digits: "1" } : { action: does }
+      expect(await voice.performAction(leg, action)).toBe(true)
     },
     failNext: (outcome) => simulators.set({ name: "voice", outcome, times: 1 }),
     advance: (ms) => {
@@ -43,10 +44,10 @@ async function builtIn(): Promise<VoiceUnderTest & { readonly simulators: Simula
   }
 }
 
-voiceContract("the built-in carrier", builtIn)
+voiceContract("the simulator", simulatedVoice)
 
-it("the built-in carrier can have a leg gone, or be slow, and knows no leg that is none", async () => {
-  const { voice, callIn, simulators } = await builtIn()
+it("the simulator can end a leg or be slow, and reports an unknown leg as ended", async () => {
+  const { voice, callIn, simulators } = await simulatedVoice()
   const next = (outcome: string) => simulators.set({ name: "voice", outcome, times: 1 })
   const leg = await callIn()
   await next("gone")

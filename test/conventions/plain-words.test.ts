@@ -8,7 +8,6 @@ const NOT_YET: readonly string[] = [
   "test/boxes",
   "test/boxhost",
   "test/code",
-  "test/contracts",
   "test/deploy",
   "test/effects",
   "test/frame",
@@ -17,7 +16,6 @@ const NOT_YET: readonly string[] = [
   "test/preview-host",
   "test/publishing",
   "test/registration",
-  "test/simulation",
   "test/voice",
 ]
 
