@@ -23,7 +23,7 @@ let installation: TelnyxInstallation
 let texting: TelnyxTextingCompany
 beforeAll(async () => {
   installation = await openTelnyxInstallation()
-  texting = await installation.makeTexting()
+  texting = await installation.makeTextingCompany()
 })
 beforeEach(() => {
   const { pacer } = installation.world.ports

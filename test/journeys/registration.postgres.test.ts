@@ -82,14 +82,14 @@ it("a registration in test mode with hosted pages is approved without a charge",
 async function notifyOf(url: unknown, type: string): Promise<void> {
   const path = new URL(String(url)).pathname
   const data = { record_type: "event", event_type: type, id: randomUUID(), payload: {} }
-  expect((await installation.tell(path, { data })).status).toBe(200)
+  expect((await installation.notify(path, { data })).status).toBe(200)
   await installation.world.operate("wait")
 }
 
 it("a live registration is reviewed by Telnyx part by part, for a fee each, until a number can text", async () => {
   const { world, server } = installation
   const { brands, campaigns, assignments } = server.registry
-  const company = await installation.makeTexting()
+  const company = await installation.makeTextingCompany()
   await world.operate("funds add", { company: company.companyId, dollars: "100" }, "review")
   await saveRegistration(world, company)
 
@@ -130,8 +130,8 @@ it("a live registration is reviewed by Telnyx part by part, for a fee each, unti
   expect(await partStatusLine(world, company)).toBe(
     "business approved, campaign approved, number approved",
   )
-  const { textId, kept } = await company.send()
-  expect([textId, kept.from]).toEqual([expect.stringMatching(/^msg_/), company.number])
+  const { textId, message } = await company.send()
+  expect([textId, message.from]).toEqual([expect.stringMatching(/^msg_/), company.number])
   expect(await reviewFeesOf(world, company)).toEqual([
     "brand_fee_low_volume 4500000 final",
     "campaign_fee 15000000 final",

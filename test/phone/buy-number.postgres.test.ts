@@ -20,13 +20,13 @@ import {
 import { postText } from "./text-requests.ts"
 
 const world = await ownWorld("time", { rateLimits: "on" })
-afterEach(() => carrierIs("ok"))
+afterEach(() => simulateCarrier("ok"))
 
-const carrierIs = (outcome: string, times?: number) =>
+const simulateCarrier = (outcome: string, times?: number) =>
   world.operate("simulator set", { name: "carrier", outcome, times })
 
 describe("a search", () => {
-  it("shows numbers of the kind, area code, state and digits that are asked for", async () => {
+  it("finds numbers by kind, area code, state and digits", async () => {
     const company = await makeCompany(world)
     const { status, body } = await requestNumberSearch(world, company)
     expect(status).toBe(200)
@@ -40,16 +40,16 @@ describe("a search", () => {
       mms: true,
       voice: true,
     })
-    const of = async (query: string) =>
+    const find = async (query: string) =>
       (await requestNumberSearch(world, company, query)).body.numbers.map(
         ({ number }: { number: string }) => number,
       )
-    expect(await of("?areaCode=907&contains=*5017")).toEqual(
+    expect(await find("?areaCode=907&contains=*5017")).toEqual(
       ["+19075550170"].concat(Array.from({ length: 9 }, (_, i) => `+1907555017${i + 1}`)),
     )
-    expect(await of("?region=wy&contains=0199")).toEqual(["+13075550199"])
-    expect(await of("?kind=toll_free&contains=0123")).toEqual(["+18005550123"])
-    expect(await of("?areaCode=201")).toEqual([])
+    expect(await find("?region=wy&contains=0199")).toEqual(["+13075550199"])
+    expect(await find("?kind=toll_free&contains=0123")).toEqual(["+18005550123"])
+    expect(await find("?areaCode=201")).toEqual([])
   })
 
   it.for([
@@ -66,7 +66,7 @@ describe("a search", () => {
     expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", [field]])
   })
 
-  it("is done ten times a minute by a company", async () => {
+  it("is limited to ten per minute and company", async () => {
     const company = await makeCompany(world)
     freezeRateWindow(world)
     for (let i = 0; i < 10; i += 1) await requestNumberSearch(world, company)
@@ -74,19 +74,19 @@ describe("a search", () => {
     expect([status, headers["retry-after"]]).toEqual([429, "60"])
   })
 
-  it("is 503 while the carrier does not answer, and uses up nothing that is set for a purchase", async () => {
+  it("is 503 if the carrier does not answer, and does not use up an outcome set for a purchase", async () => {
     const company = await makeCompany(world)
-    await carrierIs("taken", 1)
+    await simulateCarrier("taken", 1)
     expect((await requestNumberSearch(world, company)).status).toBe(200)
     expect((await requestNumber(world, company)).status).toBe(409)
-    await carrierIs("silent", 1)
+    await simulateCarrier("silent", 1)
     const { status, body } = await requestNumberSearch(world, company)
     expect([status, body.error]).toEqual([503, "unavailable"])
   })
 })
 
-describe("a number that is bought", () => {
-  it("is charged a month and the company's from then on", async () => {
+describe("a bought number", () => {
+  it("is charged for a month and belongs to the company", async () => {
     const company = await makeCompany(world)
     const { status, body } = await requestNumber(world, company, "+14155550142")
     expect(status).toBe(201)
@@ -116,30 +116,30 @@ describe("a number that is bought", () => {
     expect(sent.body.from).toBe("+14155550142")
   })
 
-  it("keeps what its buyer wrote of its town, and lets nobody read it in the events", async () => {
+  it("keeps the locality that its buyer entered, sealed in the events", async () => {
     const company = await makeCompany(world)
-    const sent = { number: "+18005550166", locality: "Ada Lane, 1 Main St", region: "tx" }
+    const sent = { number: "+18005550166", locality: "Ada Road, 1 Main St", region: "tx" }
     const { body } = await world.call(company.key, "POST", "/api/v1/phone/buy", { body: sent })
     expect(body.number).toMatchObject({ locality: sent.locality, region: "TX" })
     const { events } = await world.operate("audit show", { stream: `phone-${company.companyId}` })
-    expect(JSON.stringify(events)).not.toContain("Ada Lane")
+    expect(JSON.stringify(events)).not.toContain("Ada Road")
   })
 
-  it("costs more where it is toll-free", async () => {
+  it("costs more if it is toll-free", async () => {
     const company = await makeCompany(world)
     const { body } = await requestNumber(world, company, "+18005550107")
     expect(body.number).toMatchObject({ kind: "toll_free", monthlyMicros: 2_500_000 })
     expect(await numberChargesOf(world, company)).toEqual([{ micros: 2_500_000, state: "final" }])
   })
 
-  it("is offered to nobody else, and sold to nobody else", async () => {
+  it("is neither offered nor sold again", async () => {
     const company = await makeCompany(world)
     const { number } = await buyNumberForId(world, company, "+13035550188")
     const other = await makeCompany(world)
     const { body } = await requestNumberSearch(world, other, "?areaCode=303&contains=0188")
     expect(body.numbers).toEqual([])
-    for (const who of [other, company]) {
-      const again = await requestNumber(world, who, number)
+    for (const buyer of [other, company]) {
+      const again = await requestNumber(world, buyer, number)
       expect([again.status, again.body.error]).toEqual([409, "conflict"])
     }
     expect(await numberChargesOf(world, other)).toEqual([
@@ -148,13 +148,13 @@ describe("a number that is bought", () => {
     expect(await numberChargesOf(world, company)).toHaveLength(1)
   })
 
-  it("is nobody's who asks for one that no carrier has: the charge comes back", async () => {
+  it("is refunded if no carrier has it", async () => {
     const company = await makeCompany(world)
     expect((await requestNumber(world, company, "+14155551000")).status).toBe(409)
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
   })
 
-  it("is one company's of four who ask for it five times at once, and paid once", async () => {
+  it("belongs to one of four companies that order it concurrently, and is paid once", async () => {
     const companies = await Promise.all(Array.from({ length: 4 }, () => makeCompany(world)))
     const number = newCarrierNumber()
     const answers = await Promise.all(
@@ -162,7 +162,7 @@ describe("a number that is bought", () => {
         .flat()
         .map((one) => requestNumber(world, one, number)),
     )
-    // Identical requests of one company are one order, and all of them get its outcome.
+    // A company's identical requests are one order, and all of them get its outcome.
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(15)
     const states = await Promise.all(companies.map((one) => numberChargesOf(world, one)))
@@ -176,12 +176,12 @@ describe("a number that is bought", () => {
     ["+1415555012", "validation"],
     ["+11155550123", "validation"],
     ["+442070313000", "validation"],
-  ] as const)("is no %s", async ([number, error]) => {
+  ] as const)("cannot be %s", async ([number, error]) => {
     const { status, body } = await requestNumber(world, await makeCompany(world), number)
     expect([status, body.error]).toEqual([400, error])
   })
 
-  it("is not sold without funds, or past a limit", async () => {
+  it("is not sold without funds or beyond a spending limit", async () => {
     const poor = await makeCompany(world, { funds: "1.49" })
     const { status, body } = await requestNumber(world, poor)
     expect([status, body.error, body.needed]).toEqual([402, "payment_required", 1.5])
@@ -192,10 +192,10 @@ describe("a number that is bought", () => {
   })
 })
 
-describe("a carrier", () => {
-  it("that is away sells nothing, and costs nothing", async () => {
+describe("an order", () => {
+  it("is refunded if the carrier is unavailable", async () => {
     const company = await makeCompany(world)
-    await carrierIs("unavailable", 1)
+    await simulateCarrier("unavailable", 1)
     const number = newCarrierNumber()
     const { status, body } = await requestNumber(world, company, number)
     expect([status, body.error]).toEqual([503, "unavailable"])
@@ -205,9 +205,9 @@ describe("a carrier", () => {
     expect((await requestNumber(world, company, number)).status).toBe(201)
   })
 
-  it("that falls silent is asked: the same key then finds the number, charged once", async () => {
+  it("is reconciled if the carrier does not answer: a retry gets the number, charged once", async () => {
     const company = await makeCompany(world)
-    await carrierIs("silent", 1)
+    await simulateCarrier("silent", 1)
     const number = newCarrierNumber()
     const key = { "idempotency-key": "once" }
     const { status, body } = await requestNumber(world, company, number, key)
@@ -222,15 +222,15 @@ describe("a carrier", () => {
     ])
   })
 
-  it("that takes its time is asked each second, and answered in the same call", async () => {
+  it("is checked each second if the carrier is slow, and completed within the same request", async () => {
     const company = await makeCompany(world)
-    await carrierIs("slow", 1)
+    await simulateCarrier("slow", 1)
     expect((await requestNumber(world, company)).status).toBe(201)
   })
 })
 
 describe("a release", () => {
-  it("is for good, and gives nothing back", async () => {
+  it("is final, and refunds nothing", async () => {
     const company = await makeCompany(world)
     const { id, number } = await buyNumberForId(world, company)
     expect(await requestNumberRelease(world, company, id)).toMatchObject({
@@ -243,22 +243,22 @@ describe("a release", () => {
     expect(await numberChargesOf(world, company)).toEqual([
       { micros: LOCAL_NUMBER_MICROS, state: "final" },
     ])
-    // It is for sale again.
+    // The number is for sale again.
     await world.operate("wait")
     expect((await requestNumber(world, await makeCompany(world), number)).status).toBe(201)
   })
 
-  it("is told to the carrier until it says yes", async () => {
+  it("is sent to the carrier until it succeeds", async () => {
     const company = await makeCompany(world)
     const { id, number } = await buyNumberForId(world, company)
-    await carrierIs("unavailable", 1)
+    await simulateCarrier("unavailable", 1)
     await requestNumberRelease(world, company, id)
     await world.operate("wait")
     await retryJobsOf(world, company.companyId, "release-number")
     expect((await requestNumber(world, await makeCompany(world), number)).status).toBe(201)
   })
 
-  it("is of no number of another company's", async () => {
+  it("of another company's number is 404", async () => {
     const { id } = await buyNumberForId(world, await makeCompany(world))
     const other = await makeCompany(world)
     for (const wrong of [id, "num_none", "no id"]) {
@@ -266,12 +266,12 @@ describe("a release", () => {
     }
   })
 
-  it("leaves what was written readable, and fails what waits to be sent", async () => {
+  it("leaves sent texts readable, and fails queued ones", async () => {
     const company = await makeCompany(world)
     const { id, number } = await buyNumberForId(world, company)
     await postText(world, company.key, { from: id, body: "before" })
     await world.operate("wait")
-    await carrierIs("unavailable", 1)
+    await simulateCarrier("unavailable", 1)
     const { body: waiting } = await postText(world, company.key, { from: id, body: "behind" })
     await world.operate("wait")
     await requestNumberRelease(world, company, id)

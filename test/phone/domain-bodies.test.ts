@@ -1,4 +1,4 @@
-/** What the body of a text says, and how many segments it takes. */
+/** Keywords in the body of a text, and the number of its segments. */
 import { describe, expect, it } from "vitest"
 import {
   normalizeKeyword,
@@ -44,19 +44,19 @@ describe("keywords", () => {
     "STOP\u3164",
     "STOP\ufe0f🛑",
     "STOP。",
-  ])("%j stops", (body) => {
+  ])("include %j for an opt-out", (body) => {
     expect(textKeywordOf(body, [])).toBe("stop")
   })
 
   it.each(["START", "UNSTOP", "YES", "yes!", " start\n", "ＳＴＡＲＴ", "\u200bYes"])(
-    "%j starts",
+    "include %j for an opt-in",
     (body) => {
       expect(textKeywordOf(body, [])).toBe("start")
     },
   )
 
   it.each(["HELP", "INFO", "Help?", "info...", "ＨＥＬＰ？", "in\u200dfo"])(
-    "%j asks for help",
+    "include %j for help",
     (body) => {
       expect(textKeywordOf(body, [])).toBe("help")
     },
@@ -74,11 +74,11 @@ describe("keywords", () => {
     "\u200b\ufeff",
     "\u3164",
     "s t o p",
-  ])("%j is an ordinary text", (body) => {
+  ])("do not include %j", (body) => {
     expect(textKeywordOf(body, [])).toBeNull()
   })
 
-  it("are also the company's own, compared in the same way", () => {
+  it("include the company's own words, compared in the same way", () => {
     expect(textKeywordOf("Arrêt!", ["arrêt"])).toBe("stop")
     expect(textKeywordOf("no  more", ["No More"])).toBe("stop")
     expect(textKeywordOf("ＮＯ　ＭＯＲＥ", ["No More"])).toBe("stop")
@@ -87,72 +87,75 @@ describe("keywords", () => {
     expect(textKeywordOf("arrêt", [])).toBeNull()
   })
 
-  it("stay what they are where a company's own word says otherwise", () => {
+  it("keep their meaning even if a company adds them as its own words", () => {
     expect(textKeywordOf("yes", ["YES"])).toBe("start")
     expect(textKeywordOf("help", ["help"])).toBe("help")
   })
 
-  it("are never nothing, even where a company's own word has only punctuation", () => {
+  it("are never empty, even if a company's own word is only punctuation", () => {
     expect(textKeywordOf("", ["!"])).toBeNull()
     expect(textKeywordOf("?", ["!"])).toBeNull()
   })
 
-  it("are compared without case, punctuation and outer space", () => {
+  it("are compared without case, punctuation and surrounding spaces", () => {
     expect(normalizeKeyword(" Opt - out! ")).toBe("OPT OUT")
   })
 })
 
-describe("a text that tells how to stop", () => {
-  it.each(["Reply STOP to opt out", "stop", "text stop!", "To end: Stop."])("%j", (body) => {
-    expect(mentionsStop(body)).toBe(true)
-  })
+describe("opt-out instructions", () => {
+  it.each(["Reply STOP to opt out", "stop", "text stop!", "To end: Stop."])(
+    "are found in %j",
+    (body) => {
+      expect(mentionsStop(body)).toBe(true)
+    },
+  )
 
-  it.each(["", "nonstop", "stopped", "unstop", "st op"])("is not %j", (body) => {
+  it.each(["", "nonstop", "stopped", "unstop", "st op"])("are not found in %j", (body) => {
     expect(mentionsStop(body)).toBe(false)
   })
 })
 
-/** `n` times a character. */
+/** A character, repeated `n` times. */
 const x = (n: number, character = "x"): string => character.repeat(n)
 
 describe("segments", () => {
   it.each([
-    ["nothing at all", "", 1],
+    ["an empty text", "", 1],
     ["one character", "x", 1],
     ["160 septets", x(160), 1],
-    ["161", x(161), 2],
-    ["twice 153", x(306), 2],
-    ["one more", x(307), 3],
-    ["three times 153", x(459), 3],
-    ["one more than that", x(460), 4],
-    ["the longest text there is", x(1_600), 11],
-    ["an extension character, which takes two", `${x(158)}€`, 1],
-    ["one that no longer fits in 160", `${x(159)}€`, 2],
-    ["eighty of them", x(80, "^"), 1],
-    ["eighty-one", x(81, "^"), 2],
-    ["76 of them and a half in the first of two: none is split", x(153, "^"), 3],
-    ["one that would be split by the border, and moves on", `${x(152)}€${x(152)}`, 3],
-    ["one that ends on the border", `${x(151)}€${x(153)}`, 2],
-    ["letters with accents that GSM has", x(160, "é"), 1],
-    ["Greek capitals that GSM has", x(160, "Ω"), 1],
-    ["line ends", x(160, "\n"), 1],
-    ["70 of UCS-2", x(70, "я"), 1],
-    ["71", x(71, "я"), 2],
-    ["twice 67", x(134, "я"), 2],
-    ["one more of UCS-2", x(135, "я"), 3],
-    ["one character that is not GSM makes all of it UCS-2", `${x(70)}ç`, 2],
-    ["an extension character within UCS-2 takes one", `${x(69, "€")}я`, 1],
+    ["161 septets", x(161), 2],
+    ["306 septets (2 × 153)", x(306), 2],
+    ["307 septets", x(307), 3],
+    ["459 septets (3 × 153)", x(459), 3],
+    ["460 septets", x(460), 4],
+    ["the longest text", x(1_600), 11],
+    ["158 septets and an extension character, which takes two", `${x(158)}€`, 1],
+    ["159 septets and an extension character", `${x(159)}€`, 2],
+    ["80 extension characters", x(80, "^"), 1],
+    ["81 extension characters", x(81, "^"), 2],
+    ["153 extension characters, of which 76 fit into a segment", x(153, "^"), 3],
+    ["an extension character across the border, which moves to the next", `${x(152)}€${x(152)}`, 3],
+    ["an extension character that ends at the border", `${x(151)}€${x(153)}`, 2],
+    ["160 letters with accents that GSM has", x(160, "é"), 1],
+    ["160 Greek capitals that GSM has", x(160, "Ω"), 1],
+    ["160 line breaks", x(160, "\n"), 1],
+    ["70 UCS-2 characters", x(70, "я"), 1],
+    ["71 UCS-2 characters", x(71, "я"), 2],
+    ["134 UCS-2 characters (2 × 67)", x(134, "я"), 2],
+    ["135 UCS-2 characters", x(135, "я"), 3],
+    ["70 GSM characters and one that makes the text UCS-2", `${x(70)}ç`, 2],
+    ["69 extension characters in UCS-2, where each takes one", `${x(69, "€")}я`, 1],
     ["35 emoji", x(35, "😀"), 1],
-    ["36 emoji: 33 to a segment, for none is split", x(36, "😀"), 2],
+    ["36 emoji, of which 33 fit into a segment without a split", x(36, "😀"), 2],
     ["66 emoji", x(66, "😀"), 2],
     ["67 emoji", x(67, "😀"), 3],
-    ["an emoji on the border, which moves on", `${x(66, "я")}😀${x(66, "я")}`, 3],
-    ["an emoji that ends on the border", `${x(65, "я")}😀${x(67, "я")}`, 2],
-  ])("of %s", (_what, body, segments) => {
+    ["an emoji across the border, which moves to the next", `${x(66, "я")}😀${x(66, "я")}`, 3],
+    ["an emoji that ends at the border", `${x(65, "я")}😀${x(67, "я")}`, 2],
+  ])("of %s are counted", (_title, body, segments) => {
     expect(countSegments(body)).toBe(segments)
   })
 
-  it("never become fewer when a text goes on", () => {
+  it("never become fewer when a text gets longer", () => {
     const unit = fc.constantFrom("x", "€", "^", "я", "😀")
     const texts = fc.string({ unit, maxLength: 400 })
     fc.assert(
@@ -162,21 +165,21 @@ describe("segments", () => {
     )
   })
 
-  it("hold what they say they hold", () => {
+  it("are neither more nor fewer than the septets need", () => {
     const gsm = fc.string({ unit: fc.constantFrom("x", "€", "@", "\n"), maxLength: 1_600 })
     fc.assert(
       fc.property(gsm, (body) => {
         const septets = [...body].reduce((sum, c) => sum + (c === "€" ? 2 : 1), 0)
         const segments = countSegments(body)
         if (septets <= 160) expect(segments).toBe(1)
-        // A character of two septets may leave one septet of a segment empty.
+        // A two-septet character may leave one septet of a segment empty.
         else expect(segments).toBeGreaterThanOrEqual(Math.ceil(septets / 153))
         expect(segments).toBeLessThanOrEqual(Math.max(1, Math.ceil(septets / 152)))
       }),
     )
   })
 
-  it("count the opt-out line, which stays GSM", () => {
+  it("include the opt-out line, which is GSM", () => {
     expect(withOptOutLine("x")).toBe(`x\n${OPT_OUT_LINE}`)
     expect(countSegments(withOptOutLine(x(160 - OPT_OUT_LINE.length - 1)))).toBe(1)
     expect(countSegments(withOptOutLine(x(160 - OPT_OUT_LINE.length)))).toBe(2)

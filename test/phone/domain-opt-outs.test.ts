@@ -39,13 +39,13 @@ const LATER = NOW + 1_000
 const both = { ...STOPPED_RECIPIENT, addedAt: LATER }
 
 describe("a text from the recipient", () => {
-  it("is recorded, and answered by nothing where it is no keyword", () => {
+  it("is recorded, and gets no reply if it is not a keyword", () => {
     given(recipientDecider)
       .when(receiveTextCommand({ media: 2 }))
       .records(textReceived({ media: 2 }))
   })
 
-  it("is recorded once", () => {
+  it("is recorded only once", () => {
     given(recipientDecider, textReceived()).when(receiveTextCommand()).recordsNothing()
     given(recipientDecider, textReceived(), optedOutByText())
       .when(receiveStopCommand())
@@ -54,7 +54,7 @@ describe("a text from the recipient", () => {
 })
 
 describe("STOP", () => {
-  it("opts out with the word that was used, and is answered once, for free", () => {
+  it("opts the recipient out with the word used, and gets one free reply", () => {
     given(recipientDecider)
       .when(receiveStopCommand({ word: "QUIT" }))
       .records(
@@ -64,13 +64,13 @@ describe("STOP", () => {
       )
   })
 
-  it("is only recorded where a STOP stands: no second reply", () => {
+  it("is only recorded after an earlier STOP, without a second reply", () => {
     given(recipientDecider, optedOutByText())
       .when(receiveStopCommand({ messageId: "msg_in_2", at: LATER }))
       .records(textReceived({ messageId: "msg_in_2", at: LATER, optOuts: STOPPED_RECIPIENT }))
   })
 
-  it("stands beside an opt-out that the company added", () => {
+  it("is recorded in addition to an opt-out that the company added", () => {
     given(recipientDecider, optOutAdded())
       .when(receiveStopCommand({ reply: null }))
       .records(
@@ -81,7 +81,7 @@ describe("STOP", () => {
 })
 
 describe("START", () => {
-  it("ends both opt-outs, and is answered once", () => {
+  it("ends both opt-outs, and gets one reply", () => {
     given(recipientDecider, optedOutByText(), optOutAdded({ optOuts: both }))
       .when(receiveStartCommand())
       .records(textReceived({ optOuts: both }), optedInByText(), replyQueued("opt_in_reply"))
@@ -90,7 +90,7 @@ describe("START", () => {
   it.each([
     ["a STOP", optedOutByText()],
     ["an opt-out by the company", optOutAdded()],
-  ] as const)("ends %s", (_what, fact) => {
+  ] as const)("ends %s", (_title, fact) => {
     const state = foldFacts(recipientDecider, fact, optedInByText())
     expect(isOptedOut(optOutStateOf(state))).toBe(false)
     given(recipientDecider, fact)
@@ -98,7 +98,7 @@ describe("START", () => {
       .records(textReceived({ optOuts: fact.optOuts }), optedInByText())
   })
 
-  it("is only recorded where nothing was opted out", () => {
+  it("is only recorded if there is no opt-out", () => {
     given(recipientDecider).when(receiveStartCommand()).records(textReceived())
     given(recipientDecider, optedOutByText(), optedInByText())
       .when(receiveStartCommand({ messageId: "msg_in_2" }))
@@ -123,7 +123,7 @@ describe("START", () => {
 describe("HELP", () => {
   const help = receiveTextCommand({ keyword: "help", word: "HELP", reply: REPLY })
 
-  it("is answered every time and changes nothing, opted out or not", () => {
+  it("gets a reply every time and changes nothing, opted out or not", () => {
     given(recipientDecider).when(help).records(textReceived(), replyQueued("help_reply"))
     given(recipientDecider, optedOutByText())
       .when({ ...help, messageId: "msg_in_2" })
@@ -133,7 +133,7 @@ describe("HELP", () => {
       )
   })
 
-  it("is answered once per message", () => {
+  it("gets one reply per message", () => {
     given(recipientDecider, textReceived(), replyQueued("help_reply")).when(help).recordsNothing()
   })
 })
@@ -143,13 +143,13 @@ describe("AddOptOut", () => {
     given(recipientDecider).when(ADD_OPT_OUT_COMMAND).records(optOutAdded())
   })
 
-  it("records nothing where the company added one", () => {
+  it("records nothing if the company has added one", () => {
     given(recipientDecider, optOutAdded())
       .when({ ...ADD_OPT_OUT_COMMAND, at: LATER })
       .recordsNothing()
   })
 
-  it("never overwrites a STOP: both stand", () => {
+  it("never overwrites a STOP: both apply", () => {
     given(recipientDecider, optedOutByText())
       .when({ ...ADD_OPT_OUT_COMMAND, at: LATER })
       .records(optOutAdded({ at: LATER, optOuts: both }))
@@ -166,7 +166,7 @@ describe("RemoveOptOut", () => {
     })
   })
 
-  it("is refused while a STOP stands, whether or not the company added one too", () => {
+  it("is rejected after a STOP, whether or not the company added an opt-out too", () => {
     given(recipientDecider, optedOutByText())
       .when(REMOVE_OPT_OUT_COMMAND)
       .refuses("stopped_by_text")
@@ -175,7 +175,7 @@ describe("RemoveOptOut", () => {
       .refuses("stopped_by_text")
   })
 
-  it("is refused where there is none", () => {
+  it("is rejected if there is no opt-out", () => {
     given(recipientDecider).when(REMOVE_OPT_OUT_COMMAND).refuses("no_opt_out")
     given(recipientDecider, optedOutByText(), optedInByText())
       .when(REMOVE_OPT_OUT_COMMAND)
@@ -186,7 +186,7 @@ describe("RemoveOptOut", () => {
 describe("the recipient's state", () => {
   const DAY_MS = 86_400_000
 
-  it("is the same from a checkpoint", () => {
+  it("survives a checkpoint", () => {
     const facts: readonly RecipientEvent[] = [
       textQueued(),
       textAccepted(),
@@ -200,7 +200,7 @@ describe("the recipient's state", () => {
     expect(JSON.stringify(recipientCheckpoint.save(loaded))).toBe(text)
   })
 
-  it("stays bounded while texts come in that nobody answers", () => {
+  it("stays bounded however many texts arrive", () => {
     const incoming = Array.from({ length: 1_500 }, (_, i) =>
       textReceived({ messageId: `msg_in_${i}`, at: NOW + i * DAY_MS }),
     )
@@ -210,7 +210,7 @@ describe("the recipient's state", () => {
     expect(saved.received.length).toBeLessThanOrEqual(501)
   })
 
-  it("remembers what is not long ago, however much it is", () => {
+  it("keeps recent texts, however many there are", () => {
     const minute = (i: number) => NOW + i * 60_000
     const texts = Array.from({ length: 600 }, (_, i): readonly RecipientEvent[] => {
       const [messageId, at] = [`msg_${i}` as const, minute(i)]
@@ -227,7 +227,7 @@ describe("the recipient's state", () => {
       .recordsNothing()
   })
 
-  it("lets go of texts that ended long ago, and of none whose end is not known", () => {
+  it("drops texts that ended long ago, but none that is still queued", () => {
     const texts = Array.from({ length: 600 }, (_, i): readonly RecipientEvent[] => {
       const [messageId, at] = [`msg_${i}` as const, NOW + i * DAY_MS]
       const facts = [textQueued({ messageId, at }), textAccepted({ messageId, at })]
@@ -247,14 +247,14 @@ const stop: RecordCarrierOptOut & DecisionStamp = {
   phone: "s1.rcp.bnVtYmVy",
 }
 
-const stoppedAtCarrier = (now = knownRecipient({ stoppedAt: NOW })) =>
-  ({ type: "OptedOutAtCarrier", at: NOW, optOuts: now, phone: stop.phone }) as const
+const stoppedAtCarrier = (optOuts = knownRecipient({ stoppedAt: NOW })) =>
+  ({ type: "OptedOutAtCarrier", at: NOW, optOuts, phone: stop.phone }) as const
 
 const refused = (changed: Parameters<typeof textRejected>[0] = {}) =>
   textRejected({ errorCode: "opted_out", ...changed })
 
 describe("RecordCarrierOptOut", () => {
-  it("refuses the text and stops all others, in one append", () => {
+  it("rejects the text and opts the recipient out, in one append", () => {
     const now = { ...NEW_RECIPIENT, stoppedAt: NOW }
     given(recipientDecider, textQueued()).when(stop).records(refused(), stoppedAtCarrier(now))
     given(recipientDecider, textQueued(), nextTextQueued())
@@ -262,12 +262,12 @@ describe("RecordCarrierOptOut", () => {
       .records(refused({ messageId: "msg_2", optOuts: knownRecipient() }), stoppedAtCarrier())
   })
 
-  it("records nothing of a text that ended, and stops nobody twice", () => {
+  it("records nothing for a text that has ended, and no second opt-out", () => {
     given(recipientDecider).when(stop).recordsNothing()
     given(recipientDecider, textQueued(), textAccepted()).when(stop).recordsNothing()
-    const out = knownRecipient({ stoppedAt: NOW - 5, stopKeyword: "STOP" })
-    const after = { ...out, firstMessageId: null }
-    given(recipientDecider, textQueued({ optOuts: out }))
+    const stopped = knownRecipient({ stoppedAt: NOW - 5, stopKeyword: "STOP" })
+    const after = { ...stopped, firstMessageId: null }
+    given(recipientDecider, textQueued({ optOuts: stopped }))
       .when(stop)
       .records(refused({ optOuts: after }))
   })
@@ -275,14 +275,14 @@ describe("RecordCarrierOptOut", () => {
 
 const MIDNIGHT = Date.parse("2026-03-03T00:00:00.000Z")
 
-describe("a form on which somebody agrees", () => {
-  it("is recorded as it says", () => {
+describe("an opt-in by form", () => {
+  it("is recorded with its fields", () => {
     given(recipientDecider).when(optInByFormCommand()).records(optedInByForm())
     const service = { offers: false, method: "paper", sourceUrl: null } as const
     given(recipientDecider).when(optInByFormCommand(service)).records(optedInByForm(service))
   })
 
-  it("is recorded once on one UTC day, whatever the second one says", () => {
+  it("is recorded once per UTC day, even if the second one differs", () => {
     const last = { optInId: "opt_2", at: MIDNIGHT - 1, offers: false } as const
     given(recipientDecider, optedInByForm()).when(optInByFormCommand(last)).recordsNothing()
     const next = { optInId: "opt_2", at: MIDNIGHT } as const
@@ -294,7 +294,7 @@ describe("a form on which somebody agrees", () => {
       .recordsNothing()
   })
 
-  it("ends no STOP, and no opt-out of the company's", () => {
+  it("ends neither a STOP nor an opt-out by the company", () => {
     given(recipientDecider, optedOutByText())
       .when(optInByFormCommand())
       .records(optedInByForm({ optOuts: STOPPED_RECIPIENT }))
@@ -308,7 +308,7 @@ describe("a form on which somebody agrees", () => {
     }
   })
 
-  it("stands beside a START, which says nothing of a form", () => {
+  it("is recorded in addition to a START, which is no opt-in by form", () => {
     const state = foldFacts(recipientDecider, optedOutByText(), optedInByText())
     expect(hasOptedInOn(state, NOW)).toBe(false)
     given(recipientDecider, optedOutByText(), optedInByText())

@@ -42,11 +42,11 @@ const add = { ...number, type: "AddNumber", at: NOW } as const
 const other = { numberId: "num_2", numberTag: "cd34" } as const
 
 describe("AddNumber", () => {
-  it("gives the company a number", () => {
+  it("adds a number to the company", () => {
     given(phoneDecider).when(add).records(came())
   })
 
-  it("records nothing for an id or a number that it holds", () => {
+  it("records nothing for an ID or a number that the company holds", () => {
     given(phoneDecider, came()).when(add).recordsNothing()
     given(phoneDecider, came())
       .when({ ...add, numberTag: "cd34" })
@@ -56,15 +56,15 @@ describe("AddNumber", () => {
       .recordsNothing()
   })
 
-  it("gives it another one", () => {
+  it("adds another number", () => {
     given(phoneDecider, came())
       .when({ ...add, ...other })
       .records(came(other))
   })
 })
 
-describe("the numbers that a company holds", () => {
-  it("are in the order in which they came", () => {
+describe("a company's numbers", () => {
+  it("are listed in the order in which they were added", () => {
     const second = numberAdded({ numberId: "num_0", numberTag: "cd34" })
     const held = listHeldNumbers(foldFacts(phoneDecider, came(), second))
     expect(held.map(({ numberId }) => numberId)).toEqual(["num_1", "num_0"])
@@ -89,7 +89,7 @@ const failed = (reason: "taken" | "abandoned", at = NOW) =>
 const fail = { type: "FailNumberOrder", at: NOW, numberId: "num_1", reason: "taken" } as const
 
 describe("an order", () => {
-  it("is recorded once by its id, and once by its number", () => {
+  it("is recorded once per ID and once per number", () => {
     given(phoneDecider).when(orderNumberCommand()).records(numberOrdered())
     given(phoneDecider, numberOrdered()).when(orderNumberCommand()).recordsNothing()
     for (const held of [numberOrdered(), numberAdded(), came()]) {
@@ -100,7 +100,7 @@ describe("an order", () => {
     }
   })
 
-  it("brings a number whose first month began with it; the order fills what the carrier leaves out", () => {
+  it("adds a number, paid from the order's time, and fills in fields that the carrier leaves out", () => {
     given(phoneDecider, numberOrdered())
       .when({ ...complete, ...bought })
       .records(numberAdded({ at: NOW + 5, locality: "Charlotte", mms: false }))
@@ -112,7 +112,7 @@ describe("an order", () => {
       .recordsNothing()
   })
 
-  it("fails once, and cannot be made again", () => {
+  it("fails once, and cannot be repeated under its ID", () => {
     given(phoneDecider, numberOrdered()).when(fail).records(failed("taken"))
     given(phoneDecider, numberOrdered(), failed("taken")).when(fail).recordsNothing()
     given(phoneDecider, numberOrdered(), failed("taken"))
@@ -124,7 +124,7 @@ describe("an order", () => {
     given(phoneDecider, numberAdded()).when(fail).recordsNothing()
   })
 
-  it("is given up only where it was never made", () => {
+  it("is abandoned only if it was never recorded", () => {
     const never = { ...fail, reason: "abandoned" } as const
     given(phoneDecider).when(never).records(failed("abandoned"))
     given(phoneDecider, failed("abandoned")).when(orderNumberCommand()).refuses("order_failed")
@@ -135,7 +135,7 @@ describe("an order", () => {
     expect(numberOrderOf(foldFacts(phoneDecider), "num_1")).toBeNull()
   })
 
-  it("counts as ended when it fails or brings a number, also after old failures are forgotten", () => {
+  it("counts as ended once it fails or adds a number, even after old failures are dropped", () => {
     const failures = Array.from({ length: 202 }, (_, i) => ({
       ...failed("taken"),
       numberId: `num_${i}` as const,
@@ -161,14 +161,14 @@ const MAY = "2026-05-02T10:00:00.000Z"
 const release = { type: "ReleaseNumber", at: NOW, numberId: "num_1", ...NO_ACTOR } as const
 
 describe("rent", () => {
-  it("is paid month by month, each once", () => {
+  it("is paid once per month", () => {
     given(phoneDecider, numberAdded()).when(pay).records(paid(MAY))
     given(phoneDecider, numberAdded(), paid(MAY)).when(pay).recordsNothing()
     given(phoneDecider).when(pay).recordsNothing()
     given(phoneDecider, came()).when(pay).recordsNothing()
   })
 
-  it("that was refused begins the days of grace once, and ends them once it is paid", () => {
+  it("starts the grace period when it is refused, and ends it when it is paid", () => {
     given(phoneDecider, numberAdded()).when(refuse).records(rentRefused(pay.at))
     given(phoneDecider, numberAdded(), rentRefused(pay.at)).when(refuse).recordsNothing()
     given(phoneDecider, numberAdded(), paid(MAY)).when(refuse).recordsNothing()
@@ -178,7 +178,7 @@ describe("rent", () => {
     expect(listHeldNumbers(later).map(canSendTexts)).toEqual([true])
   })
 
-  it("releases a number to the millisecond when the days of grace are over", () => {
+  it("releases a number exactly when the grace period is over", () => {
     const facts = [numberAdded(), rentRefused(pay.at)] as const
     const over = { ...release, reason: "rent", at: pay.at + RENT_GRACE_MS } as const
     const { type: _type, ...rest } = over
@@ -195,20 +195,20 @@ describe("rent", () => {
 })
 
 describe("a release", () => {
-  it("is for good: the number is known for what was written, and held no more", () => {
-    const asked = { ...release, reason: "requested" } as const
-    const { type: _type, ...rest } = asked
-    const gone = { ...rest, type: "NumberReleased", carrierRef: "ref_1" } as const
-    given(phoneDecider, numberAdded()).when(asked).records(gone)
-    given(phoneDecider, numberAdded(), gone)
-      .when(asked)
+  it("is final: the number stays known for old texts, and is no longer held", () => {
+    const command = { ...release, reason: "requested" } as const
+    const { type: _type, ...rest } = command
+    const released = { ...rest, type: "NumberReleased", carrierRef: "ref_1" } as const
+    given(phoneDecider, numberAdded()).when(command).records(released)
+    given(phoneDecider, numberAdded(), released)
+      .when(command)
       .refuses("no_such_number", { numberId: "num_1" })
-    const state = foldFacts(phoneDecider, numberAdded(), gone)
+    const state = foldFacts(phoneDecider, numberAdded(), released)
     expect(listHeldNumbers(state)).toEqual([])
     expect(findNumber(state, "num_1")).toMatchObject({ number: "s1.co_1.bnVtYmVy", isHeld: false })
     expect(numberOrderOf(state, "num_1")).toEqual({ status: "released" })
-    given(phoneDecider, numberAdded(), gone).when(orderNumberCommand()).recordsNothing()
-    given(phoneDecider, numberAdded(), gone)
+    given(phoneDecider, numberAdded(), released).when(orderNumberCommand()).recordsNothing()
+    given(phoneDecider, numberAdded(), released)
       .when(orderNumberCommand({ numberId: "num_2" }))
       .records(numberOrdered({ numberId: "num_2" }))
   })
@@ -230,7 +230,7 @@ const of = (settings: ChangePhoneSettings["numbers"][number]["settings"], number
 const acknowledged = { type: "RecordingAcknowledged", at: NOW, ...NO_ACTOR } as const
 
 describe("settings", () => {
-  it("change only in what is sent", () => {
+  it("change only in the fields that are sent", () => {
     const before = phoneSettingsChanged({ ringSeconds: 40, label: "s1.co_1.YQ" })
     given(phoneDecider, numberAdded(), before)
       .when(change({ numbers: [of({ ringMode: "order" })] }))
@@ -243,7 +243,7 @@ describe("settings", () => {
     )
   })
 
-  it("of texting are kept beside them, and both are one fact", () => {
+  it("of numbers and of texting change in one fact", () => {
     const texting = { ...DEFAULT_TEXTING_SETTINGS, optOutLine: false }
     given(phoneDecider, numberAdded())
       .when(change({ numbers: [of({ voicemail: false })], texting: { optOutLine: false } }))
@@ -258,13 +258,13 @@ describe("settings", () => {
       })
   })
 
-  it("are all changed or none: a number that is not held refuses all", () => {
+  it("change completely or not at all: an unknown number rejects the whole change", () => {
     given(phoneDecider, numberAdded())
       .when(change({ numbers: [of({ voicemail: false }), of({ voicemail: true }, "num_2")] }))
       .refuses("no_such_number", { numberId: "num_2" })
   })
 
-  it("record no call before somebody answers for it, once for all numbers", () => {
+  it("allow call recording only after one acknowledgement, which covers all numbers", () => {
     const record = change({ numbers: [of({ recordCalls: true })] })
     given(phoneDecider, numberAdded())
       .when(record)
@@ -283,44 +283,50 @@ describe("settings", () => {
       .records(phoneSettingsChanged({ recordCalls: false }))
   })
 
-  it("are not changed by nothing", () => {
+  it("do not change if no field is sent", () => {
     given(phoneDecider, numberAdded())
       .when(change({ numbers: [of({})] }))
       .recordsNothing()
   })
 })
 
-const ask = { type: "SwitchDestination", at: NOW, on: true, by: "company", ...NO_ACTOR } as const
-const { type: _type, ...switching } = ask
-const on = (country: string) => ({ ...switching, type: "DestinationSwitched", country }) as const
+const switchOn = {
+  type: "SwitchDestination",
+  at: NOW,
+  on: true,
+  by: "company",
+  ...NO_ACTOR,
+} as const
+const { type: _type, ...switchFields } = switchOn
+const on = (country: string) => ({ ...switchFields, type: "DestinationSwitched", country }) as const
 
 describe("a country", () => {
-  it("is switched by the company only where it may", () => {
+  it("is switched by the company only if it is self-serve", () => {
     given(phoneDecider)
-      .when({ ...ask, country: "GB" })
+      .when({ ...switchOn, country: "GB" })
       .records(on("GB"))
     given(phoneDecider, on("GB"))
-      .when({ ...ask, country: "GB" })
+      .when({ ...switchOn, country: "GB" })
       .recordsNothing()
     for (const country of ["US", "JM", "ZZ"]) {
       given(phoneDecider)
-        .when({ ...ask, country })
+        .when({ ...switchOn, country })
         .refuses("contact_support")
     }
     for (const by of ["company", "support"] as const) {
       given(phoneDecider)
-        .when({ ...ask, country: "CU", by })
+        .when({ ...switchOn, country: "CU", by })
         .refuses("never_on")
     }
     given(phoneDecider)
-      .when({ ...ask, country: "US", by: "support" })
+      .when({ ...switchOn, country: "US", by: "support" })
       .refuses("always_on")
     given(phoneDecider)
-      .when({ ...ask, country: "JM", by: "support" })
+      .when({ ...switchOn, country: "JM", by: "support" })
       .records({ ...on("JM"), by: "support" })
   })
 
-  it("is on by itself only where it is the US or Canada, never by its prefix", () => {
+  it("is on by default only if it is the US or Canada, never because of its prefix", () => {
     const state = foldFacts(phoneDecider, on("GB"))
     const isOn = (country: string) => isDestinationEnabled(state, country)
     expect(["US", "CA", "GB"].every(isOn)).toBe(true)
@@ -330,8 +336,8 @@ describe("a country", () => {
   })
 })
 
-describe("replies that the carrier says itself", () => {
-  it("are known to be of a revision, and never of an older one", () => {
+describe("replies that the carrier sends itself", () => {
+  it("are applied for a revision, and never for an older one", () => {
     const apply = { type: "ApplyReplies", at: NOW, revision: 3 } as const
     const applied = { type: "RepliesApplied", at: NOW, revision: 3 } as const
     given(phoneDecider).when(apply).records(applied)
@@ -346,8 +352,8 @@ describe("replies that the carrier says itself", () => {
 const at = (text: string) => Date.parse(`${text}Z`)
 const shown = (ms: number) => new Date(ms).toISOString().slice(0, 19)
 
-/** The months after a day of buying, as rent walks through them. */
-function walk(boughtAt: string, months: number): readonly string[] {
+/** The due dates of rent after a purchase. */
+function dueDates(boughtAt: string, months: number): readonly string[] {
   const dates: string[] = []
   for (let due = addMonths(at(boughtAt), 1); dates.length < months;) {
     dates.push(shown(due).slice(0, 10))
@@ -357,25 +363,25 @@ function walk(boughtAt: string, months: number): readonly string[] {
 }
 
 describe("rent is due", () => {
-  it("on the day of buying, or the last of a month that has no such day", () => {
-    expect(walk("2026-01-31T08:00:00", 4)).toEqual([
+  it("on the day of the month of the purchase, or on the last day of a shorter month", () => {
+    expect(dueDates("2026-01-31T08:00:00", 4)).toEqual([
       "2026-02-28",
       "2026-03-31",
       "2026-04-30",
       "2026-05-31",
     ])
-    expect(walk("2028-01-30T08:00:00", 3)).toEqual(["2028-02-29", "2028-03-30", "2028-04-30"])
-    expect(walk("2028-02-29T08:00:00", 13).at(-1)).toBe("2029-03-29")
-    expect(walk("2026-11-15T08:00:00", 3)).toEqual(["2026-12-15", "2027-01-15", "2027-02-15"])
+    expect(dueDates("2028-01-30T08:00:00", 3)).toEqual(["2028-02-29", "2028-03-30", "2028-04-30"])
+    expect(dueDates("2028-02-29T08:00:00", 13).at(-1)).toBe("2029-03-29")
+    expect(dueDates("2026-11-15T08:00:00", 3)).toEqual(["2026-12-15", "2027-01-15", "2027-02-15"])
   })
 
-  it("at the time of buying, to the millisecond", () => {
+  it("at the time of the purchase, to the millisecond", () => {
     expect(addMonths(Date.parse("2026-01-31T23:59:59.999Z"), 1)).toBe(
       Date.parse("2026-02-28T23:59:59.999Z"),
     )
   })
 
-  it("once in every month, whenever it was boughtAt", () => {
+  it("once in every month, whatever the time of the purchase", () => {
     const day = fc.integer({ min: at("2000-01-01T00:00:00"), max: at("2100-01-01T00:00:00") })
     fc.assert(
       fc.property(day, fc.nat(40), (boughtAt, months) => {

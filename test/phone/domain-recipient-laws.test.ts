@@ -12,31 +12,32 @@ import { recipientCommands } from "./recipient-commands.ts"
 import { NEW_RECIPIENT, NOW } from "./recipient-facts.ts"
 import { decideStamped } from "../support/decider-spec.ts"
 
-interface Played {
+interface PlayedCommands {
   readonly facts: readonly RecipientEvent[]
-  readonly again: readonly RecipientEvent[]
+  /** Facts that the commands record when they are repeated immediately. */
+  readonly repeatedFacts: readonly RecipientEvent[]
 }
 
-function play(given: readonly (RecipientCommand & DecisionStamp)[]): Played {
+function play(commands: readonly (RecipientCommand & DecisionStamp)[]): PlayedCommands {
   let state = recipientDecider.initial()
   const facts: RecipientEvent[] = []
-  const again: RecipientEvent[] = []
+  const repeatedFacts: RecipientEvent[] = []
   const decide = (one: RecipientCommand & DecisionStamp): readonly RecipientEvent[] => {
     const answer = decideStamped(recipientDecider, one, state)
     return isRefusal(answer) ? [] : answer
   }
-  for (const [i, one] of given.entries()) {
+  for (const [i, one] of commands.entries()) {
     const stamped = { ...one, at: NOW + i }
     const recorded = decide(stamped)
     facts.push(...recorded)
     state = recorded.reduce((folded, fact) => recipientDecider.evolve(folded, fact), state)
-    again.push(...decide(stamped))
+    repeatedFacts.push(...decide(stamped))
   }
-  return { facts, again }
+  return { facts, repeatedFacts }
 }
 
-/** How the recipient stands after a fact, without a look at what the fact says of it. */
-function standingAfter(before: OptOutState, fact: RecipientEvent): OptOutState {
+/** The opt-out state after a fact, derived independently of the state that the fact carries. */
+function optOutsAfter(before: OptOutState, fact: RecipientEvent): OptOutState {
   switch (fact.type) {
     case "TextQueued":
       return { ...before, firstMessageId: before.firstMessageId ?? fact.messageId }
@@ -59,7 +60,7 @@ function standingAfter(before: OptOutState, fact: RecipientEvent): OptOutState {
     case "TextUndelivered":
     case "TextAbandoned":
     case "TextReceived":
-    // A form ends no STOP: only their START does.
+    // An opt-in by form does not end a STOP; only a START does.
     case "OptedInByForm":
       return before
   }
@@ -68,34 +69,34 @@ function standingAfter(before: OptOutState, fact: RecipientEvent): OptOutState {
 const queuedIn = (facts: readonly RecipientEvent[]): readonly TextQueued[] =>
   facts.filter((fact) => fact.type === "TextQueued")
 
-describe("whatever happens between a company and a recipient", () => {
-  it("every fact says how the recipient stands after it", () => {
+describe("in any history of a company and a recipient", () => {
+  it("every fact carries the opt-out state after it", () => {
     fc.assert(
-      fc.property(recipientCommands, (given) => {
-        let standing: OptOutState = NEW_RECIPIENT
-        for (const fact of play(given).facts) {
-          standing = standingAfter(standing, fact)
-          expect(fact.optOuts, fact.type).toEqual(standing)
+      fc.property(recipientCommands, (commands) => {
+        let optOuts: OptOutState = NEW_RECIPIENT
+        for (const fact of play(commands).facts) {
+          optOuts = optOutsAfter(optOuts, fact)
+          expect(fact.optOuts, fact.type).toEqual(optOuts)
         }
       }),
     )
   })
 
-  it("nothing is sent to somebody who has opted out", () => {
+  it("no text is queued after an opt-out", () => {
     fc.assert(
-      fc.property(recipientCommands, (given) => {
-        for (const { optOuts } of queuedIn(play(given).facts)) {
+      fc.property(recipientCommands, (commands) => {
+        for (const { optOuts } of queuedIn(play(commands).facts)) {
           expect([optOuts.stoppedAt, optOuts.addedAt]).toEqual([null, null])
         }
       }),
     )
   })
 
-  it("of the texts that were sent, the first carries the line and no other", () => {
+  it("only the first sent text has the opt-out line", () => {
     fc.assert(
-      fc.property(recipientCommands, (given) => {
-        const { facts } = play(given)
-        // A text is the first while no text before it is on its way or sent.
+      fc.property(recipientCommands, (commands) => {
+        const { facts } = play(commands)
+        // A text is the first if no earlier text is queued or sent.
         const alive = new Set<string>()
         for (const fact of facts) {
           if (fact.type === "TextRejected" && fact.optOuts.firstMessageId === null) alive.clear()
@@ -107,10 +108,10 @@ describe("whatever happens between a company and a recipient", () => {
     )
   })
 
-  it("a text costs what it has, and what comes back is the rest", () => {
+  it("a text without the line refunds at most the price of the line", () => {
     fc.assert(
-      fc.property(recipientCommands, (given) => {
-        for (const { lineAdded, refundMicros } of queuedIn(play(given).facts)) {
+      fc.property(recipientCommands, (commands) => {
+        for (const { lineAdded, refundMicros } of queuedIn(play(commands).facts)) {
           expect(refundMicros).toBeGreaterThanOrEqual(0)
           expect(refundMicros).toBeLessThanOrEqual(lineAdded ? 0 : 9_000)
         }
@@ -118,7 +119,7 @@ describe("whatever happens between a company and a recipient", () => {
     )
   })
 
-  it("each text is queued or abandoned once, taken or refused once, and arrives or not once", () => {
+  it("each text is queued or abandoned once, accepted or rejected once, and delivered or undelivered once", () => {
     const steps = {
       TextQueued: [undefined],
       TextAbandoned: [undefined],
@@ -128,9 +129,9 @@ describe("whatever happens between a company and a recipient", () => {
       TextUndelivered: ["TextAccepted"],
     } as const
     fc.assert(
-      fc.property(recipientCommands, (given) => {
+      fc.property(recipientCommands, (commands) => {
         const last = new Map<string, RecipientEvent["type"]>()
-        for (const fact of play(given).facts) {
+        for (const fact of play(commands).facts) {
           if (!(fact.type in steps) || !("messageId" in fact)) continue
           expect(steps[fact.type as keyof typeof steps]).toContain(last.get(fact.messageId))
           last.set(fact.messageId, fact.type)
@@ -139,37 +140,37 @@ describe("whatever happens between a company and a recipient", () => {
     )
   })
 
-  it("who agrees on a form does so once on one day, whatever else happens", () => {
+  it("an opt-in by form is recorded once per day", () => {
     fc.assert(
-      fc.property(recipientCommands, (given) => {
-        // All of them are of one day.
-        const { facts } = play(given)
+      fc.property(recipientCommands, (commands) => {
+        // All commands are on one day.
+        const { facts } = play(commands)
         expect(facts.filter(({ type }) => type === "OptedInByForm").length).toBeLessThan(2)
       }),
     )
   })
 
-  it("the same command again records nothing", () => {
+  it("a repeated command records nothing", () => {
     fc.assert(
-      fc.property(recipientCommands, (given) => {
-        expect(play(given).again).toEqual([])
+      fc.property(recipientCommands, (commands) => {
+        expect(play(commands).repeatedFacts).toEqual([])
       }),
     )
   })
 
-  it("a checkpoint at any place changes nothing", () => {
+  it("a checkpoint after any command changes nothing", () => {
     fc.assert(
-      fc.property(recipientCommands, (given) => {
-        let whole = recipientDecider.initial()
+      fc.property(recipientCommands, (commands) => {
+        let uninterrupted = recipientDecider.initial()
         let resumed = recipientDecider.initial()
-        for (const one of given) {
+        for (const one of commands) {
           resumed = recipientCheckpoint.load(
             JSON.parse(JSON.stringify(recipientCheckpoint.save(resumed))),
           )
-          const answer = decideStamped(recipientDecider, one, whole)
+          const answer = decideStamped(recipientDecider, one, uninterrupted)
           expect(decideStamped(recipientDecider, one, resumed)).toEqual(answer)
           for (const fact of isRefusal(answer) ? [] : answer) {
-            whole = recipientDecider.evolve(whole, fact)
+            uninterrupted = recipientDecider.evolve(uninterrupted, fact)
             resumed = recipientDecider.evolve(resumed, structuredClone(fact))
           }
         }

@@ -31,11 +31,11 @@ describe("QueueText", () => {
     given(recipientDecider).when(queueTextCommand()).records(textQueued())
   })
 
-  it("adds it to no later one, and gives back what was charged for it", () => {
+  it("leaves the line out of later texts, and refunds its price", () => {
     given(recipientDecider, textQueued()).when(next).records(nextTextQueued())
   })
 
-  it("sends a first text as it is written where no line is wanted", () => {
+  it("sends a first text unchanged if the line is turned off", () => {
     const asWritten = textQueued({
       body: "s1.rcp.Ym9keQ",
       segments: 1,
@@ -47,7 +47,7 @@ describe("QueueText", () => {
       .records(asWritten)
   })
 
-  it("records nothing for a message that is known: the first answer stands", () => {
+  it("records nothing for a known message", () => {
     given(recipientDecider, textQueued())
       .when(queueTextCommand({ chargeId: "chg_9" }))
       .recordsNothing()
@@ -55,16 +55,16 @@ describe("QueueText", () => {
     given(recipientDecider, textQueued(), textRejected()).when(queueTextCommand()).recordsNothing()
   })
 
-  it("is refused after a STOP, and after an opt-out by the company", () => {
+  it("is rejected after a STOP, and after an opt-out by the company", () => {
     given(recipientDecider, optedOutByText()).when(queueTextCommand()).refuses("opted_out")
     given(recipientDecider, optOutAdded()).when(queueTextCommand()).refuses("opted_out")
   })
 
-  it("is refused once it was abandoned: its charge has been given back", () => {
+  it("is rejected once it was abandoned, because its charge has been refunded", () => {
     given(recipientDecider, textAbandoned()).when(queueTextCommand()).refuses("text_abandoned")
   })
 
-  it("is refused where it became the first text after its price was asked", () => {
+  it("is rejected if it became the first text after its price was calculated", () => {
     const cheap = { ...next, chargedMicros: 9_000 }
     given(recipientDecider, textQueued())
       .when(cheap)
@@ -72,25 +72,25 @@ describe("QueueText", () => {
     given(recipientDecider, textQueued(), textRejected()).when(cheap).refuses("line_not_paid")
   })
 
-  it("never gives back more than the line, nor less than nothing", () => {
-    const alike = { body: "s1.rcp.bGluZQ", segments: 1, amountMicros: 9_000 } as const
+  it("never refunds more than the price of the line, nor a negative amount", () => {
+    const samePrice = { body: "s1.rcp.bGluZQ", segments: 1, amountMicros: 9_000 } as const
     given(recipientDecider)
-      .when(queueTextCommand({ chargedMicros: 9_000, withLine: alike }))
+      .when(queueTextCommand({ chargedMicros: 9_000, withLine: samePrice }))
       .records(textQueued({ segments: 1 }))
   })
 })
 
-describe("a STOP and a send", () => {
+describe("a STOP and a concurrent send", () => {
   const stopped = { ...STOPPED_RECIPIENT, firstMessageId: "msg_1" } as const
 
-  it("have one order: the STOP first, and nothing is sent", () => {
+  it("reject the text if the STOP is first", () => {
     const facts: readonly RecipientEvent[] = [textReceived(), optedOutByText()]
     given(recipientDecider, ...facts)
       .when(queueTextCommand())
       .refuses("opted_out")
   })
 
-  it("have one order: the send first, and it is on its way", () => {
+  it("send the text if the send is first", () => {
     given(recipientDecider, textQueued())
       .when(receiveStopCommand({ reply: null }))
       .records(textReceived({ optOuts: knownRecipient() }), optedOutByText({ optOuts: stopped }))
@@ -100,8 +100,8 @@ describe("a STOP and a send", () => {
   })
 })
 
-describe("two first texts at once", () => {
-  it("get exactly one line, whichever comes first", () => {
+describe("two concurrent first texts", () => {
+  it("get exactly one opt-out line, in either order", () => {
     for (const [first, second] of [
       [queueTextCommand(), next],
       [next, queueTextCommand()],
@@ -126,7 +126,7 @@ describe("AcceptText", () => {
     carrierId: "carrier_1",
   } as const
 
-  it("says that the carrier took it", () => {
+  it("records that the carrier accepted the text", () => {
     given(recipientDecider, textQueued()).when(accept).records(textAccepted())
   })
 
@@ -144,7 +144,7 @@ describe("AcceptText", () => {
 describe("RejectText", () => {
   const reject = { type: "RejectText", at: NOW, messageId: "msg_1", errorCode: "30007" } as const
 
-  it("gives a first text's line back: it was not the first, and the next one carries it", () => {
+  it("makes the next text the first one, with the line, if the rejected text was the first", () => {
     given(recipientDecider, textQueued()).when(reject).records(textRejected())
     given(recipientDecider, textQueued(), textRejected())
       .when(next)
@@ -157,13 +157,13 @@ describe("RejectText", () => {
       )
   })
 
-  it("leaves the first text the first where a later one is refused", () => {
+  it("keeps the first text if a later one is rejected", () => {
     given(recipientDecider, textQueued(), nextTextQueued())
       .when({ ...reject, messageId: "msg_2" })
       .records(textRejected({ messageId: "msg_2", optOuts: knownRecipient() }))
   })
 
-  it("records nothing for a text that the carrier took, refused or never saw", () => {
+  it("records nothing for a text that was accepted, rejected or never queued", () => {
     given(recipientDecider).when(reject).recordsNothing()
     given(recipientDecider, textQueued(), textAccepted()).when(reject).recordsNothing()
     given(recipientDecider, textQueued(), textRejected()).when(reject).recordsNothing()
@@ -179,59 +179,61 @@ describe("ReportDelivery", () => {
     carrierId: "carrier 1",
     errorCode: null,
   } as const
-  const yes = { ...report, delivered: true } as const
-  const lost = { ...report, delivered: false, errorCode: "30003" } as const
+  const delivered = { ...report, delivered: true } as const
+  const undelivered = { ...report, delivered: false, errorCode: "30003" } as const
 
-  it("says that a text arrived, or that it did not and why", () => {
-    given(recipientDecider, textQueued(), textAccepted()).when(yes).records(textDelivered())
-    given(recipientDecider, textQueued(), textAccepted()).when(lost).records(textUndelivered())
+  it("records that a text was delivered, or why it was not", () => {
+    given(recipientDecider, textQueued(), textAccepted()).when(delivered).records(textDelivered())
     given(recipientDecider, textQueued(), textAccepted())
-      .when({ ...lost, errorCode: null })
+      .when(undelivered)
+      .records(textUndelivered())
+    given(recipientDecider, textQueued(), textAccepted())
+      .when({ ...undelivered, errorCode: null })
       .records(textUndelivered({ errorCode: "unknown" }))
   })
 
-  it("may overtake the carrier's own yes, which it then brings along", () => {
-    const overtaken = textAccepted({ carrierId: "carrier 1" })
-    given(recipientDecider, textQueued()).when(yes).records(overtaken, textDelivered())
-    given(recipientDecider, textQueued()).when(lost).records(overtaken, textUndelivered())
-    given(recipientDecider, textQueued(), overtaken, textDelivered())
+  it("also records the acceptance if it arrives before the carrier's answer", () => {
+    const accepted = textAccepted({ carrierId: "carrier 1" })
+    given(recipientDecider, textQueued()).when(delivered).records(accepted, textDelivered())
+    given(recipientDecider, textQueued()).when(undelivered).records(accepted, textUndelivered())
+    given(recipientDecider, textQueued(), accepted, textDelivered())
       .when({ type: "AcceptText", at: NOW, messageId: "msg_1", carrierId: "carrier_1" })
       .recordsNothing()
   })
 
-  it("records nothing again, in any order, nor for a text that was never sent", () => {
+  it("records nothing if it is repeated, or if the text was never sent", () => {
     given(recipientDecider, textQueued(), textAccepted(), textDelivered())
-      .when(yes)
+      .when(delivered)
       .recordsNothing()
     given(recipientDecider, textQueued(), textAccepted(), textDelivered())
-      .when(lost)
+      .when(undelivered)
       .recordsNothing()
     given(recipientDecider, textQueued(), textAccepted(), textUndelivered())
-      .when(yes)
+      .when(delivered)
       .recordsNothing()
-    given(recipientDecider, textQueued(), textRejected()).when(yes).recordsNothing()
-    given(recipientDecider).when(yes).recordsNothing()
+    given(recipientDecider, textQueued(), textRejected()).when(delivered).recordsNothing()
+    given(recipientDecider).when(delivered).recordsNothing()
   })
 })
 
 describe("AbandonText", () => {
   const abandon = { type: "AbandonText", at: NOW, messageId: "msg_1" } as const
 
-  it("comes before the queueing, which is then refused", () => {
+  it("before the queueing makes the queueing fail", () => {
     given(recipientDecider).when(abandon).records(textAbandoned())
     given(recipientDecider, textAbandoned()).when(queueTextCommand()).refuses("text_abandoned")
   })
 
-  it("comes after the queueing, and then changes nothing", () => {
+  it("after the queueing changes nothing", () => {
     given(recipientDecider, textQueued()).when(abandon).recordsNothing()
     given(recipientDecider, textQueued(), textRejected()).when(abandon).recordsNothing()
   })
 
-  it("records nothing again", () => {
+  it("records nothing if it is repeated", () => {
     given(recipientDecider, textAbandoned()).when(abandon).recordsNothing()
   })
 
-  it("leaves the line to the text that is sent", () => {
+  it("leaves the line to the next text that is sent", () => {
     given(recipientDecider, textAbandoned())
       .when(next)
       .records(
@@ -245,7 +247,7 @@ describe("AbandonText", () => {
 })
 
 describe("a text", () => {
-  it("is found with its charge and what is to be given back", () => {
+  it("is found with its charge and its refund", () => {
     expect(
       findText(foldFacts(recipientDecider, textQueued(), nextTextQueued()), "msg_2"),
     ).toMatchObject({
@@ -259,7 +261,7 @@ describe("a text", () => {
     expect(findText(foldFacts(recipientDecider), "msg_1")).toBeNull()
   })
 
-  it("that is a free reply has no charge, and takes the line from nobody", () => {
+  it("that is a free reply has no charge, and does not count as the first text", () => {
     const state = foldFacts(recipientDecider, textReceived(), replyQueued("help_reply"))
     expect(findText(state, "msg_re_1")).toMatchObject({ status: "queued", chargeId: null })
     given(recipientDecider, textReceived(), replyQueued("help_reply"))
@@ -267,7 +269,7 @@ describe("a text", () => {
       .records(textQueued())
   })
 
-  it("lives in a stream of its company and recipient", () => {
+  it("belongs to a stream of its company and recipient", () => {
     expect(recipientStreamOf("co_1", parseStored(parseKeyedHash, "ab12")).stream).toBe(
       "recipient-co_1-ab12",
     )

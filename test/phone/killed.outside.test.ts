@@ -1,4 +1,4 @@
-/** `kill -9` at lines of a purchase and of rent: one number, and each month charged once. */
+/** `kill -9` during a purchase and during rent: one number is bought, and each month is charged once. */
 import { describe, expect, it } from "vitest"
 import { advanceWithoutWorkers } from "../effects/spending.ts"
 import { failpointLinesToTry, openCrashTestDatabase } from "../support/failpoint-crashes.ts"
@@ -14,7 +14,7 @@ import {
   rentsOf,
 } from "./number-orders.ts"
 
-const turns = await openCrashTestDatabase()
+const crashes = await openCrashTestDatabase()
 
 const BUYING = failpointLinesToTry(
   ["append.after:Charged=1", "provider.after=1"],
@@ -30,14 +30,14 @@ const BUYING = failpointLinesToTry(
   ],
 )
 
-describe("a purchase whose process ended", () => {
-  it.each(BUYING)("at %s", async (line) => {
-    const company = await makeCompany(turns.world())
+describe("a purchase", () => {
+  it.each(BUYING)("buys one number and charges it once after a crash at %s", async (line) => {
+    const company = await makeCompany(crashes.world())
     const number = newCarrierNumber()
     const idempotent = { "idempotency-key": "killed" }
-    const world = await turns.crashAt(line, async (server) => {
+    const world = await crashes.crashAt(line, async (server) => {
       const sent = requestNumber(server, company, number, idempotent)
-      // A closing is gathered behind the answer.
+      // Settlements are batched after the answer.
       if (line.includes("ChargesSettled")) await sent.catch(() => undefined)
       else await expect(sent).rejects.toThrow("fetch failed")
     })
@@ -50,7 +50,7 @@ describe("a purchase whose process ended", () => {
     ])
     const numbers = await numbersOf(world, company)
     expect([numbers.length, numbers.at(-1)?.["number"]]).toEqual([2, number])
-    // It owes no rent while the next process dies.
+    // Without the number, no rent is due when the next process dies.
     expect((await requestNumberRelease(world, company, again.body.number.id)).status).toBe(200)
     await world.operate("wait")
   })
@@ -66,19 +66,19 @@ const RENT = failpointLinesToTry(
   ],
 )
 
-describe("rent whose process ended", () => {
-  it.each(RENT)("at %s", async (line) => {
-    const before = turns.world()
+describe("rent", () => {
+  it.each(RENT)("is charged once per month after a crash at %s", async (line) => {
+    const before = crashes.world()
     const now = new Date(before.ports.clock.now())
     const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
     const due = [1, 2, 3, 4].map((later) => new Date(Date.UTC(year, month + later, 28, 8)))
-    const [begun, month1, month2, month3] = due.map((time) => time.toISOString())
-    await before.operate("clock set", { to: begun })
+    const [start, month1, month2, month3] = due.map((time) => time.toISOString())
+    await before.operate("clock set", { to: start })
     const company = await makeCompany(before)
     const { id } = await buyNumberForId(before, company)
     await before.operate("wait")
     await advanceWithoutWorkers(before, month2 ?? "")
-    const world = await turns.crashAt(line)
+    const world = await crashes.crashAt(line)
     await world.operate("wait")
     const rents = await rentsOf(world, company)
     expect(rents.map(({ name, micros }) => [name, micros])).toEqual([

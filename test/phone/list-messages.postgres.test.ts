@@ -4,7 +4,7 @@ import { MESSAGES_PATH, newPhoneNumber, postText } from "./text-requests.ts"
 
 const world = await ownWorld("settings", { rateLimits: "off" })
 
-/** The texts that a key is shown. */
+/** The texts that the API lists for a key. */
 async function list(key: string, query = "") {
   const { status, body } = await world.call(key, "GET", `${MESSAGES_PATH}${query}`)
   expect(status).toBe(200)
@@ -16,8 +16,8 @@ async function list(key: string, query = "") {
   }[]
 }
 
-describe("200", () => {
-  it("gives every field of a text sent and of a text received", async () => {
+describe("the list of messages", () => {
+  it("shows every field of a sent and of a received text", async () => {
     const company = await makeCompany(world)
     const to = newPhoneNumber()
     const sent = (await postText(world, company.key, { to })).body
@@ -55,14 +55,14 @@ describe("200", () => {
     })
   })
 
-  it("is empty for a new company, and shows nobody else's texts", async () => {
+  it("is empty for a new company, and shows no other company's texts", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
     await postText(world, one.key)
     expect(await list(one.key)).toHaveLength(1)
     expect(await list(other.key)).toEqual([])
   })
 
-  it("keeps the order of the ledger, and no two texts share a time", async () => {
+  it("has the order of the ledger, with a distinct time for each text", async () => {
     const { key } = await makeCompany(world)
     const to = newPhoneNumber()
     const bodies = Array.from({ length: 12 }, (_none, i) => `stop ${i}`)
@@ -74,7 +74,7 @@ describe("200", () => {
   })
 })
 
-describe("since", async () => {
+describe("the parameter since", async () => {
   const company = await makeCompany(world)
   const sends = Array.from({ length: 205 }, (_none, i) =>
     postText(world, company.key, { body: `Number ${i}` }),
@@ -83,13 +83,13 @@ describe("since", async () => {
   await world.operate("wait")
   const all = await list(company.key)
 
-  it("left out gives the newest 200, oldest first", () => {
+  it("defaults to the newest 200 texts, oldest first", () => {
     expect(all).toHaveLength(200)
     const times = all.map(({ createdAt }) => createdAt)
     expect(times).toEqual(times.toSorted())
   })
 
-  it("gives what was created strictly after it, in any time zone", async () => {
+  it("selects texts created strictly after it, in any time zone", async () => {
     const at = all[150]?.createdAt as string
     const after = all.slice(151)
     expect(await list(company.key, `?since=${at}`)).toEqual(after)
@@ -100,11 +100,11 @@ describe("since", async () => {
     expect(await list(company.key, `?since=${before}`)).toEqual(all.slice(150))
   })
 
-  it("gives the newest 200 of more than 200", async () => {
+  it("selects at most the newest 200", async () => {
     expect(await list(company.key, "?since=2000-01-01T00:00:00Z")).toEqual(all)
   })
 
-  it("gives nothing after the newest, and the next text once it is there", async () => {
+  it("selects nothing after the newest text, until there is a newer one", async () => {
     const newest = all.at(-1)?.createdAt
     expect(await list(company.key, `?since=${newest}`)).toEqual([])
     const { body } = await postText(world, company.key)
@@ -123,7 +123,7 @@ describe("since", async () => {
     "?since=2026-01-01T00:00:00Z&since=2026-01-02T00:00:00Z",
     "?since=2026-01-01T00:00:00Z';--",
     "?since=%EF%BF%BD",
-  ])("that is no time is 400: %s", async (query) => {
+  ])("is rejected with 400 if it is not a time: %s", async (query) => {
     const { status, body } = await world.call(company.key, "GET", `${MESSAGES_PATH}${query}`)
     expect([status, body.error]).toEqual([400, "validation"])
     expect(Object.keys(body.fields)).toEqual(["since"])

@@ -1,4 +1,4 @@
-/** The lists of opt-outs and of opt-ins, by the API, by their own words and by the carrier. */
+/** The lists of opt-outs and opt-ins, changed by the API and by recipients' texts. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld, type ApiAnswer, type Company } from "../support/world.ts"
 import { newPhoneNumber, postText } from "./text-requests.ts"
@@ -12,23 +12,23 @@ const add = (key: string, phone: unknown): Promise<ApiAnswer> =>
 const remove = (key: string, phone: unknown): Promise<ApiAnswer> =>
   world.call(key, "DELETE", URL, { body: { phone } })
 
-/** The opt-outs that a key is shown. */
+/** The opt-outs that the API lists for a key. */
 async function list(key: string) {
   const { status, body } = await world.call(key, "GET", URL)
   expect(status).toBe(200)
   return body.optOuts
 }
 
-/** A company with somebody who was texted, and that person's texts back. */
-async function makeTexted() {
+/** A company and a recipient of its texts; `reply` sends a text from the recipient. */
+async function makeCompanyWithRecipient() {
   const company = await makeCompany(world)
   const phone = newPhoneNumber()
   const { from } = (await postText(world, company.key, { to: phone })).body
-  const say = (body: string) => world.operate("carrier text-in", { from: phone, to: from, body })
-  return { ...company, phone, say }
+  const reply = (body: string) => world.operate("carrier text-in", { from: phone, to: from, body })
+  return { ...company, phone, reply }
 }
 
-/** The ledger's time as answers give it. */
+/** The ledger's time, in the format of answers. */
 async function now(): Promise<string> {
   return (await world.operate("clock show")).now
 }
@@ -39,7 +39,7 @@ describe("GET", () => {
     expect(await list(key)).toEqual([])
   })
 
-  it("shows nobody else's", async () => {
+  it("shows no other company's opt-outs", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
     const phone = newPhoneNumber()
     await add(one.key, phone)
@@ -48,7 +48,7 @@ describe("GET", () => {
     expect(await list(one.key)).toHaveLength(1)
   })
 
-  it("gives the last changed first", async () => {
+  it("lists the last changed first", async () => {
     const { key } = await makeCompany(world)
     const phones = [newPhoneNumber(), newPhoneNumber(), newPhoneNumber()]
     for (const phone of phones) {
@@ -62,7 +62,7 @@ describe("GET", () => {
 })
 
 describe("POST", () => {
-  it("adds an opt-out and answers the list", async () => {
+  it("adds an opt-out and returns the list", async () => {
     const { key } = await makeCompany(world)
     const phone = newPhoneNumber()
     const { status, body } = await add(key, ` ${phone.slice(0, 5)} ${phone.slice(5)} `)
@@ -74,7 +74,7 @@ describe("POST", () => {
     expect(await list(key)).toEqual(body.optOuts)
   })
 
-  it("again changes nothing", async () => {
+  it("changes nothing if it is repeated", async () => {
     const { key } = await makeCompany(world)
     const phone = newPhoneNumber()
     const first = await add(key, phone)
@@ -82,7 +82,7 @@ describe("POST", () => {
     expect((await add(key, phone)).body).toEqual(first.body)
   })
 
-  it("takes numbers of every country", async () => {
+  it("accepts numbers of every country", async () => {
     const { key } = await makeCompany(world)
     expect((await add(key, "+442071838750")).status).toBe(200)
   })
@@ -103,12 +103,12 @@ describe("POST", () => {
       "This is a short or emergency number. Use a full number in E.164, for example +14155550123.",
     ],
     ["hello", "This is not a valid phone number. Use E.164, for example +14155550123."],
-  ] as const)("names the fault of %s", async ([phone, message]) => {
+  ] as const)("explains what is wrong with %s", async ([phone, message]) => {
     const { key } = await makeCompany(world)
     expect((await add(key, phone)).body.message).toBe(message)
   })
 
-  it("asks for a JSON string in place of a JSON number", async () => {
+  it("asks for a JSON string instead of a JSON number", async () => {
     const { key } = await makeCompany(world)
     const { body } = await add(key, 14155550123)
     expect(body.fields).toEqual({
@@ -127,7 +127,7 @@ describe("POST", () => {
 })
 
 describe("DELETE", () => {
-  it("ends what the company added, and answers the list", async () => {
+  it("ends an opt-out that the company added, and returns the list", async () => {
     const { key } = await makeCompany(world)
     const phone = newPhoneNumber()
     await add(key, phone)
@@ -140,7 +140,7 @@ describe("DELETE", () => {
     ])
   })
 
-  it("takes the phone in the body or in the query", async () => {
+  it("accepts the phone number in the body or in the query", async () => {
     const { key } = await makeCompany(world)
     const phone = newPhoneNumber()
     const query = `${URL}?phone=${encodeURIComponent(phone)}`
@@ -161,7 +161,7 @@ describe("DELETE", () => {
     )
   })
 
-  it("is 404 where there is none, also a second time", async () => {
+  it("is 404 if there is no opt-out, and for a second deletion", async () => {
     const { key } = await makeCompany(world)
     const phone = newPhoneNumber()
     expect((await remove(key, phone)).body.error).toBe("not_found")
@@ -170,43 +170,43 @@ describe("DELETE", () => {
     expect((await remove(key, phone)).body.error).toBe("not_found")
   })
 
-  it("is 409 where the person texted STOP, also where the company had added it before", async () => {
-    const { key, phone, say } = await makeTexted()
+  it("is 409 if the person texted STOP, even if the company had added an opt-out before", async () => {
+    const { key, phone, reply } = await makeCompanyWithRecipient()
     await add(key, phone)
-    await say("unsubscribe")
+    await reply("unsubscribe")
     const { status, body } = await remove(key, phone)
     expect([status, body.error]).toEqual([409, "conflict"])
     expect(body.message).toContain("START")
     expect(await list(key)).toMatchObject([{ status: "out", keyword: "UNSUBSCRIBE" }])
   })
 
-  it("is 400 bad_number for what is no number", async () => {
+  it("is 400 bad_number for an invalid number", async () => {
     const { key } = await makeCompany(world)
     expect((await remove(key, "hello")).body.error).toBe("bad_number")
   })
 })
 
-describe("a person's own words", () => {
-  it("START ends their STOP and the company's opt-out", async () => {
-    const { key, phone, say } = await makeTexted()
+describe("a recipient's text", () => {
+  it("START ends the STOP and the company's opt-out", async () => {
+    const { key, phone, reply } = await makeCompanyWithRecipient()
     await add(key, phone)
-    await say("Stop")
-    await say("Start")
+    await reply("Stop")
+    await reply("Start")
     expect(await list(key)).toMatchObject([{ phone, status: "in", keyword: "START" }])
     expect((await remove(key, phone)).body.error).toBe("not_found")
     expect((await postText(world, key, { to: phone })).status).toBe(200)
   })
 
-  it("since is the start of the present status, at the last change", async () => {
-    const { key, phone, say } = await makeTexted()
+  it("sets `at` to the last change, and `since` to the start of the current status", async () => {
+    const { key, phone, reply } = await makeCompanyWithRecipient()
     await add(key, phone)
     const added = await now()
     await world.operate("clock advance", { duration: "1m" })
-    await say("STOP")
+    await reply("STOP")
     const stopped = await now()
     expect(await list(key)).toMatchObject([{ status: "out", since: added, at: stopped }])
     await world.operate("clock advance", { duration: "1m" })
-    await say("START")
+    await reply("START")
     const started = await now()
     expect(await list(key)).toMatchObject([{ status: "in", since: started, at: started }])
   })
@@ -222,17 +222,17 @@ async function listOptIns({ key }: Pick<Company, "key">) {
 }
 
 describe("GET /api/v1/phone/optins", () => {
-  it("lists a company's own opt-ins, newest first", async () => {
-    const [own, other] = [await makeCompany(world), await makeCompany(world)]
+  it("lists the company's opt-ins, newest first", async () => {
+    const [company, other] = [await makeCompany(world), await makeCompany(world)]
     const [first, second] = [newPhoneNumber(), newPhoneNumber()]
-    await storeOptIn(world, own, first)
+    await storeOptIn(world, company, first)
     const later = { optInId: "opt_0002", at: Date.UTC(2026, 3, 1), offers: false, sourceUrl: null }
-    await storeOptIn(world, own, second, later)
+    await storeOptIn(world, company, second, later)
     await storeOptIn(world, other, newPhoneNumber())
-    const said = { firstName: "Ada", service: true, method: "web" }
-    expect(await listOptIns(own)).toEqual([
+    const common = { firstName: "Ada", service: true, method: "web" }
+    expect(await listOptIns(company)).toEqual([
       {
-        ...said,
+        ...common,
         id: "opt_0002",
         phone: second,
         offers: false,
@@ -240,7 +240,7 @@ describe("GET /api/v1/phone/optins", () => {
         createdAt: "2026-04-01T00:00:00.000Z",
       },
       {
-        ...said,
+        ...common,
         id: "opt_0001",
         phone: first,
         offers: true,
@@ -251,33 +251,33 @@ describe("GET /api/v1/phone/optins", () => {
     expect(await listOptIns(other)).toHaveLength(1)
   })
 
-  it("is empty where nobody agreed", async () => {
+  it("is empty without opt-ins", async () => {
     expect(await listOptIns(await makeCompany(world))).toEqual([])
   })
 
-  it("ends no STOP, and is in an audit that holds", async () => {
-    const own = await makeCompany(world)
+  it("shows that an opt-in ends no STOP, and the audit passes", async () => {
+    const company = await makeCompany(world)
     const phone = newPhoneNumber()
     const stoppedAt = Date.UTC(2026, 2, 1)
-    const standing = { stoppedAt, stopKeyword: "STOP", addedAt: null, firstMessageId: null }
-    await storeOptIn(world, own, phone, { optOuts: standing })
-    await expect(postText(world, own.key, { to: phone })).resolves.toMatchObject({
+    const optOuts = { stoppedAt, stopKeyword: "STOP", addedAt: null, firstMessageId: null }
+    await storeOptIn(world, company, phone, { optOuts })
+    await expect(postText(world, company.key, { to: phone })).resolves.toMatchObject({
       status: 409,
     })
-    const { checks } = await world.operate("audit verify", { company: own.companyId })
+    const { checks } = await world.operate("audit verify", { company: company.companyId })
     expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
   })
 
-  it("shows nothing of a person once the company is erased", async () => {
-    const own = await makeCompany(world)
-    await storeOptIn(world, own, newPhoneNumber())
-    await listOptIns(own)
-    await world.operate("company delete", { company: own.companyId })
+  it("shows no personal data once the company is erased", async () => {
+    const company = await makeCompany(world)
+    await storeOptIn(world, company, newPhoneNumber())
+    await listOptIns(company)
+    await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
     const rows = await world.ports.readAll
       .selectFrom("opt_ins")
       .selectAll()
-      .where("company_id", "=", own.companyId)
+      .where("company_id", "=", company.companyId)
       .execute()
     expect(rows).toMatchObject([{ phone: null, first_name: null, source_url: null }])
   })

@@ -1,11 +1,11 @@
-/** Reading all texts by `since` and `cursor`: nothing is lost, and nothing comes twice. */
+/** Reading all texts by `since` and `cursor`: no text is lost or repeated. */
 import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, makeKey, ownWorld, type World } from "../support/world.ts"
 import { MESSAGES_PATH, newPhoneNumber, postText } from "./text-requests.ts"
 
 const PAGE = 200
-/** So many of a writer's texts are under way at once: on a busy machine each one's turn comes late. */
-const AT_ONCE = 3
+/** Concurrent texts per writer, so few that none waits too long on a busy machine. */
+const CONCURRENT_TEXTS = 3
 
 interface Text {
   readonly id: string
@@ -22,16 +22,16 @@ const other = await ownWorld("start", {
   url: world.databaseUrl,
 })
 
-/** Everything after an instant, page by page, the newest first; each page's own order is kept. */
+/** All texts after a time, oldest first, read page by page from the newest. */
 async function readAfter(from: World, key: string, since: string | null): Promise<readonly Text[]> {
   const found: Text[] = []
   let cursor: string | undefined
   do {
-    const words = {
+    const parameters = {
       ...(since === null ? {} : { since }),
       ...(cursor === undefined ? {} : { cursor }),
     }
-    const query = new URLSearchParams(words).toString()
+    const query = new URLSearchParams(parameters).toString()
     const { status, body } = await from.call(key, "GET", `${MESSAGES_PATH}?${query}`)
     expect(status).toBe(200)
     expect(body.messages.length).toBeLessThanOrEqual(PAGE)
@@ -41,8 +41,8 @@ async function readAfter(from: World, key: string, since: string | null): Promis
   return found
 }
 
-/** Four who write at once: by two processes, out and in. */
-async function writeByFour(each: number) {
+/** Starts four concurrent writers in two processes, for outgoing and incoming texts. */
+async function startFourWriters(textsPerWriter: number) {
   const company = await makeCompany(world)
   const { from } = (await postText(world, company.key)).body
   const keys = [await makeKey(world, company), await makeKey(world, company)]
@@ -50,8 +50,8 @@ async function writeByFour(each: number) {
   let isDone = false
   const writeOne = async (writer: number, i: number): Promise<string> => {
     if (writer === 3) {
-      const to = { from: newPhoneNumber(), to: from, body: `in ${i}` }
-      return (await other.operate("carrier text-in", to)).messageId
+      const text = { from: newPhoneNumber(), to: from, body: `in ${i}` }
+      return (await other.operate("carrier text-in", text)).messageId
     }
     const by = writer === 0 ? other : world
     const key = keys[writer % 2]?.key ?? ""
@@ -60,10 +60,9 @@ async function writeByFour(each: number) {
     return body.id
   }
   const write = async (writer: number) => {
-    for (let begun = 0; begun < each; begun += AT_ONCE) {
-      const texts = Array.from({ length: Math.min(AT_ONCE, each - begun) }, (_none, i) =>
-        writeOne(writer, begun + i),
-      )
+    for (let start = 0; start < textsPerWriter; start += CONCURRENT_TEXTS) {
+      const length = Math.min(CONCURRENT_TEXTS, textsPerWriter - start)
+      const texts = Array.from({ length }, (_none, i) => writeOne(writer, start + i))
       ids.push(...(await Promise.all(texts)))
     }
   }
@@ -75,13 +74,13 @@ async function writeByFour(each: number) {
   return { company, ids, written, isDone: () => isDone }
 }
 
-/** A company with so many texts, of which one in four came in. */
+/** A company with `count` texts, of which one in four is incoming. */
 async function writeMany(count: number) {
   const company = await makeCompany(world)
   const { from } = (await postText(world, company.key)).body
   const write = async (_none: unknown, i: number): Promise<string> => {
-    const comesIn = { from: newPhoneNumber(), to: from, body: `in ${i}` }
-    if (i % 4 === 3) return (await world.operate("carrier text-in", comesIn)).messageId
+    const incoming = { from: newPhoneNumber(), to: from, body: `in ${i}` }
+    if (i % 4 === 3) return (await world.operate("carrier text-in", incoming)).messageId
     const { status, body } = await postText(world, company.key, { body: `out ${i}` })
     expect(status).toBe(200)
     return body.id
@@ -93,15 +92,15 @@ async function writeMany(count: number) {
 
 const idsOf = (texts: readonly Text[]) => texts.map(({ id }) => id)
 
-describe("while four write at once", () => {
-  it("who asks again and again for what is new gets everything, once, in order", async () => {
-    const { company, ids, written, isDone } = await writeByFour(45)
+describe("while four writers are active", () => {
+  it("a client that polls for new texts gets each of them once, in order", async () => {
+    const { company, ids, written, isDone } = await startFourWriters(45)
     const found: Text[] = []
     let rounds = 0
     for (let last = false; !last; rounds += 1) {
       last = isDone()
       if (last) await Promise.all([world.operate("wait"), other.operate("wait")])
-      // Now in this process, now in the other.
+      // The two processes take turns.
       const reader = rounds % 2 === 0 ? world : other
       found.push(...(await readAfter(reader, company.key, found.at(-1)?.createdAt ?? null)))
     }
@@ -115,8 +114,8 @@ describe("while four write at once", () => {
     expect(await readAfter(other, company.key, null)).toHaveLength(found.length)
   })
 
-  it("who walks back sees what was there when the walk began, once", async () => {
-    const { company, written } = await writeByFour(55)
+  it("a client that pages back gets each text that existed at the start once", async () => {
+    const { company, written } = await startFourWriters(55)
     const walks: (readonly string[])[] = []
     let before: readonly string[] = []
     while (before.length <= PAGE) {
@@ -127,15 +126,15 @@ describe("while four write at once", () => {
     await world.operate("wait")
     const all = idsOf(await readAfter(world, company.key, null))
     expect(all).toHaveLength(4 * 55 + 1)
-    // The order of the list never changes behind a reader: each walk is how it begins.
+    // The order of the list never changes: each walk is a prefix of it.
     for (const walk of walks) expect(walk).toEqual(all.slice(0, walk.length))
   })
 })
 
 const { company, ids } = await writeMany(420)
 
-describe("cursor", () => {
-  it("walks back from the newest page to since, and ends", async () => {
+describe("the cursor", () => {
+  it("pages back from the newest page to `since`, and ends there", async () => {
     const pages: (readonly Text[])[] = []
     let cursor: string | null = ""
     while (cursor !== null) {
@@ -147,20 +146,20 @@ describe("cursor", () => {
     expect(pages.map((page) => page.length)).toEqual([21, PAGE, PAGE])
     const all = pages.flat()
     expect(all).toHaveLength(ids.length + 1)
-    for (const [place, more] of [
+    for (const [index, more] of [
       [all.length - PAGE - 1, false],
       [all.length - PAGE - 2, true],
     ] as const) {
-      const since = all[place]?.createdAt
+      const since = all[index]?.createdAt
       const { body } = await world.call(company.key, "GET", `${MESSAGES_PATH}?since=${since}`)
       expect(body.messages).toEqual(all.slice(-PAGE))
       expect(body.nextCursor !== undefined).toBe(more)
-      expect(await readAfter(world, company.key, since ?? null)).toEqual(all.slice(place + 1))
+      expect(await readAfter(world, company.key, since ?? null)).toEqual(all.slice(index + 1))
     }
   })
 
   it.for(["", "0", "xx", "A", "1.5", "-1", "zzzzzzzzz", "zzzzzzzzzz", "1 2", "';--", "a&cursor=b"])(
-    "that is none is 400: %s",
+    "is rejected with 400 if it is invalid: %s",
     async (cursor) => {
       const { status, body } = await world.call(
         company.key,
@@ -172,11 +171,11 @@ describe("cursor", () => {
     },
   )
 
-  it("is taken only exactly as it was given, and for the list that it is of", async () => {
-    const ask = async (key: string, cursor: string) =>
+  it("is valid only unchanged and for its own list", async () => {
+    const list = async (key: string, cursor: string) =>
       world.call(key, "GET", `${MESSAGES_PATH}?cursor=${encodeURIComponent(cursor)}`)
     const { nextCursor } = (await world.call(company.key, "GET", MESSAGES_PATH)).body
-    const right = await ask(company.key, nextCursor)
+    const right = await list(company.key, nextCursor)
     expect([right.status, right.body.messages.length]).toEqual([200, PAGE])
     const damaged = Array.from(String(nextCursor), (letter, at) => [
       nextCursor.slice(0, at),
@@ -185,10 +184,10 @@ describe("cursor", () => {
     ]).flat()
     const others = [`${nextCursor}0`, `0${nextCursor}`, ` ${nextCursor}`, nextCursor.toUpperCase()]
     for (const cursor of [...damaged, ...others]) {
-      const { status, body } = await ask(company.key, cursor)
+      const { status, body } = await list(company.key, cursor)
       expect([cursor, status, Object.keys(body.fields ?? {})]).toEqual([cursor, 400, ["cursor"]])
     }
     const another = await makeCompany(world)
-    expect((await ask(another.key, nextCursor)).status).toBe(400)
+    expect((await list(another.key, nextCursor)).status).toBe(400)
   })
 })

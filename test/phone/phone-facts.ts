@@ -1,18 +1,18 @@
-/** Facts and commands of a company's phone, as its tests name them. */
+/** Facts and commands of a company's phone, with defaults for tests. */
 import { type NumberSettings, DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
 import type { OrderNumber } from "../../domain/phone/phone-commands.ts"
 import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { PhoneFact } from "../../domain/phone/phone-events.ts"
 import { withUsualFields } from "../support/decider-spec.ts"
 
-/** When all of it happens, unless said otherwise. */
+/** Default time of all facts and commands. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
-/** When the rent of what was bought then is due first. */
+/** When the first rent of a number bought at `NOW` is due. */
 export const MONTH_LATER = Date.parse("2026-04-02T10:00:00.000Z")
-/** Nobody of the company's. */
+/** Neither a key nor a person. */
 export const NO_ACTOR = { keyId: null, personId: null } as const
 
-const named = {
+const numberFields = {
   numberId: "num_1",
   number: "s1.co_1.bnVtYmVy",
   numberTag: "ab12",
@@ -20,13 +20,13 @@ const named = {
   givenLocality: null,
   region: "NC",
 } as const
-const able = { sms: true, mms: true, voice: true } as const
+const capabilities = { sms: true, mms: true, voice: true } as const
 
-/** The command that orders a number. */
+/** Orders a number. */
 export const orderNumberCommand = withUsualFields<OrderNumber & DecisionStamp>({
   type: "OrderNumber",
   at: NOW,
-  ...named,
+  ...numberFields,
   monthlyMicros: 1_500_000,
   chargeId: "chg_1",
   keyId: "key_1",
@@ -39,12 +39,12 @@ export const numberOrdered = withUsualFields<PhoneFact<"NumberOrdered">>({
   type: "NumberOrdered",
 })
 
-/** A number that was bought. */
+/** A number was bought. */
 export const numberAdded = withUsualFields<PhoneFact<"NumberAdded">>({
   type: "NumberAdded",
   at: NOW,
-  ...named,
-  ...able,
+  ...numberFields,
+  ...capabilities,
   monthlyMicros: 1_500_000,
   paidThrough: MONTH_LATER,
   test: false,
@@ -53,7 +53,7 @@ export const numberAdded = withUsualFields<PhoneFact<"NumberAdded">>({
   locality: null,
 })
 
-/** A number that came with the company: nobody charges for it. */
+/** A free number that came with the company. */
 export const includedNumberAdded = withUsualFields<PhoneFact<"NumberAdded">>(
   numberAdded({ monthlyMicros: 0, paidThrough: null, test: true, carrierRef: null }),
 )

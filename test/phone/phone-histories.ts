@@ -1,4 +1,4 @@
-/** Random histories of commands for a company's phone. Names are few, so that commands meet. */
+/** Random histories of commands for a company's phone. IDs are few, so that commands interact. */
 import fc from "fast-check"
 import type { PhoneCommand } from "../../domain/phone/phone-commands.ts"
 import { phoneFormats } from "../../domain/phone/phone-events.ts"
@@ -21,11 +21,11 @@ const {
   numbers: _numbers,
   at: _changedAt,
   texting: _texting,
-  ...who
+  ...actor
 } = ofPhone.PhoneSettingsChanged
 const numberId = fc.constantFrom("num_1", "num_2", "num_3")
-const word = fc.constantFrom("s1.co_1.YQ", null)
-/** Of a company's phone. */
+const sealedText = fc.constantFrom("s1.co_1.YQ", null)
+/** Histories of a company's phone. */
 export const phoneHistories = historiesOf(
   fc.oneof(
     commandArbitrary<PhoneCommand, "AddNumber">("AddNumber", {
@@ -54,24 +54,30 @@ export const phoneHistories = historiesOf(
     commandArbitrary<PhoneCommand, "PayRent">("PayRent", { numberId, dueAt }),
     commandArbitrary<PhoneCommand, "RefuseRent">("RefuseRent", { numberId, dueAt, code: tag }),
     commandArbitrary<PhoneCommand, "ReleaseNumber">("ReleaseNumber", {
-      ...who,
+      ...actor,
       numberId,
       reason: fc.constantFrom("requested", "rent"),
     }),
     commandArbitrary<PhoneCommand, "ChangePhoneSettings">("ChangePhoneSettings", {
-      ...who,
-      texting: fc.record({ optOutReply: word, optOutLine: fc.boolean() }, { requiredKeys: [] }),
+      ...actor,
+      texting: fc.record(
+        { optOutReply: sealedText, optOutLine: fc.boolean() },
+        { requiredKeys: [] },
+      ),
       numbers: fc.array(
         fc.record({
           numberId,
-          settings: fc.record({ recordCalls: fc.boolean(), label: word }, { requiredKeys: [] }),
+          settings: fc.record(
+            { recordCalls: fc.boolean(), label: sealedText },
+            { requiredKeys: [] },
+          ),
         }),
         { maxLength: 2 },
       ),
       acknowledgesRecording: fc.boolean(),
     }),
     commandArbitrary<PhoneCommand, "SwitchDestination">("SwitchDestination", {
-      ...who,
+      ...actor,
       country: fc.constantFrom("US", "GB", "JM", "CU"),
       on: fc.boolean(),
       by: fc.constantFrom("company", "support"),

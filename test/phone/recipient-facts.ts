@@ -1,4 +1,4 @@
-/** Facts and commands about a recipient, with everything said that a test does not care about. */
+/** Facts and commands of a recipient, with defaults for tests. */
 import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { OptInByForm, QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
 import type { RecipientFact, OptOutState, TextQueued } from "../../domain/phone/recipient-events.ts"
@@ -11,7 +11,7 @@ const TO = "s1.rcp.bnVtYmVy"
 const BODY = "s1.rcp.Ym9keQ"
 const BODY_WITH_LINE = "s1.rcp.bGluZQ"
 
-/** Nothing has happened yet. */
+/** Opt-out state of a new recipient. */
 export const NEW_RECIPIENT: OptOutState = {
   stoppedAt: null,
   stopKeyword: null,
@@ -19,7 +19,7 @@ export const NEW_RECIPIENT: OptOutState = {
   firstMessageId: null,
 }
 
-/** How a recipient stands whose first text was `msg_1`, or as these say. */
+/** Opt-out state of a recipient whose first text was `msg_1`. */
 export const knownRecipient = withUsualFields<OptOutState>({
   ...NEW_RECIPIENT,
   firstMessageId: "msg_1",
@@ -40,7 +40,7 @@ export const queueTextCommand = withUsualFields<QueueText & DecisionStamp>({
   personId: "per_1",
 })
 
-/** The first text: it carries the line. */
+/** The first text, with the opt-out line. */
 export const textQueued = withUsualFields<TextQueued>({
   type: "TextQueued",
   at: NOW,
@@ -58,7 +58,7 @@ export const textQueued = withUsualFields<TextQueued>({
   personId: "per_1",
 })
 
-/** A text after the first: no line, and what was charged for one comes back. */
+/** A later text: without the line, whose price is refunded. */
 export const nextTextQueued = withUsualFields<TextQueued>(
   textQueued({
     messageId: "msg_2",
@@ -70,19 +70,19 @@ export const nextTextQueued = withUsualFields<TextQueued>(
   }),
 )
 
-const about = { at: NOW, optOuts: knownRecipient(), messageId: "msg_1" } as const
+const firstText = { at: NOW, optOuts: knownRecipient(), messageId: "msg_1" } as const
 
-/** The carrier took the first text. */
+/** The carrier accepted the first text. */
 export const textAccepted = withUsualFields<RecipientFact<"TextAccepted">>({
   type: "TextAccepted",
-  ...about,
+  ...firstText,
   carrierId: "carrier_1",
 })
 
-/** The carrier refused the first text, so that it was none. */
+/** The carrier rejected the first text, so that it does not count as the first. */
 export const textRejected = withUsualFields<RecipientFact<"TextRejected">>({
   type: "TextRejected",
-  ...about,
+  ...firstText,
   optOuts: NEW_RECIPIENT,
   errorCode: "30007",
 })
@@ -90,24 +90,24 @@ export const textRejected = withUsualFields<RecipientFact<"TextRejected">>({
 /** The first text reached the recipient. */
 export const textDelivered = withUsualFields<RecipientFact<"TextDelivered">>({
   type: "TextDelivered",
-  ...about,
+  ...firstText,
 })
 
 /** The first text did not reach the recipient. */
 export const textUndelivered = withUsualFields<RecipientFact<"TextUndelivered">>({
   type: "TextUndelivered",
-  ...about,
+  ...firstText,
   errorCode: "30003",
 })
 
 /** The first text can no longer be queued. */
 export const textAbandoned = withUsualFields<RecipientFact<"TextAbandoned">>({
   type: "TextAbandoned",
-  ...about,
+  ...firstText,
   optOuts: NEW_RECIPIENT,
 })
 
-/** The recipient texts something that is no keyword. */
+/** The recipient texts something that is not a keyword. */
 export const receiveTextCommand = withUsualFields<ReceiveText & DecisionStamp>({
   type: "ReceiveText",
   at: NOW,
@@ -121,7 +121,7 @@ export const receiveTextCommand = withUsualFields<ReceiveText & DecisionStamp>({
   reply: null,
 })
 
-/** The reply that a keyword calls for. */
+/** The reply to a keyword. */
 export const REPLY = { messageId: "msg_re_1", body: "s1.rcp.cmVwbHk", segments: 1 } as const
 
 /** The recipient texts STOP. */
@@ -134,7 +134,7 @@ export const receiveStartCommand = withUsualFields<ReceiveText & DecisionStamp>(
   receiveTextCommand({ keyword: "start", word: "START", reply: REPLY }),
 )
 
-/** A text came in. */
+/** A text was received. */
 export const textReceived = withUsualFields<RecipientFact<"TextReceived">>({
   type: "TextReceived",
   at: NOW,
@@ -164,7 +164,7 @@ export const replyQueued = (
     ...changed,
   })
 
-/** How a recipient stands who texted STOP. */
+/** Opt-out state of a recipient who texted STOP. */
 export const STOPPED_RECIPIENT: OptOutState = {
   ...NEW_RECIPIENT,
   stoppedAt: NOW,
@@ -197,12 +197,12 @@ export const optOutAdded = withUsualFields<RecipientFact<"OptOutAdded">>({
   phone: TO,
 })
 
-/** Asks for an opt-out by the company. */
+/** Adds an opt-out by the company. */
 export const ADD_OPT_OUT_COMMAND = { type: "AddOptOut", at: NOW, phone: TO } as const
-/** Asks for the end of an opt-out by the company. */
+/** Removes an opt-out by the company. */
 export const REMOVE_OPT_OUT_COMMAND = { type: "RemoveOptOut", at: NOW, phone: TO } as const
 
-/** The recipient agrees on a form, to all that it offers. */
+/** The recipient opts in to everything on a form. */
 export const optInByFormCommand = withUsualFields<OptInByForm & DecisionStamp>({
   type: "OptInByForm",
   at: NOW,
@@ -215,7 +215,7 @@ export const optInByFormCommand = withUsualFields<OptInByForm & DecisionStamp>({
   sourceUrl: "https://acme.example/texts",
 })
 
-/** The recipient agreed. */
+/** The recipient opted in on a form. */
 export const optedInByForm = withUsualFields<RecipientFact<"OptedInByForm">>({
   ...optInByFormCommand(),
   type: "OptedInByForm",

@@ -1,4 +1,4 @@
-/** What the routes of the phone show. */
+/** Scenarios for the routes of the phone. */
 import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scenarios.ts"
 import {
   buyNumberForId,
@@ -9,17 +9,17 @@ import {
 import { storeOptIn } from "./stored-opt-in.ts"
 import { newPhoneNumber, postText } from "./text-requests.ts"
 
-/** By name and status. */
+/** Scenarios by route name and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "releaseNumber 200": async (world, company) =>
     requestNumberRelease(world, company, (await buyNumberForId(world, company)).id),
 }
 
-let optIns = 0
-let notes = 0
+let optInCount = 0
+let changeCount = 0
 let isOn = false
 
-/** What is shown of each change. */
+/** For each read: a change, and the value that shows it. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/phone/messages": {
     writeValue: async (world, company) => (await postText(world, company.key)).body.id,
@@ -31,7 +31,7 @@ export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
       await world.call(company.key, "POST", "/api/v1/phone/opt-outs", { body: { phone } })
       return phone
     },
-    // Two of one millisecond stand in no order; a new number is greater than those before.
+    // Two changes in one millisecond have no order, but each new number is greater than the earlier ones.
     readValue: (body) =>
       body.optOuts
         .map(({ phone }: { phone: string }) => phone)
@@ -52,10 +52,10 @@ export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   },
   "GET /api/v1/phone/settings": {
     writeValue: async (world, company) => {
-      notes += 1
-      const body = { texting: { helpReply: `Ask ${notes}.` } }
+      changeCount += 1
+      const body = { texting: { helpReply: `Ask ${changeCount}.` } }
       await world.call(company.key, "PATCH", "/api/v1/phone/settings", { body })
-      return `Ask ${notes}.`
+      return `Ask ${changeCount}.`
     },
     readValue: (body) => body.texting.helpReply,
   },
@@ -70,11 +70,11 @@ export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   },
   "GET /api/v1/phone/optins": {
     writeValue: async (world, company) => {
-      optIns += 1
-      await storeOptIn(world, company, newPhoneNumber(), { optInId: `opt_${optIns}` })
-      // Nothing that a key can do writes it so far.
+      optInCount += 1
+      await storeOptIn(world, company, newPhoneNumber(), { optInId: `opt_${optInCount}` })
+      // No request of a key stores an opt-in, so there is no position to read at.
       await world.operate("wait")
-      return optIns
+      return optInCount
     },
     readValue: (body) => body.optins.length,
   },

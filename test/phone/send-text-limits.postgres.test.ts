@@ -12,7 +12,7 @@ import { GSM_SEGMENT_MICROS, MESSAGES_PATH, newPhoneNumber, postText } from "./t
 
 const world = await ownWorld("time")
 await makeCallsFree(world)
-// A Wednesday in the middle of a month, so that no window ends by chance.
+// A Wednesday in the middle of a month, so that no window ends during the test.
 await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
 
 const MONTH_END = "2031-02-01T00:00:00.000Z"
@@ -25,7 +25,7 @@ const holders = {
   key: ({ keyId }: Company) => ({ key: keyId }),
 }
 
-/** Sets a limit of so many micros on a company, its owner or its key. */
+/** Sets a limit, in micro-dollars, on a company, its owner or its key. */
 async function limit(
   company: Company,
   holder: keyof typeof holders,
@@ -37,20 +37,20 @@ async function limit(
   await setLimit(world, company, { ...name, period, dollars })
 }
 
-/** How many of four texts pass, one after the other. */
-async function textsThatPass(company: Company): Promise<number> {
-  let passed = 0
+/** Sends four texts in sequence and counts the accepted ones. */
+async function countAcceptedTexts(company: Company): Promise<number> {
+  let accepted = 0
   for (let i = 0; i < 4; i += 1) {
-    if ((await postText(world, company.key)).status === 200) passed += 1
+    if ((await postText(world, company.key)).status === 200) accepted += 1
   }
-  return passed
+  return accepted
 }
 
-describe("a limit for exactly three texts", () => {
-  it.for(["company", "person", "key"] as const)("of the %s lets three pass", async (holder) => {
+describe("a limit of exactly three texts", () => {
+  it.for(["company", "person", "key"] as const)("of the %s allows three", async (holder) => {
     const company = await makeCompany(world)
     await limit(company, holder, 3 * GSM_SEGMENT_MICROS)
-    expect(await textsThatPass(company)).toBe(3)
+    expect(await countAcceptedTexts(company)).toBe(3)
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000 - 3 * GSM_SEGMENT_MICROS)
   })
 })
@@ -62,7 +62,7 @@ describe("429", () => {
     ["person", "month", MONTH_END, "person's general"],
     ["person", "week", MONDAY, "person's general"],
   ] as const)(
-    "says who, how much is left and when it resets: %s, %s",
+    "names the holder, the rest and the reset time of the limit: %s, %s",
     async ([holder, period, resetsAt, who]) => {
       const company = await makeCompany(world)
       await limit(company, holder, 2 * GSM_SEGMENT_MICROS + 500, period)
@@ -89,7 +89,7 @@ describe("429", () => {
     },
   )
 
-  it("says the same of a key with something left, but too little", async () => {
+  it("describes a key's limit that has too little left", async () => {
     const company = await makeCompany(world)
     await limit(company, "key", GSM_SEGMENT_MICROS + 1, "day")
     await postText(world, company.key)
@@ -108,7 +108,7 @@ describe("429", () => {
     })
   })
 
-  it("refuses up front once nothing is left, and asks for nothing", async () => {
+  it("is sent before the price is calculated once nothing is left, with `askedMicros` 0", async () => {
     const company = await makeCompany(world)
     await limit(company, "company", GSM_SEGMENT_MICROS)
     await postText(world, company.key)
@@ -122,7 +122,7 @@ describe("429", () => {
   })
 
   it.for(["company", "person"] as const)(
-    "refuses every counted read up front, and not the list of people: %s",
+    "is sent for every counted read, but not for the list of people: %s",
     async (holder) => {
       const company = await makeCompany(world)
       await limit(company, holder, 0)
@@ -136,7 +136,7 @@ describe("429", () => {
     },
   )
 
-  it("counts a person's keys together, and another person's not", async () => {
+  it("counts all keys of a person together, separately from other persons", async () => {
     const company = await makeCompany(world)
     const one = await makeKey(world, company, { role: "manager" })
     const { key: second } = await makeKey(world, company, { person: one.personId })
@@ -149,7 +149,7 @@ describe("429", () => {
 })
 
 describe("401", () => {
-  it("refuses a key whose own limit is used up, with the same block, on every route", async () => {
+  it("is sent on every route for a key whose limit is used up, with the same `limit` block", async () => {
     const company = await makeCompany(world)
     await limit(company, "key", GSM_SEGMENT_MICROS, "week")
     await postText(world, company.key)

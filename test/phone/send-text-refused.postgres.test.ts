@@ -15,7 +15,7 @@ import type { Ports } from "../../src/frame/ports.ts"
 const world = await sharedWorld()
 const company = await makeCompany(world)
 
-/** A body sent as bytes, with a content type. */
+/** Sends raw bytes with a content type. */
 async function sendBytes(payload: string | Buffer, type = "application/json") {
   const headers = { authorization: `Bearer ${company.key}`, "content-type": type }
   const answer = await world.app.inject({ method: "POST", url: MESSAGES_PATH, headers, payload })
@@ -24,15 +24,15 @@ async function sendBytes(payload: string | Buffer, type = "application/json") {
 
 describe("400 bad_number", () => {
   it.for([
-    ["no country", "4155550123"],
+    ["a number without a country code", "4155550123"],
     ["letters", "+1415555CALL"],
-    ["too short", "+1415555012"],
-    ["too long", "+141555501234"],
+    ["too few digits", "+1415555012"],
+    ["too many digits", "+141555501234"],
     ["a word", "hello"],
     ["a character that cannot be stored", "+1415555\0"],
     ["a lone surrogate", "\ud83d"],
-    ["far more than a number", `+1415555${"0".repeat(4_000)}`],
-    ["nothing", ""],
+    ["4,000 digits", `+1415555${"0".repeat(4_000)}`],
+    ["an empty string", ""],
     ["only a plus", "+"],
     ["an area code that begins with 1", "+11155550123"],
     ["an area code that begins with 0", "+10155550123"],
@@ -42,11 +42,11 @@ describe("400 bad_number", () => {
     ["two numbers", "+14155550123,+14155550124"],
     ["a premium number", "+19005550123"],
     ["a landline of another country", "+442071838750"],
-    ["a mobile of a country that is not on", "+447400123456"],
+    ["a mobile number of a country that is not enabled", "+447400123456"],
     ["the Bahamas, which share +1", "+12425550123"],
     ["the Dominican Republic, which shares +1", "+18095550123"],
     ["a country that does not exist", "+999123456789"],
-  ])("refuses %s", async ([, to]) => {
+  ])("rejects %s", async ([, to]) => {
     const { status, body } = await postText(world, company.key, { to })
     expect([status, body.error]).toEqual([400, "bad_number"])
   })
@@ -54,9 +54,9 @@ describe("400 bad_number", () => {
   it.for([
     ["an empty body", { to: "\0", body: "" }],
     ["no body", { to: "abc" }],
-    ["a body that is no text", { to: 5, body: 5 }],
+    ["a body that is not a string", { to: 5, body: 5 }],
     ["a body that is too long", { to: null, body: "x".repeat(1_601) }],
-  ] as const)("wins over what is wrong beside it: %s", async ([, text]) => {
+  ] as const)("takes precedence over other errors: %s", async ([, text]) => {
     const { status, body } = await world.call(company.key, "POST", MESSAGES_PATH, { body: text })
     expect([status, body.error]).toEqual([400, "bad_number"])
   })
@@ -65,7 +65,7 @@ describe("400 bad_number", () => {
     ["the United States", "+14155550123"],
     ["Canada", "+16045550123"],
     ["a toll-free number", "+18005550123"],
-  ])("lets %s pass", async ([, to]) => {
+  ])("does not reject %s", async ([, to]) => {
     const { companyId, key } = await makeCompany(world)
     expect((await postText(world, key, { to })).status).toBe(200)
     expect(await chargeAmountsOf(world, { companyId })).toHaveLength(1)
@@ -114,7 +114,7 @@ describe("the message of a bad number", () => {
       "+18765550123",
       "Texts to Jamaica are not enabled. Ask support to enable JM.",
     ],
-  ] as const)("names the fault for %s", async ([, to, message]) => {
+  ] as const)("explains what is wrong with %s", async ([, to, message]) => {
     const { status, body } = await world.call(company.key, "POST", MESSAGES_PATH, {
       body: { to, body: "Hello" },
     })
@@ -124,17 +124,17 @@ describe("the message of a bad number", () => {
 
 describe("400 validation", () => {
   it.for([
-    ["nothing", {}, ["to", "body"]],
-    ["no number", { body: "x" }, ["to"]],
+    ["an empty object", {}, ["to", "body"]],
+    ["no recipient", { body: "x" }, ["to"]],
     ["no body", { to: "+14155550123" }, ["body"]],
     ["an empty body", { to: "+14155550123", body: "" }, ["body"]],
     ["numbers", { body: 2, from: 3 }, ["to", "body", "from"]],
-    ["nothing where text belongs", { body: null, from: null }, ["to", "body", "from"]],
+    ["nulls", { body: null, from: null }, ["to", "body", "from"]],
     ["lists and objects", { body: { text: "x" }, from: ["a"] }, ["to", "body", "from"]],
     ["only spaces", { to: "+14155550123", body: "   " }, ["body"]],
     ["spaces of every kind", { to: "+14155550123", body: " \t\r\n\u00a0\u3000\u2003" }, ["body"]],
     [
-      "what shows nothing",
+      "only invisible characters",
       { to: "+14155550123", body: "\u200b\ufeff\u202e\u2060\u3164\u2800" },
       ["body"],
     ],
@@ -142,7 +142,7 @@ describe("400 validation", () => {
     ["a character that cannot be stored", { to: "+14155550123", body: "a\0b" }, ["body"]],
     ["1,601 characters", { to: "+14155550123", body: "x".repeat(1_601) }, ["body"]],
     ["1,601 emoji", { to: "+14155550123", body: "🙂".repeat(1_601) }, ["body"]],
-  ] as const)("names each field that is wrong: %s", async ([, text, fields]) => {
+  ] as const)("names each invalid field: %s", async ([, text, fields]) => {
     const { status, body } = await world.call(company.key, "POST", MESSAGES_PATH, { body: text })
     expect([status, body.error]).toEqual([400, "validation"])
     expect(Object.keys(body.fields).toSorted()).toEqual(fields.toSorted())
@@ -150,13 +150,13 @@ describe("400 validation", () => {
       expect(body.message).toContain(body.fields[field].replace(/\.$/, ""))
   })
 
-  it("charges nothing for a text of spaces", async () => {
+  it("costs nothing for a text of spaces", async () => {
     const { companyId, key } = await makeCompany(world)
     expect((await postText(world, key, { body: "  \u200b" })).body.error).toBe("validation")
     expect(await chargeAmountsOf(world, { companyId })).toEqual([])
   })
 
-  it("counts characters, not units: 1,600 emoji pass", async () => {
+  it("does not reject 1,600 emoji, because it counts characters, not UTF-16 units", async () => {
     const { key } = await makeCompany(world)
     const body = "🙂".repeat(1_600)
     expect((await postText(world, key, { body })).body.body).toContain(body)
@@ -165,24 +165,24 @@ describe("400 validation", () => {
   it.for([
     ["a list", "[]"],
     ["a list of texts", '[{"to":"+14155550123","body":"x"}]'],
-    ["a text", '"hello"'],
+    ["a string", '"hello"'],
     ["a number", "7"],
     ["null", "null"],
     ["false", "false"],
-    ["no JSON", '{"to":'],
+    ["incomplete JSON", '{"to":'],
     ["a trailing comma", '{"to":"+14155550123","body":"x",}'],
     ["two documents", "{} {}"],
     ["NaN", "NaN"],
-    ["nothing at all", ""],
-    ["levels without end", `${"[".repeat(50_000)}${"]".repeat(50_000)}`],
-    ["an object without end", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`],
-  ])("refuses a body that is %s", async ([, payload]) => {
+    ["empty", ""],
+    ["50,000 nested lists", `${"[".repeat(50_000)}${"]".repeat(50_000)}`],
+    ["50,000 nested objects", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`],
+  ])("rejects a body that is %s", async ([, payload]) => {
     const { status, body } = await sendBytes(payload as string)
     expect([status, body.error]).toEqual([400, "validation"])
     expect(Object.keys(body.fields)).not.toEqual([])
   })
 
-  it("refuses bytes that are no UTF-8 instead of changing them", async () => {
+  it("rejects bytes that are not UTF-8 instead of replacing them", async () => {
     const payload = Buffer.concat([
       Buffer.from('{"to":"+14155550123","body":"'),
       Buffer.from([0xc3, 0x28]),
@@ -192,7 +192,7 @@ describe("400 validation", () => {
     expect([status, body.error]).toEqual([400, "validation"])
   })
 
-  it("is not fooled by fields with the names of an object's own", async () => {
+  it("ignores fields with names of object properties, such as `__proto__`", async () => {
     const payload = `{"__proto__":{"to":"${newPhoneNumber()}","body":"x"},"constructor":{}}`
     const { body } = await sendBytes(payload)
     expect(Object.keys(body.fields).toSorted()).toEqual(["body", "to"])
@@ -211,13 +211,13 @@ describe("415", () => {
     "application/json; charset=utf-16",
     'application/json; charset="latin1"',
     ";;;",
-  ])("refuses %s", async (type) => {
+  ])("rejects %s", async (type) => {
     const { status, body } = await sendBytes(payload, type)
     expect([status, body.error]).toEqual([415, "unsupported_media_type"])
   })
 
   it.for(["application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8"])(
-    "takes %s",
+    "does not reject %s",
     async (type) => {
       const { status, body } = await sendBytes('{"to":"x","body":"x"}', type)
       expect([status, body.error]).toEqual([400, "bad_number"])
@@ -226,13 +226,13 @@ describe("415", () => {
 })
 
 describe("409 no_number", () => {
-  it("refuses a company without a number", async () => {
+  it("rejects a company without a number", async () => {
     const { key } = await makeCompany(world, { withNumber: false })
     const { status, body } = await postText(world, key)
     expect([status, body.error]).toEqual([409, "no_number"])
   })
 
-  it("refuses a number the company does not keep, by number or id", async () => {
+  it("rejects a number that the company does not have, by number or ID", async () => {
     const other = await makeCompany(world)
     const { from } = (await postText(world, other.key)).body
     const { numberId } = (await world.call(other.key, "GET", MESSAGES_PATH)).body.messages[0]
@@ -244,7 +244,7 @@ describe("409 no_number", () => {
 })
 
 describe("409 opted_out", () => {
-  it("refuses a recipient whom the company took off", async () => {
+  it("rejects a recipient whom the company opted out", async () => {
     const { key } = await makeCompany(world)
     const to = newPhoneNumber()
     await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
@@ -254,7 +254,7 @@ describe("409 opted_out", () => {
     expect((await postText(world, key, { to })).status).toBe(200)
   })
 
-  it("refuses a recipient who texted STOP, until they text START", async () => {
+  it("rejects a recipient who texted STOP, until they text START", async () => {
     const { key } = await makeCompany(world)
     const to = newPhoneNumber()
     const { from } = (await postText(world, key, { to })).body
@@ -265,7 +265,7 @@ describe("409 opted_out", () => {
     expect((await postText(world, key, { to })).status).toBe(200)
   })
 
-  it("charges nothing, and opts nobody out of another company's texts", async () => {
+  it("costs nothing, and does not affect other companies' texts to the recipient", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
     const to = newPhoneNumber()
     await world.call(one.key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
@@ -275,31 +275,31 @@ describe("409 opted_out", () => {
   })
 })
 
-describe("all of these", () => {
-  it("charged nothing", async () => {
+describe("all rejections above", () => {
+  it("cost nothing", async () => {
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
   })
 })
 
-/** The company's number, asked for with a text to somebody else. */
+/** The company's number, read from the answer to a text to another recipient. */
 async function numberOf({ key }: Company): Promise<string> {
   return (await postText(world, key)).body.from
 }
 
-describe("a STOP and a send", () => {
-  it("have one order: no text is queued behind the STOP, and none is paid for", async () => {
-    const own = await makeCompany(world)
-    const from = await numberOf(own)
+describe("a STOP and concurrent sends", () => {
+  it("have one order: no text is queued after the STOP, and none is charged", async () => {
+    const sender = await makeCompany(world)
+    const from = await numberOf(sender)
     const to = newPhoneNumber()
     const stop = () => world.operate("carrier text-in", { from: to, to: from, body: "STOP" })
     const sends = Array.from({ length: 40 }, (_none, i) => {
-      const sending = postText(world, own.key, { to })
+      const sending = postText(world, sender.key, { to })
       return i === 20 ? Promise.all([sending, stop()]).then(([sent]) => sent) : sending
     })
     const answers = await Promise.all(sends)
     await world.operate("wait")
 
-    const { companyId } = own
+    const { companyId } = sender
     const stream = recipientStreamOf(companyId, await world.ports.sealing.tag(companyId, to)).stream
     const facts: string[] = []
     for await (const page of world.ports.store.read(stream)) {
@@ -314,16 +314,16 @@ describe("a STOP and a send", () => {
     for (const { status, body } of answers.filter((one) => one.status !== 200)) {
       expect([status, body.error]).toEqual([409, "opted_out"])
     }
-    expect(await fundsMicrosOf(world, own)).toBe(
+    expect(await fundsMicrosOf(world, sender)).toBe(
       50_000_000 - (passed.length + 1) * GSM_SEGMENT_MICROS,
     )
-    const states = (await chargeAmountsOf(world, own)).map(({ state }) => state)
+    const states = (await chargeAmountsOf(world, sender)).map(({ state }) => state)
     expect(states.filter((state) => state === "open")).toEqual([])
   })
 
-  it("that come between charge and queue give the charge back, and answer 409", async () => {
-    const own = await makeCompany(world)
-    const from = await numberOf(own)
+  it("refund the charge and answer 409 if the STOP arrives between charge and queueing", async () => {
+    const sender = await makeCompany(world)
+    const from = await numberOf(sender)
     const to = newPhoneNumber()
     const { runner } = world.ports
     const execute = (async (stream, command, ...rest) => {
@@ -340,15 +340,15 @@ describe("a STOP and a send", () => {
     const answer = await app.inject({
       method: "POST",
       url: MESSAGES_PATH,
-      headers: { authorization: `Bearer ${own.key}` },
+      headers: { authorization: `Bearer ${sender.key}` },
       payload: { to, body: "Hello" },
     })
     await app.close()
     expect([answer.statusCode, answer.json().error]).toEqual([409, "opted_out"])
-    expect(await chargeAmountsOf(world, own)).toMatchObject([
+    expect(await chargeAmountsOf(world, sender)).toMatchObject([
       { state: "final" },
       { micros: GSM_SEGMENT_MICROS, state: "given_back" },
     ])
-    expect(await fundsMicrosOf(world, own)).toBe(50_000_000 - GSM_SEGMENT_MICROS)
+    expect(await fundsMicrosOf(world, sender)).toBe(50_000_000 - GSM_SEGMENT_MICROS)
   })
 })

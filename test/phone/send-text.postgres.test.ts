@@ -11,8 +11,8 @@ import {
 
 const world = await ownWorld("settings")
 
-describe("200", () => {
-  it("queues a text, sends it, closes its charge and shows it in the list", async () => {
+describe("sending a text", () => {
+  it("queues and sends it, settles its charge and lists it", async () => {
     const { key, companyId } = await makeCompany(world)
     const to = newPhoneNumber()
     const sent = await postText(world, key, { to })
@@ -33,7 +33,7 @@ describe("200", () => {
     expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
   })
 
-  it("answers id, status, from, to and body, and nothing else", async () => {
+  it("returns id, status, from, to and body, and no other field", async () => {
     const { key } = await makeCompany(world)
     const to = newPhoneNumber()
     const { body } = await postText(world, key, { to })
@@ -46,7 +46,7 @@ describe("200", () => {
     })
   })
 
-  it("gives each text an id and a charge of its own, however equal they are", async () => {
+  it("gives identical texts different IDs and separate charges", async () => {
     const company = await makeCompany(world)
     const to = newPhoneNumber()
     const first = await postText(world, company.key, { to })
@@ -55,13 +55,13 @@ describe("200", () => {
     expect(await chargeAmountsOf(world, company)).toHaveLength(2)
   })
 
-  it("takes a number with spaces and brackets, and answers E.164", async () => {
+  it("accepts a number with spaces and parentheses, and returns E.164", async () => {
     const { key } = await makeCompany(world)
     const { body } = await postText(world, key, { to: " +1 (415) 555-0199 " })
     expect(body.to).toBe("+14155550199")
   })
 
-  it("keeps a text to the last character, whatever it is made of", async () => {
+  it("preserves every character of the body", async () => {
     const { key } = await makeCompany(world)
     const text = "\t STOP ✋🏽 \u202e\u0001 <b>&amp;</b> \\ \"'\n"
     const { body } = await postText(world, key, { body: text })
@@ -70,7 +70,7 @@ describe("200", () => {
     expect(messages[0].body).toBe(text)
   })
 
-  it("ignores fields that it does not know", async () => {
+  it("ignores unknown fields", async () => {
     const { key } = await makeCompany(world)
     const sent = await postText(world, key, { media: ["https://example.com/a.png"], id: "mine" })
     expect(sent.status).toBe(200)
@@ -79,7 +79,7 @@ describe("200", () => {
 })
 
 describe("the opt-out line", () => {
-  it("is on the first text to a recipient and on no later one", async () => {
+  it("is added only to the first text to a recipient", async () => {
     const { key } = await makeCompany(world)
     const to = newPhoneNumber()
     expect((await postText(world, key, { to })).body.body).toBe(`Hello${OPT_OUT_SUFFIX}`)
@@ -89,14 +89,14 @@ describe("the opt-out line", () => {
     )
   })
 
-  it("is each company's own affair", async () => {
+  it("is added once per company", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
     const to = newPhoneNumber()
     expect((await postText(world, one.key, { to })).body.body).toBe(`Hello${OPT_OUT_SUFFIX}`)
     expect((await postText(world, other.key, { to })).body.body).toBe(`Hello${OPT_OUT_SUFFIX}`)
   })
 
-  it("is left out where the body says STOP, and is then not owed later either", async () => {
+  it("is left out if the body mentions STOP, and is not added to later texts either", async () => {
     const { key } = await makeCompany(world)
     const to = newPhoneNumber()
     const body = "Reply stop to end."
@@ -104,16 +104,16 @@ describe("the opt-out line", () => {
     expect((await postText(world, key, { to })).body.body).toBe("Hello")
   })
 
-  it("is added to a body that only has the letters in another word", async () => {
+  it("is added to a body that has the letters only within another word", async () => {
     const { key } = await makeCompany(world)
     const { body } = await postText(world, key, { body: "Nonstop sale" })
     expect(body.body).toBe(`Nonstop sale${OPT_OUT_SUFFIX}`)
   })
 
-  it("is on exactly one of two first texts at once, and the other pays for itself only", async () => {
+  it("is added to exactly one of two concurrent first texts, and only that one pays for it", async () => {
     const company = await makeCompany(world)
     const to = newPhoneNumber()
-    // Alone the body fills a segment; the line makes it two.
+    // The body alone fills one segment; with the line it takes two.
     const body = "x".repeat(160)
     const both = await Promise.all([1, 2].map(() => postText(world, company.key, { to, body })))
     const bodies = both.map((one) => one.body.body).toSorted((a, b) => a.length - b.length)
@@ -129,21 +129,21 @@ describe("the price", () => {
     ["GSM that fills one segment", "x".repeat(first), 1],
     ["GSM that the line pushes into a second", "x".repeat(first + 1), 2],
     ["two whole GSM segments", "x".repeat(306 - OPT_OUT_SUFFIX.length), 2],
-    ["one more", "x".repeat(307 - OPT_OUT_SUFFIX.length), 3],
-    ["a character of the extension table, which takes two", `${"x".repeat(first - 1)}€`, 2],
+    ["two GSM segments and one character", "x".repeat(307 - OPT_OUT_SUFFIX.length), 3],
+    ["an extension character, which takes two septets", `${"x".repeat(first - 1)}€`, 2],
     ["UCS-2 that fills one segment", "ж".repeat(70 - OPT_OUT_SUFFIX.length), 1],
     ["UCS-2 that the line pushes into a second", "ж".repeat(71 - OPT_OUT_SUFFIX.length), 2],
     ["an emoji, which takes two units", `${"x".repeat(70 - OPT_OUT_SUFFIX.length - 2)}🙂`, 1],
-    ["one unit more beside it", `${"x".repeat(70 - OPT_OUT_SUFFIX.length - 1)}🙂`, 2],
-  ] as const)("counts the line in: %s", async ([, body, segments]) => {
+    ["an emoji and one unit too many", `${"x".repeat(70 - OPT_OUT_SUFFIX.length - 1)}🙂`, 2],
+  ] as const)("includes the opt-out line: %s", async ([, body, segments]) => {
     const company = await makeCompany(world)
     expect((await postText(world, company.key, { body })).status).toBe(200)
     expect(await fundsMicrosOf(world, company)).toBe(50_000_000 - segments * GSM_SEGMENT_MICROS)
   })
 })
 
-describe("from", () => {
-  it("is the company's number, by number or by id", async () => {
+describe("the field from", () => {
+  it("selects the company's number, by number or by ID", async () => {
     const { key } = await makeCompany(world)
     const { from } = (await postText(world, key)).body
     const { numberId } = (await world.call(key, "GET", MESSAGES_PATH)).body.messages[0]
@@ -157,7 +157,7 @@ describe("from", () => {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 describe("402 payment_required", () => {
-  it("says what is needed, what there is and which request pays for it", async () => {
+  it("names the price, the funds and the request that adds funds", async () => {
     const { key } = await makeCompany(world, { funds: "0.004" })
     const { status, body } = await postText(world, key)
     expect(status).toBe(402)
@@ -185,18 +185,18 @@ describe("402 payment_required", () => {
 
   it("names a new Idempotency-Key each time", async () => {
     const { key } = await makeCompany(world, { funds: "0" })
-    const keys = await Promise.all([1, 2, 3].map(() => postText(world, key)))
-    const named = keys.map(({ body }) => body.pay.headers["Idempotency-Key"])
-    expect(new Set(named).size).toBe(3)
+    const answers = await Promise.all([1, 2, 3].map(() => postText(world, key)))
+    const idempotencyKeys = answers.map(({ body }) => body.pay.headers["Idempotency-Key"])
+    expect(new Set(idempotencyKeys).size).toBe(3)
   })
 
-  it("asks for the whole price, at the number of segments with the line", async () => {
+  it("names the full price, for all segments including the line", async () => {
     const { key } = await makeCompany(world, { funds: "0.009" })
     const { status, body } = await postText(world, key, { body: "x".repeat(160) })
     expect([status, body.needed, body.balance]).toEqual([402, 0.018, 0.009])
   })
 
-  it("lets exactly as many of many at once pass as there are funds for", async () => {
+  it("rejects exactly those of many concurrent texts that exceed the funds", async () => {
     const company = await makeCompany(world, { funds: "0.045" })
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => postText(world, company.key)),
@@ -208,7 +208,7 @@ describe("402 payment_required", () => {
 })
 
 describe("402 while the account is locked", () => {
-  it("has no pay block, and stands on every counted route but the credits", async () => {
+  it("has no pay block, and applies to every counted route except the credits", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("company lock", { company: companyId })
     const text = await postText(world, key)
@@ -228,7 +228,7 @@ describe("402 while the account is locked", () => {
 })
 
 describe("402 needs_managed_plan", () => {
-  it("stops texts without a card, and leaves reads open", async () => {
+  it("rejects texts without a card, and allows reads", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("card remove", { company: companyId })
     const { status, body } = await postText(world, key)
@@ -239,7 +239,7 @@ describe("402 needs_managed_plan", () => {
     }
   })
 
-  it("stops texts while the card fails, and lets them pass once it works again", async () => {
+  it("rejects texts while the card fails", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("card set", { company: companyId, verified: true, failing: true })
     expect((await postText(world, key)).body.error).toBe("needs_managed_plan")
@@ -247,7 +247,7 @@ describe("402 needs_managed_plan", () => {
     expect((await postText(world, key)).status).toBe(200)
   })
 
-  it("does not ask for a verified card", async () => {
+  it("does not require a verified card", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("card set", { company: companyId, verified: false })
     expect((await postText(world, key)).status).toBe(200)

@@ -7,8 +7,8 @@ const URL = "/api/v1/phone/settings"
 const world = await sharedWorld()
 const read = async ({ key }: Company) => (await world.call(key, "GET", URL)).body
 const patch = ({ key }: Company, body: object) => world.call(key, "PATCH", URL, { body })
-const firstOf = async (company: Company) => String((await numbersOf(world, company))[0]?.["id"])
-const USUAL = {
+const firstIdOf = async (company: Company) => String((await numbersOf(world, company))[0]?.["id"])
+const DEFAULTS = {
   voice: true,
   sms: true,
   label: null,
@@ -24,10 +24,12 @@ const USUAL = {
 }
 
 describe("the settings", () => {
-  it("are the usual ones where nobody chose", async () => {
+  it("have defaults", async () => {
     const company = await makeCompany(world)
     const { texting, numbers } = await read(company)
-    expect(numbers).toEqual([{ id: await firstOf(company), number: numbers[0].number, ...USUAL }])
+    expect(numbers).toEqual([
+      { id: await firstIdOf(company), number: numbers[0].number, ...DEFAULTS },
+    ])
     expect(texting).toMatchObject({
       extraOptOutWords: [],
       optOutLine: true,
@@ -36,9 +38,9 @@ describe("the settings", () => {
     expect(texting.suggested.optOutReply).toBe(texting.optOutReply)
   })
 
-  it("change in what is sent alone, and the answer is what a read gives", async () => {
+  it("change only in the fields that are sent, and the answer equals a read", async () => {
     const company = await makeCompany(world)
-    const id = await firstOf(company)
+    const id = await firstIdOf(company)
     const ringTo = [{ phone: "+1 415 555 7001", name: "Ada" }, { phone: "+14155557002" }]
     const sent = { id, label: "Front desk", ringMode: "order", ringSeconds: 10, ringTo }
     const { status, body } = await patch(company, {
@@ -47,7 +49,7 @@ describe("the settings", () => {
     })
     expect(status).toBe(200)
     expect(body.numbers[0]).toEqual({
-      ...USUAL,
+      ...DEFAULTS,
       id,
       number: body.numbers[0].number,
       label: "Front desk",
@@ -64,17 +66,17 @@ describe("the settings", () => {
     const { texting, numbers } = await read(company)
     expect(numbers).toEqual(again.body.numbers)
     expect(texting).toMatchObject({ helpReply: "Write to us.", optOutLine: true })
-    // The built-in carrier says nothing itself: what the company says holds at once.
+    // The simulated carrier sends no replies itself, so that the company's apply immediately.
     expect(texting.repliesAppliedAt).not.toBeNull()
-    // What a read gives can be sent back.
+    // The answer of a read is a valid change.
     expect((await patch(company, await read(company))).body).toEqual(await read(company))
     expect((await patch(company, {})).status).toBe(400)
   })
 
-  it("change as a whole or not at all", async () => {
+  it("change completely or not at all", async () => {
     const company = await makeCompany(world)
-    const id = await firstOf(company)
-    const other = await firstOf(await makeCompany(world))
+    const id = await firstIdOf(company)
+    const other = await firstIdOf(await makeCompany(world))
     for (const wrong of [other, "num_none", "none"]) {
       const numbers = [
         { id, voicemail: false },
@@ -87,9 +89,9 @@ describe("the settings", () => {
     expect((await read(company)).texting.optOutLine).toBe(true)
   })
 
-  it("record calls once somebody answers for it, for all numbers", async () => {
+  it("allow call recording after one acknowledgement, for all numbers", async () => {
     const company = await makeCompany(world)
-    const id = await firstOf(company)
+    const id = await firstIdOf(company)
     const second = (await buyNumberForId(world, company)).id
     const record = { numbers: [{ id: second, recordCalls: true }] }
     const { status, body } = await patch(company, record)
@@ -103,50 +105,50 @@ describe("the settings", () => {
       true,
     ])
     const other = await makeCompany(world)
-    const at = { numbers: [{ id: await firstOf(other), recordCalls: true }] }
-    expect((await patch(other, { ...at, acknowledgeRecording: true })).status).toBe(200)
+    const change = { numbers: [{ id: await firstIdOf(other), recordCalls: true }] }
+    expect((await patch(other, { ...change, acknowledgeRecording: true })).status).toBe(200)
   })
 })
 
-const long = (most: number) => "x".repeat(most + 1)
+const tooLong = (limit: number) => "x".repeat(limit + 1)
 
 describe("400 validation", () => {
   it.for<[string, object]>([
-    ["texting.helpReply", { texting: { helpReply: long(320) } }],
+    ["texting.helpReply", { texting: { helpReply: tooLong(320) } }],
     ["texting.optOutReply", { texting: { optOutReply: " " } }],
     ["texting.extraOptOutWords", { texting: { extraOptOutWords: Array(21).fill("BASTA") } }],
     ["texting.extraOptOutWords.0", { texting: { extraOptOutWords: ["start!"] } }],
     ["texting.extraOptOutWords.1", { texting: { extraOptOutWords: ["BASTA", "Help"] } }],
     ["texting.extraOptOutWords.0", { texting: { extraOptOutWords: ["?!"] } }],
-    ["numbers.0.label", { label: long(40) }],
+    ["numbers.0.label", { label: tooLong(40) }],
     ["numbers.0.ringMode", { ringMode: "random" }],
     ["numbers.0.ringSeconds", { ringSeconds: 9 }],
     ["numbers.0.ringSeconds", { ringSeconds: 61 }],
-    ["numbers.0.recordingNotice", { recordingNotice: long(300) }],
-    ["numbers.0.voicemailGreeting", { voicemailGreeting: long(500) }],
-    ["numbers.0.optOutReply", { optOutReply: long(320) }],
+    ["numbers.0.recordingNotice", { recordingNotice: tooLong(300) }],
+    ["numbers.0.voicemailGreeting", { voicemailGreeting: tooLong(500) }],
+    ["numbers.0.optOutReply", { optOutReply: tooLong(320) }],
     ["numbers.0.ringTo", { ringTo: Array.from({ length: 6 }, () => ({ phone: "+14155557001" })) }],
     ...[
       ["premium", "+19005550123"],
-      ["of no country, as premium ones are", "+19765550123"],
-      ["of a satellite", "+8816123456789"],
-      ["of an island under +1", "+18765550123"],
-      ["of a country that is off", "+442070313000"],
+      ["a premium number of no country", "+19765550123"],
+      ["a satellite phone", "+8816123456789"],
+      ["an island with the prefix +1", "+18765550123"],
+      ["a country that is off", "+442070313000"],
       ["premium abroad", "+33899123456"],
       ["too short", "+1415555"],
-      ["no number", "anonymous"],
+      ["not a number", "anonymous"],
     ].map(([, phone]): [string, object] => ["numbers.0.ringTo.0.phone", { ringTo: [{ phone }] }]),
-  ])("%s", async ([field, sent]) => {
+  ])("names the field %s", async ([field, sent]) => {
     const company = await makeCompany(world)
-    const number = { id: await firstOf(company), ...sent }
+    const number = { id: await firstIdOf(company), ...sent }
     const body = "texting" in sent ? sent : { numbers: [number] }
     const { status, body: answer } = await patch(company, body)
     expect([status, answer.error, Object.keys(answer.fields)]).toEqual([400, "validation", [field]])
   })
 
-  it("names the fault of a phone that cannot ring", async () => {
+  it("explains why a phone cannot ring", async () => {
     const company = await makeCompany(world)
-    const id = await firstOf(company)
+    const id = await firstIdOf(company)
     const phones = ["4155550123", "911", "+442070313000", "+19005550123"]
     const ringTo = phones.map((phone) => ({ phone }))
     const { body } = await patch(company, { numbers: [{ id, ringTo }] })
@@ -158,12 +160,12 @@ describe("400 validation", () => {
     ])
   })
 
-  it("a number that is kept here does not ring: two that forward to each other never end", async () => {
+  it("rejects ringing a number of this installation, because two could forward to each other forever", async () => {
     const company = await makeCompany(world)
     const own = (await buyNumberForId(world, company)).number
     const foreign = (await buyNumberForId(world, await makeCompany(world))).number
     await world.operate("wait")
-    const id = await firstOf(company)
+    const id = await firstIdOf(company)
     const ringTo = [{ phone: own }, { phone: "+14155557001" }, { phone: foreign }]
     const { body } = await patch(company, { numbers: [{ id, ringTo }] })
     expect(Object.keys(body.fields)).toEqual([
@@ -172,24 +174,24 @@ describe("400 validation", () => {
     ])
   })
 
-  it("no number is named twice, and no more than fifty are", async () => {
+  it("rejects a number that is named twice, and more than fifty numbers", async () => {
     const company = await makeCompany(world)
-    const id = await firstOf(company)
+    const id = await firstIdOf(company)
     expect((await patch(company, { numbers: [{ id }, { id }] })).status).toBe(400)
     const many = Array.from({ length: 51 }, (_, i) => ({ id: `num_${i}` }))
     expect((await patch(company, { numbers: many })).status).toBe(400)
   })
 })
 
-/** What a company sent to a recipient last, by its list of texts. */
+/** Body of a company's newest text to a recipient. */
 async function lastTo(company: Company, to: string): Promise<string | undefined> {
   await world.operate("wait")
   const { body } = await world.call(company.key, "GET", "/api/v1/phone/messages")
   return body.messages.findLast((one: { to: string }) => one.to === to)?.body
 }
 
-describe("texting", () => {
-  it("answers with the company's words, and with the number's own where it has some", async () => {
+describe("a keyword", () => {
+  it("gets the company's reply, or the number's own if it has one", async () => {
     const company = await makeCompany(world)
     const second = await buyNumberForId(world, company)
     const [first] = (await numbersOf(world, company)) as readonly { number: string }[]
@@ -211,8 +213,10 @@ describe("texting", () => {
     await text("STOP", second.number)
     expect(await lastTo(company, from)).toBe("Bye from here.")
   })
+})
 
-  it("adds no line to first texts where that is off", async () => {
+describe("the opt-out line", () => {
+  it("is not added to first texts if it is turned off", async () => {
     const company = await makeCompany(world)
     await patch(company, { texting: { optOutLine: false } })
     expect((await postText(world, company.key, { body: "Hello" })).body.body).toBe("Hello")
@@ -222,8 +226,8 @@ describe("texting", () => {
 const readState = async ({ key }: Company) =>
   (await world.call(key, "GET", "/api/v1/phone/state")).body
 
-describe("the phone at a glance", () => {
-  it("says what there is, what the next number costs, and how registration stands", async () => {
+describe("the phone's state", () => {
+  it("has the numbers, the price of the next number, and the state of registration", async () => {
     const company = await makeCompany(world)
     const { id } = await buyNumberForId(world, company)
     const state = await readState(company)
@@ -243,7 +247,7 @@ describe("the phone at a glance", () => {
     })
   })
 
-  it("says what may be spent: the least of the funds and of every limit on this caller", async () => {
+  it("has the amount that can be spent: the least of the funds and all limits of the caller", async () => {
     const company = await makeCompany(world)
     const { companyId, ownerId, keyId } = company
     const available = async () => (await readState(company)).availableMicros
@@ -253,7 +257,7 @@ describe("the phone at a glance", () => {
       { company: companyId, key: keyId, period: "day", dollars: "5" },
       { company: companyId, class: "ai", period: "month", dollars: "1" },
     ]
-    // Each call of the API is counted in them.
+    // Each API call counts against the limits.
     const about = (dollars: number) => expect.closeTo(dollars * 1_000_000, -4) as number
     for (const [i, dollars] of [20, 10, 5, 5].entries()) {
       await world.operate("limit set", limits[i])
@@ -261,7 +265,7 @@ describe("the phone at a glance", () => {
     }
   })
 
-  it("knows a card that fails, and how the company pays", async () => {
+  it("has whether the card fails, and how the company pays", async () => {
     const company = await makeCompany(world)
     await world.operate("company change", { company: company.companyId, pays: "card" })
     expect(await readState(company)).toMatchObject({ paysByCard: true, cardFailing: false })

@@ -1,4 +1,4 @@
-/** Somebody agrees on a form: the golden fact, until there is what takes a form in. */
+/** Stores opt-ins by form from a golden fact, because no route records them yet. */
 import { readFileSync } from "node:fs"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
@@ -8,7 +8,7 @@ import type { Company, World } from "../support/world.ts"
 
 const GOLDEN = new URL("../golden/recipient/OptedInByForm.v1.json", import.meta.url)
 
-/** Stores the golden fact for a person of a company's, with what is theirs sealed under their key. */
+/** Stores the golden fact for a recipient of a company, with personal data sealed under the recipient's key. */
 export async function storeOptIn(
   { ports: { sealing, store } }: World,
   { companyId }: Pick<Company, "companyId">,
@@ -24,10 +24,10 @@ export async function storeOptIn(
     firstName: await sealing.seal(companyId, tag, "Ada"),
     ...changed,
   }
-  const place = { stream, revision: 0, previousHash: NO_HASH }
+  const position = { stream, revision: 0, previousHash: NO_HASH }
   await store.append(
     stream,
-    [wrapFact(recipientCodec, fact, place, causedBy("form")).proposed],
+    [wrapFact(recipientCodec, fact, position, causedBy("form")).proposed],
     NO_STREAM,
   )
 }

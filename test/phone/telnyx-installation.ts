@@ -1,4 +1,4 @@
-/** An installation whose texts Telnyx carries, by its stand-in, and what that account signs. */
+/** An installation whose carrier is a simulated Telnyx server, and the Telnyx account that signs notifications. */
 import { randomUUID } from "node:crypto"
 import {
   type TelnyxServerMessage,
@@ -11,36 +11,40 @@ import { recipientFactTypes } from "../effects/texts.ts"
 import { buyNumberForId } from "./number-orders.ts"
 import { newPhoneNumber, postText } from "./text-requests.ts"
 
-/** Where texts are told of that come in. */
+/** Path of notifications about received texts. */
 export const INCOMING_TEXTS_PATH = "/carriers/telnyx/texts"
 
-/** An event as Telnyx tells it. */
+/** An event in Telnyx's format. */
 export const newTelnyxEvent = (type: string, payload: object, id: string = randomUUID()) => ({
   data: { record_type: "event", id, event_type: type, occurred_at: "2026-11-25", payload },
 })
 
-/** The event of a text that came in. */
-export const incomingTextEvent = (kept: TelnyxServerMessage, more: object = {}, id?: string) =>
-  newTelnyxEvent("message.received", { ...telnyxMessageBody(kept), ...more }, id)
+/** The event of a received text. */
+export const incomingTextEvent = (message: TelnyxServerMessage, more: object = {}, id?: string) =>
+  newTelnyxEvent("message.received", { ...telnyxMessageBody(message), ...more }, id)
 
-/** The event of how a text ended, or goes on. */
-export function textStatusEvent(kept: TelnyxServerMessage, status: string, code?: string): object {
+/** The event of a text's new status. */
+export function textStatusEvent(
+  message: TelnyxServerMessage,
+  status: string,
+  code?: string,
+): object {
   const errors = code === undefined ? [] : [{ code, title: "It failed" }]
   const type = status === "sent" ? "message.sent" : "message.finalized"
-  return newTelnyxEvent(type, { ...telnyxMessageBody({ ...kept, status }), errors })
+  return newTelnyxEvent(type, { ...telnyxMessageBody({ ...message, status }), errors })
 }
 
-/** The path where news of a text are told. */
+/** Path of status notifications about a text. */
 export const webhookPathOf = ({ webhookUrl }: TelnyxServerMessage): string =>
   new URL(webhookUrl ?? "http://x").pathname
 
-/** The installation, and both sides of Telnyx. */
+/** The installation with its Telnyx server and account. */
 export type TelnyxInstallation = Awaited<ReturnType<typeof openTelnyxInstallation>>
 
-/** A company with a number of Telnyx's, and whom it texts. */
-export type TelnyxTextingCompany = Awaited<ReturnType<TelnyxInstallation["makeTexting"]>>
+/** A company with a Telnyx number, and a recipient of its texts. */
+export type TelnyxTextingCompany = Awaited<ReturnType<TelnyxInstallation["makeTextingCompany"]>>
 
-/** Opens one. */
+/** Opens an installation with a Telnyx server. */
 export async function openTelnyxInstallation() {
   let now = () => Date.now()
   const server = await startTelnyx(() => now())
@@ -66,29 +70,29 @@ export async function openTelnyxInstallation() {
     world,
     server,
     account,
-    /** Calls back with bytes and headers as they are given. */
+    /** Posts a notification with these bytes and headers. */
     post,
-    /** Calls back with an event that the account has signed just now. */
-    tell: (path: string, event: object) => {
+    /** Posts a notification that the account signs now. */
+    notify: (path: string, event: object) => {
       const raw = JSON.stringify(event)
       return post(path, raw, account.headersOf(raw, now()))
     },
-    makeTexting: async () => {
+    makeTextingCompany: async () => {
       const company = await makeCompany(world)
       const [forSale] = [...server.orderableNumbers]
       const { number } = await buyNumberForId(world, company, forSale)
       await world.operate("wait")
       const phone = newPhoneNumber()
-      /** Sends them a text, and answers its id and how Telnyx has it. */
+      /** Sends the recipient a text, and returns its ID and Telnyx's message. */
       const send = async () => {
         const sent = await postText(world, company.key, { from: number, to: phone })
         if (sent.status >= 300) throw new Error(JSON.stringify(sent.body))
         await world.operate("wait")
-        const kept = server.messages.findLast((one) => one.to === phone)
-        if (kept === undefined) throw new Error("Telnyx has no text")
-        return { textId: sent.body.id as string, kept }
+        const message = server.messages.findLast((one) => one.to === phone)
+        if (message === undefined) throw new Error("Telnyx has no text")
+        return { textId: sent.body.id as string, message }
       }
-      /** The types of the facts about them. */
+      /** Types of the recipient's facts. */
       const facts = () => recipientFactTypes(world, company.companyId, phone)
       return { ...company, number, phone, send, facts }
     },

@@ -10,10 +10,10 @@ const TELNYX_PUBLIC_KEY = signingAccount().publicKey
 const BASE_URL = "https://ledger.example.com"
 
 describe("the settings of Telnyx", () => {
-  it("choose it: texts are real then, and the test clock is refused beside it", () => {
-    const given = { TELNYX_KEY, TELNYX_PUBLIC_KEY, BASE_URL }
-    expect(readConfig(given).simulatedProviders.names).not.toContain("carrier")
-    expect(() => readConfig({ ...given, LEDGER_CLOCK: "test" })).toThrow(
+  it("replace the simulated carrier, and do not allow the test clock", () => {
+    const settings = { TELNYX_KEY, TELNYX_PUBLIC_KEY, BASE_URL }
+    expect(readConfig(settings).simulatedProviders.names).not.toContain("carrier")
+    expect(() => readConfig({ ...settings, LEDGER_CLOCK: "test" })).toThrow(
       "LEDGER_CLOCK cannot be test while TELNYX_KEY is set.",
     )
   })
@@ -29,26 +29,28 @@ describe("the settings of Telnyx", () => {
     [{ TELNYX_KEY, TELNYX_PUBLIC_KEY: "AAAA", BASE_URL }, "TELNYX_PUBLIC_KEY must be"],
     [{ TELNYX_URL: "ftp://x" }, "TELNYX_URL must be an address such as"],
     [{ TELNYX_CONNECTION: "x" }, "TELNYX_CONNECTION must be the id of a connection"],
-  ])("are refused as %j", (given, fault) => {
-    expect(() => readConfig(given)).toThrow(fault)
+  ])("are rejected: %j", (settings, message) => {
+    expect(() => readConfig(settings)).toThrow(message)
   })
 })
 
 describe("doctor", () => {
-  /** What it finds of the carrier under some settings. */
-  const found = (given: Record<string, string>) =>
-    examineCarrier({ settings: settingsReader(given) } as Parameters<typeof examineCarrier>[0])
+  /** The findings about the carrier with these settings. */
+  const findingsOf = (settings: Record<string, string>) =>
+    examineCarrier({ settings: settingsReader(settings) } as Parameters<typeof examineCarrier>[0])
 
-  it("says whether Telnyx takes the key, and nothing of the built-in carrier", async () => {
+  it("reports whether Telnyx accepts the key, and nothing about the simulated carrier", async () => {
     const server = await startTelnyx()
-    const given = { TELNYX_KEY: server.key, TELNYX_URL: server.url }
-    expect(await found({})).toEqual([])
-    expect(await found(given)).toMatchObject([{ state: "ok", says: "Telnyx accepts the key" }])
-    expect(await found({ ...given, TELNYX_KEY: "KEYnobodysKey" })).toMatchObject([
+    const settings = { TELNYX_KEY: server.key, TELNYX_URL: server.url }
+    expect(await findingsOf({})).toEqual([])
+    expect(await findingsOf(settings)).toMatchObject([
+      { state: "ok", says: "Telnyx accepts the key" },
+    ])
+    expect(await findingsOf({ ...settings, TELNYX_KEY: "KEYofAnotherAccount" })).toMatchObject([
       { state: "wrong", says: "Telnyx answered the key with status 401" },
     ])
     await server.close()
-    expect(await found(given)).toMatchObject([
+    expect(await findingsOf(settings)).toMatchObject([
       { state: "wrong", fix: "check TELNYX_URL, and that this machine can reach it" },
     ])
   })

@@ -1,4 +1,4 @@
-/** Whoever texts STOP is texted no more, whichever way it is heard of; and no text goes twice. */
+/** A recipient who texts STOP gets no more texts, however the STOP becomes known, and no text is sent twice. */
 import { afterAll, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { startDaemons } from "../../src/frame/daemon.ts"
@@ -18,64 +18,66 @@ import { makeCompany } from "../support/world.ts"
 import { buyNumberForId, requestNumber, numbersOf } from "./number-orders.ts"
 import { chargeAmountsOf, postText } from "./text-requests.ts"
 
-const by = await openTelnyxInstallation()
-afterAll(() => by.close())
+const telnyx = await openTelnyxInstallation()
+afterAll(() => telnyx.close())
 
-const now = () => by.world.ports.clock.now()
+const now = () => telnyx.world.ports.clock.now()
 
-/** A text of theirs that Telnyx has in its books, and tells nobody of. */
+/** Records a text from the recipient at Telnyx without a notification. */
 const textIn = ({ phone, number }: TelnyxTextingCompany, text: string) =>
-  by.server.receiveText({ from: phone, to: number, text, at: now() })
+  telnyx.server.receiveText({ from: phone, to: number, text, at: now() })
 
-/** The texts that were handed over to somebody. */
-const handedOver = ({ phone }: TelnyxTextingCompany) =>
-  by.server.requests.filter(({ call, body }) => call === "POST /messages" && body["to"] === phone)
+/** Requests to Telnyx to send a text to the recipient. */
+const sendRequests = ({ phone }: TelnyxTextingCompany) =>
+  telnyx.server.requests.filter(
+    ({ call, body }) => call === "POST /messages" && body["to"] === phone,
+  )
 
-/** A text to them, as the API answers it. */
+/** Sends the recipient a text through the API. */
 const text = ({ key, phone, number }: TelnyxTextingCompany) =>
-  postText(by.world, key, { from: number, to: phone })
+  postText(telnyx.world, key, { from: number, to: phone })
 
 describe("the sweep", () => {
-  it("finds a STOP that nobody told of, once, and the carrier has answered it", async () => {
-    const texting = await by.makeTexting()
+  it("finds a STOP without a notification, once, and queues no reply, because the carrier replied", async () => {
+    const texting = await telnyx.makeTextingCompany()
     await texting.send()
     const stop = textIn(texting, "stop.")
     const before = await texting.facts()
-    const swept = await by.world.operate("carrier sweep")
+    const swept = await telnyx.world.operate("carrier sweep")
     expect(swept).toMatchObject({ received: 1, missing: 0 })
     const facts = await texting.facts()
     expect(facts.slice(before.length)).toEqual(["TextReceived", "OptedOutByText"])
     expect((await text(texting)).body.error).toBe("opted_out")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0 })
-    // Told of it after all, it is known.
-    await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(stop))
+    expect(await telnyx.world.operate("carrier sweep")).toMatchObject({ received: 0 })
+    // A late notification of the STOP records nothing.
+    await telnyx.notify(INCOMING_TEXTS_PATH, incomingTextEvent(stop))
     expect(await texting.facts()).toEqual(facts)
   })
 
-  it("is done when a process starts, over more than a page of books", async () => {
-    const texting = await by.makeTexting()
+  it("runs when a process starts, over more than one page of messages", async () => {
+    const texting = await telnyx.makeTextingCompany()
     for (let i = 0; i < 120; i += 1) textIn(texting, `Text ${i}`)
     textIn(texting, "STOP")
     const closers: (() => Promise<void>)[] = []
-    await startDaemons([carrierSweep], by.world.ports, ({ close }) => closers.push(close))
-    // Its end waits for what is under way.
+    await startDaemons([carrierSweep], telnyx.world.ports, ({ close }) => closers.push(close))
+    // Closing waits for the running sweep.
     await Promise.all(closers.map((close) => close()))
     expect((await text(texting)).body.error).toBe("opted_out")
     expect(await texting.facts()).toHaveLength(122)
   })
 
-  it("says of a text that the carrier keeps no longer that it is lost", async () => {
-    const texting = await by.makeTexting()
-    const came = textIn(texting, "STOP")
-    came.isDeleted = true
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 1 })
-    came.isDeleted = false
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 1, missing: 0 })
+  it("reports a text that the carrier has deleted as missing", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    const received = textIn(texting, "STOP")
+    received.isDeleted = true
+    expect(await telnyx.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 1 })
+    received.isDeleted = false
+    expect(await telnyx.world.operate("carrier sweep")).toMatchObject({ received: 1, missing: 0 })
   })
 })
 
 describe("a group text", () => {
-  /** A text to a number of this company and to others, of which one is nobody's here. */
+  /** A text to the company's number and to others, of which one belongs to no company. */
   const groupIn = (
     { phone, number }: TelnyxTextingCompany,
     others: Partial<Record<"to" | "cc", string[]>>,
@@ -84,7 +86,7 @@ describe("a group text", () => {
       to: ["+19995550001", ...(others.to ?? [])],
       cc: [phone, ...(others.cc ?? [])],
     }
-    return by.server.receiveText({
+    return telnyx.server.receiveText({
       from: phone,
       to: number,
       text: "STOP",
@@ -93,83 +95,85 @@ describe("a group text", () => {
     })
   }
 
-  it("is a STOP to each company whose number it names, once, however it is heard of", async () => {
-    const [texting, inCopy] = [await by.makeTexting(), await by.makeTexting()]
-    const of = { ...inCopy, phone: texting.phone }
-    const group = groupIn(texting, { cc: [of.number, texting.number] })
-    expect((await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))).body).toEqual({
+  it("is a STOP to each company whose number it names, once, however it becomes known", async () => {
+    const [texting, other] = [await telnyx.makeTextingCompany(), await telnyx.makeTextingCompany()]
+    const inCopy = { ...other, phone: texting.phone }
+    const group = groupIn(texting, { cc: [inCopy.number, texting.number] })
+    expect((await telnyx.notify(INCOMING_TEXTS_PATH, incomingTextEvent(group))).body).toEqual({
       taken: 2,
       known: 1,
     })
-    for (const each of [texting, of]) {
-      const told = await text(each)
-      expect([told.status, told.body.error]).toEqual([409, "opted_out"])
+    for (const company of [texting, inCopy]) {
+      const { status, body } = await text(company)
+      expect([status, body.error]).toEqual([409, "opted_out"])
     }
-    await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))
-    await by.world.operate("wait")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 0 })
-    for (const { companyId, phone } of [texting, of]) {
-      const facts = await recipientFactTypes(by.world, companyId, phone)
+    await telnyx.notify(INCOMING_TEXTS_PATH, incomingTextEvent(group))
+    await telnyx.world.operate("wait")
+    expect(await telnyx.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 0 })
+    for (const { companyId, phone } of [texting, inCopy]) {
+      const facts = await recipientFactTypes(telnyx.world, companyId, phone)
       expect(facts.slice(0, 2)).toEqual(["TextReceived", "OptedOutByText"])
       expect(facts.filter((type) => type === "TextReceived")).toHaveLength(1)
     }
   })
 
-  it("is recorded for each number of one company", async () => {
-    const texting = await by.makeTexting()
-    const [forSale] = [...by.server.orderableNumbers]
-    const { number } = await buyNumberForId(by.world, texting, forSale)
-    await by.world.operate("wait")
-    await by.tell(
+  it("is recorded for each of the company's numbers", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    const [forSale] = [...telnyx.server.orderableNumbers]
+    const { number } = await buyNumberForId(telnyx.world, texting, forSale)
+    await telnyx.world.operate("wait")
+    await telnyx.notify(
       INCOMING_TEXTS_PATH,
       incomingTextEvent(groupIn(texting, { to: [number] }), { text: "Hello" }),
     )
     expect(await texting.facts()).toEqual(["TextReceived", "TextReceived"])
-    await by.world.operate("wait")
-    const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/messages")
+    await telnyx.world.operate("wait")
+    const { body } = await telnyx.world.call(texting.key, "GET", "/api/v1/phone/messages")
     const messages = body.messages as readonly { readonly to: string }[]
     expect(new Set(messages.map(({ to }) => to))).toEqual(new Set([texting.number, number]))
   })
 
-  it("is completed by the sweep where it was heard of, but stored for one number alone", async () => {
-    const [texting, other] = [await by.makeTexting(), await by.makeTexting()]
-    const of = { ...other, phone: texting.phone }
-    const group = groupIn(texting, { to: [of.number] })
-    await by.world.operate("carrier sweep")
-    const late = groupIn(texting, { cc: [of.number] })
-    const { runner } = by.world.ports
+  it("is completed by the sweep if it was stored for only one of its numbers", async () => {
+    const [texting, other] = [await telnyx.makeTextingCompany(), await telnyx.makeTextingCompany()]
+    const inCopy = { ...other, phone: texting.phone }
+    const group = groupIn(texting, { to: [inCopy.number] })
+    await telnyx.world.operate("carrier sweep")
+    const late = groupIn(texting, { cc: [inCopy.number] })
+    const { runner } = telnyx.world.ports
     const execute = runner.execute.bind(runner)
-    const away = vi.spyOn(runner, "execute").mockImplementation((about, ...rest) => {
-      if (!about.stream.includes(other.companyId)) return execute(about, ...rest)
+    const failing = vi.spyOn(runner, "execute").mockImplementation((target, ...rest) => {
+      if (!target.stream.includes(other.companyId)) return execute(target, ...rest)
       throw new Unavailable("the store is away")
     })
-    expect((await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(late))).status).toBe(503)
-    away.mockRestore()
-    await by.world.operate("wait")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 1, missing: 0 })
-    for (const each of [texting, of]) expect((await text(each)).body.error).toBe("opted_out")
-    expect(await by.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 0 })
-    await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))
+    expect((await telnyx.notify(INCOMING_TEXTS_PATH, incomingTextEvent(late))).status).toBe(503)
+    failing.mockRestore()
+    await telnyx.world.operate("wait")
+    expect(await telnyx.world.operate("carrier sweep")).toMatchObject({ received: 1, missing: 0 })
+    for (const company of [texting, inCopy]) {
+      expect((await text(company)).body.error).toBe("opted_out")
+    }
+    expect(await telnyx.world.operate("carrier sweep")).toMatchObject({ received: 0, missing: 0 })
+    await telnyx.notify(INCOMING_TEXTS_PATH, incomingTextEvent(group))
     const received = (await texting.facts()).filter((type) => type === "TextReceived")
     expect(received).toHaveLength(2)
   })
 })
 
-describe("a STOP that the carrier has answered", () => {
-  it("queues no reply, and neither does their START, which ends what the API added too", async () => {
-    const texting = await by.makeTexting()
+describe("a STOP that the carrier has replied to", () => {
+  it("queues no reply, and neither does the START, which also ends an opt-out by the API", async () => {
+    const texting = await telnyx.makeTextingCompany()
     const url = "/api/v1/phone/opt-outs"
-    await by.world.call(texting.key, "POST", url, { body: { phone: texting.phone } })
-    await by.tell(
+    await telnyx.world.call(texting.key, "POST", url, { body: { phone: texting.phone } })
+    await telnyx.notify(
       INCOMING_TEXTS_PATH,
       incomingTextEvent(textIn(texting, "STOP"), { autoresponse_type: "STOP" }),
     )
     expect((await text(texting)).body.error).toBe("opted_out")
-    await by.tell(
+    await telnyx.notify(
       INCOMING_TEXTS_PATH,
       incomingTextEvent(textIn(texting, "START"), { autoresponse_type: "START" }),
     )
-    await by.world.operate("wait")
+    await telnyx.world.operate("wait")
     expect(await texting.facts()).toEqual([
       "OptOutAdded",
       "TextReceived",
@@ -177,110 +181,114 @@ describe("a STOP that the carrier has answered", () => {
       "TextReceived",
       "OptedInByText",
     ])
-    expect(handedOver(texting)).toEqual([])
+    expect(sendRequests(texting)).toEqual([])
     expect((await text(texting)).status).toBe(200)
   })
 
-  it("may be heard of first by a refusal: given back, and only START ends it", async () => {
-    const texting = await by.makeTexting()
-    by.server.nextBehavior = { status: 403, code: "40300" }
+  it("may become known by a rejected text, which is refunded; only a START ends it", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    telnyx.server.nextBehavior = { status: 403, code: "40300" }
     await text(texting)
-    await by.world.operate("wait")
+    await telnyx.world.operate("wait")
     expect(await texting.facts()).toEqual(["TextQueued", "TextRejected", "OptedOutAtCarrier"])
-    expect((await chargeAmountsOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
+    expect((await chargeAmountsOf(telnyx.world, texting)).at(-1)).toMatchObject({
+      state: "given_back",
+    })
     expect((await text(texting)).body.error).toBe("opted_out")
-    const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/opt-outs")
+    const { body } = await telnyx.world.call(texting.key, "GET", "/api/v1/phone/opt-outs")
     expect(body.optOuts).toMatchObject([{ status: "out", source: "text", keyword: null }])
-    await by.tell(
+    await telnyx.notify(
       INCOMING_TEXTS_PATH,
       incomingTextEvent(textIn(texting, "STOP"), { autoresponse_type: "STOP" }),
     )
     expect((await texting.facts()).slice(3)).toEqual(["TextReceived"])
-    await by.tell(
+    await telnyx.notify(
       INCOMING_TEXTS_PATH,
       incomingTextEvent(textIn(texting, "START"), { autoresponse_type: "START" }),
     )
     expect((await text(texting)).status).toBe(200)
   })
 
-  it("stands beside a text that the carrier was silent about, which went before it", async () => {
-    const texting = await by.makeTexting()
-    by.server.nextBehavior = "silent"
+  it("does not affect an earlier text with an unknown outcome", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    telnyx.server.nextBehavior = "silent"
     await text(texting)
-    await by.world.operate("wait")
-    await by.tell(
+    await telnyx.world.operate("wait")
+    await telnyx.notify(
       INCOMING_TEXTS_PATH,
       incomingTextEvent(textIn(texting, "STOP"), { autoresponse_type: "STOP" }),
     )
     expect((await text(texting)).body.error).toBe("opted_out")
-    await by.world.operate("clock advance", { duration: "2m" })
-    await retryJobsOf(by.world, texting.companyId, "send-text", "ask-text")
+    await telnyx.world.operate("clock advance", { duration: "2m" })
+    await retryJobsOf(telnyx.world, texting.companyId, "send-text", "ask-text")
     expect(await texting.facts()).toEqual([
       "TextQueued",
       "TextReceived",
       "OptedOutByText",
       "TextAccepted",
     ])
-    expect(handedOver(texting)).toHaveLength(1)
+    expect(sendRequests(texting)).toHaveLength(1)
   })
 })
 
-describe("a text that Telnyx may have", () => {
-  it("is never handed over again: what its books do not show in half an hour is given back", async () => {
-    const texting = await by.makeTexting()
-    by.server.nextBehavior = "silent"
+describe("a text with an unknown outcome", () => {
+  it("is never sent again, and is refunded if Telnyx does not have it after half an hour", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    telnyx.server.nextBehavior = "silent"
     await text(texting)
-    await by.world.operate("wait")
-    // It never got it.
-    by.server.messages.pop()
+    await telnyx.world.operate("wait")
+    // Telnyx never received it.
+    telnyx.server.messages.pop()
     for (const duration of ["5m", "20m", "10m"]) {
-      await by.world.operate("clock advance", { duration })
-      await retryJobsOf(by.world, texting.companyId, "send-text", "ask-text")
-      expect(handedOver(texting)).toHaveLength(1)
+      await telnyx.world.operate("clock advance", { duration })
+      await retryJobsOf(telnyx.world, texting.companyId, "send-text", "ask-text")
+      expect(sendRequests(texting)).toHaveLength(1)
     }
     expect(await texting.facts()).toEqual(["TextQueued", "TextRejected"])
-    expect((await chargeAmountsOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
+    expect((await chargeAmountsOf(telnyx.world, texting)).at(-1)).toMatchObject({
+      state: "given_back",
+    })
   })
 
-  it("is asked about by whoever has its row after a process that is gone, and not sent", async () => {
-    const texting = await by.makeTexting()
-    by.server.nextBehavior = "unavailable"
+  it("is reconciled by the next process after a crash, and not sent again", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    telnyx.server.nextBehavior = "unavailable"
     const { id } = (await text(texting)).body
-    await by.world.operate("wait")
-    expect(handedOver(texting)).toHaveLength(1)
-    // The row as it is left by a process that dies in the call, whose lease has run out.
-    const row = { ...(await jobOf(by.world, "send-text", id)), isDispatched: true }
-    const asked = () =>
-      by.server.requests.filter(({ call }) => call === "GET /detail_records").length
-    const before = asked()
+    await telnyx.world.operate("wait")
+    expect(sendRequests(texting)).toHaveLength(1)
+    // The job as a process leaves it that dies during the call, after its lease has expired.
+    const job = { ...(await jobOf(telnyx.world, "send-text", id)), isDispatched: true }
+    const countStatusChecks = () =>
+      telnyx.server.requests.filter(({ call }) => call === "GET /detail_records").length
+    const before = countStatusChecks()
     const [sending] = textJobs
-    expect(await sending?.perform(by.world.ports, row)).toMatchObject({ result: "rescheduled" })
-    expect(asked()).toBe(before + 1)
-    expect(handedOver(texting)).toHaveLength(1)
+    expect(await sending?.perform(telnyx.world.ports, job)).toMatchObject({ result: "rescheduled" })
+    expect(countStatusChecks()).toBe(before + 1)
+    expect(sendRequests(texting)).toHaveLength(1)
   })
 
-  it("is sent by the news of it, where these come first", async () => {
-    const texting = await by.makeTexting()
-    by.server.nextBehavior = "silent"
+  it("is marked as sent by a status notification that arrives before the status check", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    telnyx.server.nextBehavior = "silent"
     await text(texting)
-    await by.world.operate("wait")
-    const kept = by.server.messages.findLast(({ to }) => to === texting.phone)
-    if (kept === undefined) throw new Error("Telnyx has no text")
-    await by.tell(webhookPathOf(kept), textStatusEvent(kept, "sent"))
-    await by.world.operate("wait")
+    await telnyx.world.operate("wait")
+    const message = telnyx.server.messages.findLast(({ to }) => to === texting.phone)
+    if (message === undefined) throw new Error("Telnyx has no text")
+    await telnyx.notify(webhookPathOf(message), textStatusEvent(message, "sent"))
+    await telnyx.world.operate("wait")
     expect(await texting.facts()).toEqual(["TextQueued", "TextAccepted"])
-    expect((await chargeAmountsOf(by.world, texting)).at(-1)).toMatchObject({ state: "final" })
+    expect((await chargeAmountsOf(telnyx.world, texting)).at(-1)).toMatchObject({ state: "final" })
   })
 })
 
 describe("an order", () => {
-  it("is asked about where Telnyx says that something is new of it", async () => {
-    const texting = await by.makeTexting()
-    const ordered = by.server.requests.findLast(({ call }) => call === "POST /number_orders")
+  it("is checked when Telnyx notifies us of a change", async () => {
+    const texting = await telnyx.makeTextingCompany()
+    const ordered = telnyx.server.requests.findLast(({ call }) => call === "POST /number_orders")
     const reference = String(ordered?.body["customer_reference"])
     const event = newTelnyxEvent("number_order.complete", { customer_reference: reference })
-    expect((await by.tell(INCOMING_TEXTS_PATH, event)).body).toEqual({ taken: 1, known: 0 })
-    const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/state")
+    expect((await telnyx.notify(INCOMING_TEXTS_PATH, event)).body).toEqual({ taken: 1, known: 0 })
+    const { body } = await telnyx.world.call(texting.key, "GET", "/api/v1/phone/state")
     const numbers = body.numbers as readonly { readonly number: string }[]
     expect(numbers.filter(({ number }) => number === texting.number)).toHaveLength(1)
   })
@@ -289,19 +297,19 @@ describe("an order", () => {
     ["1m", { features: { sms: {} } }, true],
     ["29m", null, null],
     ["31m", null, false],
-  ])("that is done, %s later where Telnyx says %j of texting, texts: %j", async (...row) => {
+  ])("completed after %s with Telnyx's texting features %j has `sms` %j", async (...row) => {
     const [duration, texting, canText] = row
-    const company = await makeCompany(by.world)
-    const [forSale = ""] = [...by.server.orderableNumbers]
-    const usual = by.server.texting
-    by.server.texting = null
-    by.server.nextBehavior = "silent"
-    await requestNumber(by.world, company, forSale)
-    by.server.texting = texting
-    await by.world.operate("clock advance", { duration })
-    await retryJobsOf(by.world, company.companyId, "buy-number", "ask-number")
-    const held = (await numbersOf(by.world, company)).find(({ number }) => number === forSale)
-    by.server.texting = usual
+    const company = await makeCompany(telnyx.world)
+    const [forSale = ""] = [...telnyx.server.orderableNumbers]
+    const initial = telnyx.server.texting
+    telnyx.server.texting = null
+    telnyx.server.nextBehavior = "silent"
+    await requestNumber(telnyx.world, company, forSale)
+    telnyx.server.texting = texting
+    await telnyx.world.operate("clock advance", { duration })
+    await retryJobsOf(telnyx.world, company.companyId, "buy-number", "ask-number")
+    const held = (await numbersOf(telnyx.world, company)).find(({ number }) => number === forSale)
+    telnyx.server.texting = initial
     expect(held?.["sms"] ?? null).toBe(canText)
   })
 })

@@ -1,25 +1,25 @@
-/** Texts as tests send them. */
+/** Requests that send texts. */
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { selectChargeRows } from "../../projections/charging/charges.ts"
 
-/** The route of texts. */
+/** The path of texts. */
 export const MESSAGES_PATH = "/api/v1/phone/messages"
 
-/** What one GSM segment to +1 costs, in micros. */
+/** Price of one GSM segment to +1, in micro-dollars. */
 export const GSM_SEGMENT_MICROS = 9_000
 
-/** What the first text to a recipient ends in. */
+/** End of the first text to a recipient. */
 export const OPT_OUT_SUFFIX = "\nReply STOP to opt out."
 
-let given = 0
+let count = 0
 
-/** A number that no test was given before, of an area in which no carrier of the tests has one. */
+/** A phone number that no other test uses, in an area code without numbers of the simulated carrier. */
 export function newPhoneNumber(): string {
-  given += 1
-  return `+1510${String(5_550_000 + given)}`
+  count += 1
+  return `+1510${String(5_550_000 + count)}`
 }
 
-/** Sends a text; by default `Hello` to somebody new. */
+/** Sends a text, by default `Hello` to a new recipient. */
 export function postText(
   world: World,
   key: string,
@@ -32,7 +32,7 @@ export function postText(
   })
 }
 
-/** The charges of a company in the order they were decided: micros and state. */
+/** A company's charges in order: amount in micro-dollars, and state. */
 export async function chargeAmountsOf(
   world: World,
   { companyId }: Pick<Company, "companyId">,

@@ -1,4 +1,4 @@
-/** The check of a company's pages: those served from here, those of its own site, and the route. */
+/** The check of a company's pages: hosted pages, pages of its own site, and the route. */
 import { createHash } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import type { SiteReader } from "../../adapters/providers/sites/port.ts"
@@ -25,23 +25,23 @@ import { BUSINESS_INPUT, OWN_SITE_PAGES } from "./registration-world.ts"
 import { newSignal } from "../support/signal.ts"
 
 const business = Business.parse(BUSINESS_INPUT)
-const own = TextingPages.parse(OWN_SITE_PAGES)
-const content = { business, pages: own, isPreview: false, savedAt: 0 }
+const ownSitePages = TextingPages.parse(OWN_SITE_PAGES)
+const content = { business, pages: ownSitePages, isPreview: false, savedAt: 0 }
 const html = (name: PageName) => renderHostedPage(name, content, "")
-const saved = { business, pages: { pages: own, slug: "ab12", savedAt: 0 } }
+const saved = { business, pages: { pages: ownSitePages, slug: "ab12", savedAt: 0 } }
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex")
 
-/** What comes of pages of an own site that are read so. */
-const checkedBy = (read: SiteReader["read"], time = new ManualTime()) =>
+/** Checks pages of the company's own site, read by `read`. */
+const checkOwnSite = (read: SiteReader["read"], time = new ManualTime()) =>
   checkPages({ siteReader: { read }, pacer: time.pacer }, saved, false)
 
 const nameIn = (url: string) => PAGE_NAMES.find((name) => url.endsWith(name)) ?? "texts"
 const pageAt = (url: string, text = html(nameIn(url))) =>
   ({ kind: "page", html: text, sha256: hashOf(text), url }) as const
 
-describe("pages of an own site", () => {
-  it("pass where nothing is wrong, each with the hash of what was read", async () => {
-    const { problems, hashes } = await checkedBy(async (url) => pageAt(url))
+describe("pages of the company's own site", () => {
+  it("pass without problems, each with the hash of its content", async () => {
+    const { problems, hashes } = await checkOwnSite(async (url) => pageAt(url))
     expect(problems).toEqual([])
     expect(hashes).toEqual(PAGE_NAMES.map((page) => ({ page, sha256: hashOf(html(page)) })))
   })
@@ -49,8 +49,8 @@ describe("pages of an own site", () => {
   it.each([
     ...(["unreachable", "not_https", "login_needed", "too_large", "too_slow"] as const),
     "blocked_address" as const,
-  ])("that are %s say so of each page", async (code) => {
-    const { problems, hashes } = await checkedBy(async () => ({ kind: "problem", code }))
+  ])("have the problem %s on each page", async (code) => {
+    const { problems, hashes } = await checkOwnSite(async () => ({ kind: "problem", code }))
     expect(problems.map((one) => [one.page, one.code])).toEqual(
       PAGE_NAMES.map((page) => [page, code]),
     )
@@ -58,53 +58,53 @@ describe("pages of an own site", () => {
     expect(hashes.map(({ sha256 }) => sha256)).toEqual([null, null, null])
   })
 
-  it("say of each page what is wrong with it", async () => {
-    const { problems } = await checkedBy(async (url) =>
+  it("have their problems listed by page", async () => {
+    const { problems } = await checkOwnSite(async (url) =>
       url.endsWith("terms") ? pageAt(url, html("terms").replaceAll("HELP", "us")) : pageAt(url),
     )
     expect(problems.map(({ page, code }) => `${page} ${code}`)).toEqual(["terms no_help"])
   })
 
-  it("have fifteen seconds, all at the same time", async () => {
+  it("are read concurrently, within fifteen seconds", async () => {
     const time = new ManualTime()
-    const asked: string[] = []
-    const checked = checkedBy(async (url) => {
-      asked.push(url)
+    const urls: string[] = []
+    const checked = checkOwnSite(async (url) => {
+      urls.push(url)
       return new Promise(() => undefined)
     }, time)
-    expect(asked).toHaveLength(3)
+    expect(urls).toHaveLength(3)
     time.pass(15_000)
     const { problems } = await checked
     expect(problems.map(({ code }) => code)).toEqual(["too_slow", "too_slow", "too_slow"])
     expect(time.waiting).toBe(0)
   })
 
-  it("are looked at once at a time, and who waits does so within the same time", async () => {
+  it("are checked one check at a time, and waiting counts toward the fifteen seconds", async () => {
     const time = new ManualTime()
-    const asked: string[] = []
+    const urls: string[] = []
     const silent = async (url: string) => {
-      asked.push(url)
+      urls.push(url)
       return new Promise<never>(() => undefined)
     }
-    const first = checkedBy(silent, time)
+    const first = checkOwnSite(silent, time)
     time.pass(5_000)
-    const second = checkedBy(async (url) => {
-      asked.push(`second ${url}`)
+    const second = checkOwnSite(async (url) => {
+      urls.push(`second ${url}`)
       return pageAt(url)
     }, time)
-    const third = checkedBy(silent, time)
-    expect(asked).toHaveLength(3)
+    const third = checkOwnSite(silent, time)
+    expect(urls).toHaveLength(3)
     time.pass(10_000)
     expect((await first).problems).toHaveLength(3)
     expect((await second).problems).toEqual([])
-    expect(asked.filter((one) => one.startsWith("second"))).toHaveLength(3)
+    expect(urls.filter((one) => one.startsWith("second"))).toHaveLength(3)
     time.pass(5_000)
     expect((await third).problems.map(({ code }) => code)).toEqual(Array(3).fill("too_slow"))
     expect(time.waiting).toBe(0)
   })
 
-  it("are read over the network by their certificate", async () => {
-    const stand = await openSiteServer((request, response) => {
+  it("are read over TLS", async () => {
+    const site = await openSiteServer((request, response) => {
       response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
       response.end(html(nameIn(request.url ?? "")))
     })
@@ -113,54 +113,52 @@ describe("pages of an own site", () => {
       pacer: time.pacer,
       isOwn: () => false,
       resolve: async () => [PUBLIC_ADDRESS],
-      connect: stand.connect,
+      connect: site.connect,
     })
-    const { problems } = await checkedBy(read, time)
-    await stand.close()
+    const { problems } = await checkOwnSite(read, time)
+    await site.close()
     expect(problems).toEqual([])
-    expect(stand.requests).toHaveLength(3)
+    expect(site.requests).toHaveLength(3)
   })
 
-  it("are given up by themselves where nobody waits for them", async () => {
-    const looked = { page: "texts", html: "<p>", brand: "Acme" } as const
-    const over = new AbortController()
-    over.abort()
-    await expect(findProblemsInThread(looked, over.signal)).rejects.toThrow("ended")
-    expect(await findProblemsInThread(looked, new AbortController().signal)).toContain(
-      "wrong_brand",
-    )
+  it("are no longer examined once the check is aborted", async () => {
+    const page = { page: "texts", html: "<p>", brand: "Acme" } as const
+    const aborted = new AbortController()
+    aborted.abort()
+    await expect(findProblemsInThread(page, aborted.signal)).rejects.toThrow("ended")
+    expect(await findProblemsInThread(page, new AbortController().signal)).toContain("wrong_brand")
   })
 })
 
-describe("turns", () => {
-  it("are taken by so many at once, in order, and by nobody who left", async () => {
-    const turns = openSemaphore(2)
+describe("a semaphore", () => {
+  it("runs a limited number of tasks concurrently, in order, and skips aborted ones", async () => {
+    const semaphore = openSemaphore(2)
     const { notify, until } = newSignal()
-    const begun: string[] = []
+    const started: string[] = []
     const ends = new Map<string, () => void>()
     const work = (name: string, signal = new AbortController().signal) =>
-      turns.run(signal, async () => {
-        begun.push(name)
+      semaphore.run(signal, async () => {
+        started.push(name)
         const end = Promise.withResolvers<string>()
         ends.set(name, () => end.resolve(name))
         notify()
         return end.promise
       })
-    const gone = new AbortController()
-    const [a, , c, d] = [work("a"), work("b"), work("c", gone.signal), work("d")]
+    const leaving = new AbortController()
+    const [a, , c, d] = [work("a"), work("b"), work("c", leaving.signal), work("d")]
     const left = expect(c).rejects.toThrow("left")
-    gone.abort(new Error("left"))
+    leaving.abort(new Error("left"))
     await left
-    expect(begun).toEqual(["a", "b"])
+    expect(started).toEqual(["a", "b"])
     ends.get("a")?.()
     expect(await a).toBe("a")
-    await until(() => begun.length > 2)
-    expect(begun).toEqual(["a", "b", "d"])
+    await until(() => started.length > 2)
+    expect(started).toEqual(["a", "b", "d"])
     ends.get("d")?.()
     expect(await d).toBe("d")
     void work("e")
-    await until(() => begun.length > 3)
-    expect(begun).toEqual(["a", "b", "d", "e"])
+    await until(() => started.length > 3)
+    expect(started).toEqual(["a", "b", "d", "e"])
     await expect(work("f", AbortSignal.abort(new Error("late")))).rejects.toThrow("late")
   })
 })
@@ -176,10 +174,10 @@ const passedAt = ({ companyId }: Company) =>
   )
 
 describe("hosted pages", () => {
-  it("are checked once the business and they are saved", async () => {
+  it("are checked only after the business and the pages are saved", async () => {
     const company = await makeCompany(world)
-    const none = await check(company)
-    expect([none.status, none.body]).toMatchObject([
+    const unsaved = await check(company)
+    expect([unsaved.status, unsaved.body]).toMatchObject([
       409,
       { error: "conflict", missing: ["business", "pages"] },
     ])
@@ -187,7 +185,7 @@ describe("hosted pages", () => {
     expect((await check(company)).body.missing).toEqual(["pages"])
   })
 
-  it("pass once their domain leads here by https, and not before", async () => {
+  it("pass only once their domain leads here over HTTPS", async () => {
     const { company, domain, domainId } = await makeLiveDomain(world)
     const hostname = `texts.${domain}`
     await postBusiness(world, company)
@@ -207,12 +205,16 @@ describe("hosted pages", () => {
     await world.operate("wait")
     await world.ports.hostnames.refresh()
     const live = await check(company)
-    const nothing = { problems: [], domainStatus: "live", domainError: null }
-    expect(live.body).toEqual({ passed: true, ...nothing })
+    expect(live.body).toEqual({
+      passed: true,
+      problems: [],
+      domainStatus: "live",
+      domainError: null,
+    })
     expect(await passedAt(company)).not.toBeNull()
   })
 
-  it("of another company's domain cannot be saved, and without one nobody can read them", async () => {
+  it("cannot use another company's domain, and do not pass without a host name", async () => {
     const { domain, domainId, company: other } = await makeLiveDomain(world)
     const hostname = `texts.${domain}`
     await postDomain(world, other, { action: "save_app_address", domainId, hostname })
@@ -232,19 +234,19 @@ describe("hosted pages", () => {
 })
 
 describe("a check", () => {
-  it("of pages that were saved anew meanwhile is none", () => {
+  it("is discarded if the pages were saved again in the meantime", () => {
     const { decider } = REGISTRATION_AGGREGATE
-    const nobody = { keyId: null, personId: null }
+    const noActor = { keyId: null, personId: null }
     let state = decider.initial()
     const at = 1
     for (const pages of ["s1.co_1.YQ", "s1.co_1.Yg"] as const) {
-      const of = { type: "PagesSaved", at, pages, mode: "hosted", hostname: null } as const
-      state = decider.evolve(state, { ...of, slug: "ab12", ...nobody })
+      const fact = { type: "PagesSaved", at, pages, mode: "hosted", hostname: null } as const
+      state = decider.evolve(state, { ...fact, slug: "ab12", ...noActor })
     }
-    const found = { type: "RecordPagesCheck", problems: [], read: [] } as const
-    const late = decider.decide({ ...found, pages: "s1.co_1.YQ" }, state, { at })
+    const result = { type: "RecordPagesCheck", problems: [], read: [] } as const
+    const late = decider.decide({ ...result, pages: "s1.co_1.YQ" }, state, { at })
     expect(late).toMatchObject({ code: "changed" })
-    const right = decider.decide({ ...found, pages: "s1.co_1.Yg" }, state, { at })
-    expect(right).toMatchObject([{ type: "PagesChecked" }])
+    const current = decider.decide({ ...result, pages: "s1.co_1.Yg" }, state, { at })
+    expect(current).toMatchObject([{ type: "PagesChecked" }])
   })
 })

@@ -1,4 +1,4 @@
-/** The rules of registration: business, pages, campaign, and what carriers say. */
+/** The rules of registration: business, pages, campaign, and the carriers' reviews. */
 import { describe, expect, it } from "vitest"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
@@ -23,10 +23,10 @@ import {
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
-/** A registration, to be asked one command after the other. */
-function company(...commands: readonly RegistrationCommand[]) {
+/** A registration that executes commands one after the other. */
+function registrationAfter(...commands: readonly RegistrationCommand[]) {
   let state = registrationDecider.initial()
-  const ask = (command: RegistrationCommand): readonly string[] | string => {
+  const execute = (command: RegistrationCommand): readonly string[] | string => {
     const answer = registrationDecider.decide(command, state, { at: NOW })
     if (isRefusal(answer)) return [answer.code, ...answer.missing].join(" ")
     state = answer.reduce(
@@ -35,20 +35,20 @@ function company(...commands: readonly RegistrationCommand[]) {
     )
     return answer.map(({ type }) => type)
   }
-  for (const command of commands) ask(command)
+  for (const command of commands) execute(command)
   return {
-    ask,
+    execute,
     state: () => state,
     overall: (...numbers: string[]) => summarizeRegistration(state, numbers).overall,
   }
 }
 
-const reach = (submissionId: "reg_1" | "reg_2" | "reg_3" | "reg_4"): RegistrationCommand => ({
+const receive = (submissionId: "reg_1" | "reg_2" | "reg_3" | "reg_4"): RegistrationCommand => ({
   type: "MarkPartReceived",
   submissionId,
   carrierRef: `ref ${submissionId}`,
 })
-const answer = (
+const review = (
   submissionId: "reg_1" | "reg_2" | "reg_3",
   verdict: "approved" | "action_needed" | "rejected" = "approved",
 ): RegistrationCommand => ({ type: "ReviewPart", submissionId, verdict, reasons: [] })
@@ -57,141 +57,156 @@ const READY = [saveBusinessCommand(), savePagesCommand, recordCheckCommand(), sa
 const LIVE = submitPartCommand({ live: true, chargeId: "chg_1" })
 const FEE = { chargeId: "chg_2" } as const
 
-describe("what is written", () => {
-  it("is written in its order", () => {
-    const { ask, state } = company()
-    expect(ask(savePagesCommand)).toBe("missing business")
-    expect(ask(saveCampaignCommand)).toBe("missing business pages")
-    expect(ask(recordCheckCommand())).toBe("missing business pages")
-    expect(ask(submitPartCommand())).toBe("missing business")
-    expect(ask(saveBusinessCommand())).toEqual(["BusinessSaved"])
-    expect(ask(saveCampaignCommand)).toBe("missing pages")
-    expect(ask(savePagesCommand)).toEqual(["PagesSaved"])
-    expect(ask(saveCampaignCommand)).toEqual(["CampaignSaved"])
+describe("a draft", () => {
+  it("is saved in order: business, pages, campaign", () => {
+    const { execute, state } = registrationAfter()
+    expect(execute(savePagesCommand)).toBe("missing business")
+    expect(execute(saveCampaignCommand)).toBe("missing business pages")
+    expect(execute(recordCheckCommand())).toBe("missing business pages")
+    expect(execute(submitPartCommand())).toBe("missing business")
+    expect(execute(saveBusinessCommand())).toEqual(["BusinessSaved"])
+    expect(execute(saveCampaignCommand)).toBe("missing pages")
+    expect(execute(savePagesCommand)).toEqual(["PagesSaved"])
+    expect(execute(saveCampaignCommand)).toEqual(["CampaignSaved"])
     expect(missingPrerequisites(state(), "submit campaign")).toEqual(["pages_check"])
   })
 
-  it("does not change while it waits", () => {
-    const { ask } = company(...READY, submitPartCommand(), reach("reg_1"))
-    expect(ask(saveBusinessCommand())).toBe("waiting")
-    expect(ask(saveCampaignCommand)).toEqual(["CampaignSaved"])
-    ask(submitCampaignCommand())
-    expect(ask(saveCampaignCommand)).toBe("waiting")
-    expect(ask(savePagesCommand)).toBe("waiting")
+  it("cannot change while it is under review", () => {
+    const { execute } = registrationAfter(...READY, submitPartCommand(), receive("reg_1"))
+    expect(execute(saveBusinessCommand())).toBe("waiting")
+    expect(execute(saveCampaignCommand)).toEqual(["CampaignSaved"])
+    execute(submitCampaignCommand())
+    expect(execute(saveCampaignCommand)).toBe("waiting")
+    expect(execute(savePagesCommand)).toBe("waiting")
   })
 
-  it("has to pass its check once more where the pages change", () => {
-    const { ask } = company(...READY, LIVE, reach("reg_1"), answer("reg_1"))
-    ask(savePagesCommand)
-    expect(ask(submitCampaignCommand(FEE))).toBe("missing pages_check")
-    ask(recordCheckCommand(1))
-    expect(ask(submitCampaignCommand(FEE))).toBe("missing pages_check")
-    ask(recordCheckCommand())
-    expect(ask(submitCampaignCommand(FEE))).toEqual(["PartSubmitted"])
+  it("needs another check of its pages after they change", () => {
+    const { execute } = registrationAfter(...READY, LIVE, receive("reg_1"), review("reg_1"))
+    execute(savePagesCommand)
+    expect(execute(submitCampaignCommand(FEE))).toBe("missing pages_check")
+    execute(recordCheckCommand(1))
+    expect(execute(submitCampaignCommand(FEE))).toBe("missing pages_check")
+    execute(recordCheckCommand())
+    expect(execute(submitCampaignCommand(FEE))).toEqual(["PartSubmitted"])
   })
 })
 
-describe("a business that is sent", () => {
-  it("is sent once: of two at once one is told that it waits", () => {
-    const { ask, state } = company(...READY)
-    expect(ask(LIVE)).toEqual(["PartSubmitted"])
-    expect(ask(LIVE)).toEqual([])
-    expect(ask(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toBe("waiting")
+describe("a submitted business", () => {
+  it("is submitted once: a second submission is rejected while it waits", () => {
+    const { execute, state } = registrationAfter(...READY)
+    expect(execute(LIVE)).toEqual(["PartSubmitted"])
+    expect(execute(LIVE)).toEqual([])
+    expect(execute(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toBe(
+      "waiting",
+    )
     expect(partStateOf(state(), "business")).toMatchObject({ status: "waiting", attempt: 1 })
   })
 
-  it("is one person's or a company's, as its details say", () => {
-    expect(company(...READY).ask(submitPartCommand({ brandType: "sole_proprietor" }))).toBe(
-      "brand_type",
-    )
-    const one = company(saveBusinessCommand(true))
-    expect(one.ask(submitPartCommand())).toBe("brand_type")
-    expect(one.ask(submitPartCommand({ brandType: "sole_proprietor" }))).toEqual(["PartSubmitted"])
-  })
-
-  it("stands as before where nobody got it", () => {
-    const { ask, state, overall } = company(...READY, LIVE)
-    const reached = { type: "MarkPartUndeliverable", submissionId: "reg_1" } as const
-    const away = { ...reached, cause: "unavailable", reasons: [] } as const
-    expect(ask(away)).toEqual(["PartUndeliverable"])
-    expect(overall()).toBe("not_sent")
-    expect(ask(away)).toEqual([])
-    expect(submissionFeeOf(state(), LIVE)).toBe("fee")
-    expect(ask(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toEqual([
+  it("must have the brand type of its details: a sole proprietor or a company", () => {
+    expect(
+      registrationAfter(...READY).execute(submitPartCommand({ brandType: "sole_proprietor" })),
+    ).toBe("brand_type")
+    const sole = registrationAfter(saveBusinessCommand(true))
+    expect(sole.execute(submitPartCommand())).toBe("brand_type")
+    expect(sole.execute(submitPartCommand({ brandType: "sole_proprietor" }))).toEqual([
       "PartSubmitted",
     ])
-    expect(ask(reach("reg_3"))).toEqual(["PartReceived"])
-    expect(ask({ ...away, submissionId: "reg_3" })).toEqual([])
   })
 
-  it("is sent again free where carriers asked for something, and for its fee where they refused", () => {
-    const { ask, state } = company(...READY, LIVE, reach("reg_1"), answer("reg_1", "action_needed"))
+  it("has no effect if it is undeliverable", () => {
+    const { execute, state, overall } = registrationAfter(...READY, LIVE)
+    const undeliverable = {
+      type: "MarkPartUndeliverable",
+      submissionId: "reg_1",
+      cause: "unavailable",
+      reasons: [],
+    } as const
+    expect(execute(undeliverable)).toEqual(["PartUndeliverable"])
+    expect(overall()).toBe("not_sent")
+    expect(execute(undeliverable)).toEqual([])
+    expect(submissionFeeOf(state(), LIVE)).toBe("fee")
+    expect(execute(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toEqual([
+      "PartSubmitted",
+    ])
+    expect(execute(receive("reg_3"))).toEqual(["PartReceived"])
+    expect(execute({ ...undeliverable, submissionId: "reg_3" })).toEqual([])
+  })
+
+  it("is resubmitted free if carriers need a correction, and for its fee if they rejected it", () => {
+    const { execute, state } = registrationAfter(
+      ...READY,
+      LIVE,
+      receive("reg_1"),
+      review("reg_1", "action_needed"),
+    )
     expect(submissionFeeOf(state(), submitPartCommand())).toBe("none")
-    expect(ask(submitPartCommand({ submissionId: "reg_3", ...FEE }))).toBe("fee")
-    expect(ask(submitPartCommand({ submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
+    expect(execute(submitPartCommand({ submissionId: "reg_3", ...FEE }))).toBe("fee")
+    expect(execute(submitPartCommand({ submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
     expect(partStateOf(state(), "business").corrects).toBe("ref reg_1")
-    ask(reach("reg_3"))
-    ask(answer("reg_3", "rejected"))
+    execute(receive("reg_3"))
+    execute(review("reg_3", "rejected"))
     expect(submissionFeeOf(state(), submitPartCommand())).toBe("fee")
     expect(partStateOf(state(), "business")).toMatchObject({ attempt: 2, status: "rejected" })
   })
 
-  it("is answered once carriers have it, and they may think otherwise months later", () => {
-    const { ask, overall } = company(...READY, LIVE)
-    expect(ask(answer("reg_1"))).toEqual([])
-    ask(reach("reg_1"))
-    expect(ask(answer("reg_1"))).toEqual(["PartReviewed"])
-    expect(ask(answer("reg_1"))).toEqual([])
-    expect(ask(LIVE)).toEqual([])
-    expect(ask(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toBe("approved")
-    expect(ask(answer("reg_1", "action_needed"))).toEqual(["PartReviewed"])
+  it("is reviewed once carriers have received it, and the verdict may change later", () => {
+    const { execute, overall } = registrationAfter(...READY, LIVE)
+    expect(execute(review("reg_1"))).toEqual([])
+    execute(receive("reg_1"))
+    expect(execute(review("reg_1"))).toEqual(["PartReviewed"])
+    expect(execute(review("reg_1"))).toEqual([])
+    expect(execute(LIVE)).toEqual([])
+    expect(execute(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toBe(
+      "approved",
+    )
+    expect(execute(review("reg_1", "action_needed"))).toEqual(["PartReviewed"])
     expect(overall()).toBe("action_needed")
-    expect(ask(answer("reg_1"))).toEqual(["PartReviewed"])
+    expect(execute(review("reg_1"))).toEqual(["PartReviewed"])
   })
 })
 
 describe("a campaign", () => {
-  it("waits for its business, which in test mode need not be approved", () => {
-    const test = company(...READY)
-    expect(test.ask(submitCampaignCommand())).toBe("missing business_review")
-    test.ask(submitPartCommand())
-    expect(test.ask(submitCampaignCommand())).toBe("missing business_review")
-    test.ask(reach("reg_1"))
-    expect(test.ask(submitCampaignCommand())).toEqual(["PartSubmitted"])
-    const live = company(...READY, LIVE, reach("reg_1"))
-    expect(live.ask(submitCampaignCommand(FEE))).toBe("missing business_review")
-    live.ask(answer("reg_1"))
-    expect(live.ask(submitCampaignCommand(FEE))).toEqual(["PartSubmitted"])
+  it("needs an approved business, but in test mode only a received one", () => {
+    const test = registrationAfter(...READY)
+    expect(test.execute(submitCampaignCommand())).toBe("missing business_review")
+    test.execute(submitPartCommand())
+    expect(test.execute(submitCampaignCommand())).toBe("missing business_review")
+    test.execute(receive("reg_1"))
+    expect(test.execute(submitCampaignCommand())).toEqual(["PartSubmitted"])
+    const live = registrationAfter(...READY, LIVE, receive("reg_1"))
+    expect(live.execute(submitCampaignCommand(FEE))).toBe("missing business_review")
+    live.execute(review("reg_1"))
+    expect(live.execute(submitCampaignCommand(FEE))).toEqual(["PartSubmitted"])
   })
 })
 
 const TESTED = [
   ...READY,
   submitPartCommand(),
-  reach("reg_1"),
+  receive("reg_1"),
   submitCampaignCommand(),
-  reach("reg_2"),
+  receive("reg_2"),
 ]
 const confirm = { type: "ApproveTestSubmissions", numberIds: ["num_1", "num_2"] } as const
 
 describe("test mode", () => {
-  it("costs nothing, and is confirmed by whoever stands in for the carriers", () => {
-    const { ask, state, overall } = company(...TESTED)
+  it("costs nothing, and is approved by the simulator", () => {
+    const { execute, state, overall } = registrationAfter(...TESTED)
     expect(submissionFeeOf(state(), submitPartCommand())).toBe("none")
-    expect(ask(confirm)).toEqual([
+    expect(execute(confirm)).toEqual([
       "PartReviewed",
       "PartReviewed",
       "NumberReviewed",
       "NumberReviewed",
     ])
     expect(overall("num_1", "num_2")).toBe("approved")
-    expect(ask(confirm)).toBe("nothing_waits")
+    expect(execute(confirm)).toBe("nothing_waits")
   })
 
-  it("ends with a live business: what was written stays, what was tested is as if it never was", () => {
-    const { ask, state, overall } = company(...TESTED, confirm)
+  it("ends with a live business: drafts stay, and test reviews no longer count", () => {
+    const { execute, state, overall } = registrationAfter(...TESTED, confirm)
     expect(submissionFeeOf(state(), LIVE)).toBe("fee")
-    expect(ask(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toEqual([
+    expect(execute(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toEqual([
       "PartSubmitted",
     ])
     expect(summarizeRegistration(state(), ["num_1"])).toMatchObject({
@@ -199,113 +214,122 @@ describe("test mode", () => {
       overall: "waiting",
     })
     expect(missingPrerequisites(state(), "submit campaign")).toEqual([])
-    expect(ask(confirm)).toBe("live")
+    expect(execute(confirm)).toBe("live")
     expect(submissionFeeOf(state(), submitCampaignCommand())).toBe("fee")
     expect(overall("num_1")).toBe("waiting")
-    expect(ask(answer("reg_1", "rejected"))).toEqual([])
+    expect(execute(review("reg_1", "rejected"))).toEqual([])
   })
 })
 
-describe("a business that is meant, and that nobody got", () => {
-  it("leaves everything as it was tested", () => {
-    const meant = submitPartCommand({ live: true, submissionId: "reg_3", ...FEE })
-    const again = company(...TESTED, confirm, meant)
-    expect(summarizeRegistration(again.state(), ["num_1"])).toMatchObject({ testMode: false })
-    again.ask({
+describe("a live business that is undeliverable", () => {
+  it("leaves the registration in test mode", () => {
+    const live = submitPartCommand({ live: true, submissionId: "reg_3", ...FEE })
+    const registration = registrationAfter(...TESTED, confirm, live)
+    expect(summarizeRegistration(registration.state(), ["num_1"])).toMatchObject({
+      testMode: false,
+    })
+    registration.execute({
       type: "MarkPartUndeliverable",
       submissionId: "reg_3",
       cause: "unavailable",
       reasons: [],
     })
-    expect(summarizeRegistration(again.state(), ["num_1"])).toMatchObject({ testMode: true })
-    expect(again.overall("num_1", "num_2")).toBe("approved")
-    expect(canTextFrom(again.state(), { numberId: "num_1", test: false })).toBe(true)
-    expect(again.ask(submitPartCommand({ live: true, submissionId: "reg_4", ...FEE }))).toEqual([
-      "PartSubmitted",
-    ])
-    expect(again.overall("num_1")).toBe("waiting")
+    expect(summarizeRegistration(registration.state(), ["num_1"])).toMatchObject({ testMode: true })
+    expect(registration.overall("num_1", "num_2")).toBe("approved")
+    expect(canTextFrom(registration.state(), { numberId: "num_1", test: false })).toBe(true)
+    expect(
+      registration.execute(submitPartCommand({ live: true, submissionId: "reg_4", ...FEE })),
+    ).toEqual(["PartSubmitted"])
+    expect(registration.overall("num_1")).toBe("waiting")
   })
 
-  it("is not sent while a test is on its way", () => {
-    const { ask } = company(...READY, submitPartCommand())
-    expect(ask(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toBe("waiting")
+  it("cannot be submitted while a test submission waits", () => {
+    const { execute } = registrationAfter(...READY, submitPartCommand())
+    expect(execute(submitPartCommand({ live: true, submissionId: "reg_3", ...FEE }))).toBe(
+      "waiting",
+    )
   })
 })
 
-describe("a review that carriers asked something about", () => {
-  const asked = [...READY, LIVE, reach("reg_1"), answer("reg_1", "action_needed")]
+describe("a submission that needs a correction", () => {
+  const actionNeeded = [...READY, LIVE, receive("reg_1"), review("reg_1", "action_needed")]
 
-  it("is another one with another brand type, and costs its fee", () => {
-    const { ask, state } = company(...asked)
+  it("costs its fee again with another brand type", () => {
+    const { execute, state } = registrationAfter(...actionNeeded)
     const standard = { submissionId: "reg_3", brandType: "standard" } as const
     expect(submissionFeeOf(state(), submitPartCommand({ brandType: "standard" }))).toBe("fee")
-    expect(ask(submitPartCommand(standard))).toBe("fee")
-    expect(ask(submitPartCommand({ ...standard, ...FEE }))).toEqual(["PartSubmitted"])
-    ask({ type: "MarkPartUndeliverable", submissionId: "reg_3", cause: "unavailable", reasons: [] })
-    // Nobody got it, so nothing of it was paid.
+    expect(execute(submitPartCommand(standard))).toBe("fee")
+    expect(execute(submitPartCommand({ ...standard, ...FEE }))).toEqual(["PartSubmitted"])
+    execute({
+      type: "MarkPartUndeliverable",
+      submissionId: "reg_3",
+      cause: "unavailable",
+      reasons: [],
+    })
+    // It was undeliverable, so its fee was not paid.
     expect(submissionFeeOf(state(), submitPartCommand({ brandType: "standard" }))).toBe("fee")
     expect(submissionFeeOf(state(), submitPartCommand())).toBe("none")
   })
 
-  it("costs rush alone where that was not paid before", () => {
-    const { ask, state } = company(...READY, LIVE, reach("reg_1"), answer("reg_1"))
+  it("costs only rush if rush was not paid before", () => {
+    const { execute, state } = registrationAfter(...READY, LIVE, receive("reg_1"), review("reg_1"))
     expect(submissionFeeOf(state(), submitCampaignCommand({ rush: true }))).toBe("fee_with_rush")
-    ask(submitCampaignCommand(FEE))
-    ask(reach("reg_2"))
-    ask(answer("reg_2", "action_needed"))
+    execute(submitCampaignCommand(FEE))
+    execute(receive("reg_2"))
+    execute(review("reg_2", "action_needed"))
     expect(submissionFeeOf(state(), submitCampaignCommand())).toBe("none")
     const rushed = { submissionId: "reg_3", rush: true, ...FEE } as const
-    expect(ask(submitCampaignCommand(rushed))).toBe("fee")
-    expect(ask(submitCampaignCommand({ ...rushed, fee: "rush" }))).toEqual(["PartSubmitted"])
-    ask(reach("reg_3"))
-    ask(answer("reg_3", "action_needed"))
+    expect(execute(submitCampaignCommand(rushed))).toBe("fee")
+    expect(execute(submitCampaignCommand({ ...rushed, fee: "rush" }))).toEqual(["PartSubmitted"])
+    execute(receive("reg_3"))
+    execute(review("reg_3", "action_needed"))
     expect(submissionFeeOf(state(), submitCampaignCommand({ rush: true }))).toBe("none")
   })
 })
 
-describe("a business whose approval is taken back", () => {
-  it("can text no more, and a new one has its campaign reviewed anew", () => {
+describe("a business whose approval is withdrawn", () => {
+  it("stops texting, and its successor needs a new review of the campaign", () => {
     const number = { type: "ReviewNumber", numberId: "num_1", verdict: "approved" } as const
-    const { ask, state, overall } = company(
+    const { execute, state, overall } = registrationAfter(
       ...READY,
       LIVE,
-      reach("reg_1"),
-      answer("reg_1"),
+      receive("reg_1"),
+      review("reg_1"),
       submitCampaignCommand(FEE),
-      reach("reg_2"),
-      answer("reg_2"),
+      receive("reg_2"),
+      review("reg_2"),
       { ...number, reasons: [] },
     )
-    const textable = () => canTextFrom(state(), { numberId: "num_1", test: false })
-    expect([textable(), overall("num_1")]).toEqual([true, "approved"])
-    expect(ask(saveBusinessCommand())).toBe("approved")
-    ask(answer("reg_1", "rejected"))
-    expect([textable(), overall("num_1")]).toEqual([false, "rejected"])
-    expect(ask(submitPartCommand({ submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
-    ask(reach("reg_3"))
-    ask(answer("reg_3"))
-    expect([textable(), overall("num_1")]).toEqual([false, "not_sent"])
-    expect(ask(answer("reg_2", "action_needed"))).toEqual([])
+    const canText = () => canTextFrom(state(), { numberId: "num_1", test: false })
+    expect([canText(), overall("num_1")]).toEqual([true, "approved"])
+    expect(execute(saveBusinessCommand())).toBe("approved")
+    execute(review("reg_1", "rejected"))
+    expect([canText(), overall("num_1")]).toEqual([false, "rejected"])
+    expect(execute(submitPartCommand({ submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
+    execute(receive("reg_3"))
+    execute(review("reg_3"))
+    expect([canText(), overall("num_1")]).toEqual([false, "not_sent"])
+    expect(execute(review("reg_2", "action_needed"))).toEqual([])
   })
 })
 
-describe("the whole", () => {
-  it("stands as its worst part that could be sent by now", () => {
-    const { ask, overall } = company(...READY)
+describe("the overall status", () => {
+  it("is that of the worst part that can be submitted", () => {
+    const { execute, overall } = registrationAfter(...READY)
     expect(overall("num_1")).toBe("not_sent")
-    ask(LIVE)
+    execute(LIVE)
     expect(overall("num_1")).toBe("waiting")
-    ask(reach("reg_1"))
-    ask(answer("reg_1"))
+    execute(receive("reg_1"))
+    execute(review("reg_1"))
     expect(overall("num_1")).toBe("not_sent")
-    ask(submitCampaignCommand(FEE))
-    ask(reach("reg_2"))
+    execute(submitCampaignCommand(FEE))
+    execute(receive("reg_2"))
     expect(overall("num_1")).toBe("waiting")
-    ask(answer("reg_2"))
+    execute(review("reg_2"))
     expect(overall("num_1")).toBe("not_sent")
-    ask({ type: "ReviewNumber", numberId: "num_1", verdict: "approved", reasons: [] })
+    execute({ type: "ReviewNumber", numberId: "num_1", verdict: "approved", reasons: [] })
     expect(overall("num_1")).toBe("approved")
-    ask(answer("reg_2", "rejected"))
+    execute(review("reg_2", "rejected"))
     expect(overall("num_1")).toBe("rejected")
     expect(registrationStreamOf("co_1").stream).toBe("registration-co_1")
   })

@@ -1,4 +1,4 @@
-/** Business details with a message per field, and campaigns as they are drafted and looked through. */
+/** Validation of business details and pages, and the drafting and review of campaigns. */
 import { describe, expect, it } from "vitest"
 import { findLengthViolations } from "../../domain/registration/carrier-limits.ts"
 import { Business, brandNameOf, isSoleProprietorship } from "../../src/registration/business.ts"
@@ -21,12 +21,12 @@ const PAGES = {
   supportEmail: "help@acme.example",
 }
 
-/** The fields that are wrong, with the first message of each. */
-function faultsOf(
+/** Invalid fields, each with its first message. */
+function errorsOf(
   schema: typeof Business | typeof TextingPages | typeof TextingCampaign,
-  given: object,
+  input: object,
 ) {
-  const read = schema.safeParse(given)
+  const read = schema.safeParse(input)
   const issues = read.error?.issues ?? []
   return Object.fromEntries(
     issues.map(({ path, message }) => [path.join("."), message]).toReversed(),
@@ -34,7 +34,7 @@ function faultsOf(
 }
 
 describe("business details", () => {
-  it("are taken with their country, and a brand of their own or their name", () => {
+  it("have a default country, and a brand name that defaults to the legal name", () => {
     const business = Business.parse({ ...BUSINESS_INPUT, ein: "12-3456789" })
     expect(business).toMatchObject({ country: "US", ein: "123456789" })
     expect(brandNameOf(business)).toBe("Acme Bakery")
@@ -70,13 +70,13 @@ describe("business details", () => {
     ["repLastName", { repLastName: "x".repeat(101) }],
     ["repEmail", { repEmail: `${"x".repeat(90)}@acme.example` }],
     ["stockTicker", { stockExchange: "NYSE", stockTicker: "x".repeat(11) }],
-  ])("say what is wrong with %s", ([field, changed]) => {
-    const faults = faultsOf(Business, { ...BUSINESS_INPUT, ...changed })
-    expect(Object.keys(faults)).toEqual([field])
-    expect(faults[field]).not.toBe("")
+  ])("have a message for an invalid %s", ([field, changed]) => {
+    const errors = errorsOf(Business, { ...BUSINESS_INPUT, ...changed })
+    expect(Object.keys(errors)).toEqual([field])
+    expect(errors[field]).not.toBe("")
   })
 
-  it("are taken up to the limits of carriers, with a stock exchange in any case", () => {
+  it("are accepted up to the carriers' length limits, with a stock exchange in any letter case", () => {
     const longest = {
       legalName: "x".repeat(100),
       brandName: "y".repeat(100),
@@ -95,33 +95,37 @@ describe("business details", () => {
     })
   })
 
-  it("of one person need no tax number", () => {
-    const one = { ...BUSINESS_INPUT, ein: undefined, entityType: "sole_proprietor" }
-    expect(isSoleProprietorship(Business.parse(one))).toBe(true)
+  it("of a sole proprietor need no tax number", () => {
+    const sole = { ...BUSINESS_INPUT, ein: undefined, entityType: "sole_proprietor" }
+    expect(isSoleProprietorship(Business.parse(sole))).toBe(true)
   })
 
-  it("abroad have regions and codes of their own", () => {
+  it("of another country have its regions and postal codes", () => {
     const abroad = { ...BUSINESS_INPUT, country: "ca", region: "Ontario", postalCode: "M5V 2T6" }
     expect(Business.parse(abroad)).toMatchObject({ country: "CA" })
   })
 })
 
-describe("pages", () => {
+describe("the settings of pages", () => {
   it.for<[string, object]>([
     ["services", { services: "too short" }],
     ["offersPerMonth", { offersPerMonth: 31 }],
     ["supportPhone", { supportPhone: "555" }],
     ["supportEmail", { supportEmail: "help" }],
     ["hostname", { hostname: "https://acme.example" }],
-  ])("say what is wrong with %s", ([field, changed]) => {
-    expect(Object.keys(faultsOf(TextingPages, { ...PAGES, ...changed }))).toEqual([field])
+  ])("have a message for an invalid %s", ([field, changed]) => {
+    expect(Object.keys(errorsOf(TextingPages, { ...PAGES, ...changed }))).toEqual([field])
   })
 
-  it("of an own site are at three addresses, by https", () => {
-    const own = { ...PAGES, mode: "own_site", ownTextUrl: "https://acme.example/texts" }
-    expect(Object.keys(faultsOf(TextingPages, own))).toEqual(["ownPrivacyUrl", "ownTermsUrl"])
-    const plain = { ...own, ownTermsUrl: "http://acme.example/t", ownPrivacyUrl: "https://a.b/p" }
-    expect(Object.keys(faultsOf(TextingPages, plain))).toEqual(["ownTermsUrl"])
+  it("of the company's own site need three HTTPS addresses", () => {
+    const ownSite = { ...PAGES, mode: "own_site", ownTextUrl: "https://acme.example/texts" }
+    expect(Object.keys(errorsOf(TextingPages, ownSite))).toEqual(["ownPrivacyUrl", "ownTermsUrl"])
+    const plain = {
+      ...ownSite,
+      ownTermsUrl: "http://acme.example/t",
+      ownPrivacyUrl: "https://a.b/p",
+    }
+    expect(Object.keys(errorsOf(TextingPages, plain))).toEqual(["ownTermsUrl"])
   })
 
   it.each([
@@ -135,18 +139,18 @@ describe("pages", () => {
     "https://localhost./t",
     "https://intranet/t",
     "https://a.localhost",
-  ])("of an own site are at no place that a check never reads: %s", (url) => {
-    const at = (ownTextUrl: string) => ({
+  ])("of the company's own site cannot have an address that a check never reads: %s", (url) => {
+    const pagesAt = (ownTextUrl: string) => ({
       mode: "own_site",
       ownTextUrl,
       ownTermsUrl: "https://a.b/t",
       ownPrivacyUrl: "https://a.b/p",
     })
-    expect(faultsOf(TextingPages, { ...PAGES, ...at(url) })).toEqual({
+    expect(errorsOf(TextingPages, { ...PAGES, ...pagesAt(url) })).toEqual({
       ownTextUrl: expect.stringContaining("public host name"),
     })
-    const usual = at("https://acme.example:443/t?a=b@c:1")
-    expect(faultsOf(TextingPages, { ...PAGES, ...usual })).toEqual({})
+    const valid = pagesAt("https://acme.example:443/t?a=b@c:1")
+    expect(errorsOf(TextingPages, { ...PAGES, ...valid })).toEqual({})
   })
 })
 
@@ -158,25 +162,22 @@ const AT = {
 const business = Business.parse(BUSINESS_INPUT)
 
 describe("a drafted campaign", () => {
-  it.each([true, false])(
-    "is one that can be saved and that nobody refuses, offers %s",
-    (offers) => {
-      const draft = composeCampaignDraft(business, TextingPages.parse({ ...PAGES, offers }), AT)
-      const campaign = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
-      expect(campaignProblemsOf(campaign, business, AT, null)).toEqual([])
-      expect(draft.hasLinks).toBe(offers)
-      expect(draft.messageFlow).toContain(AT.texts)
-      for (const text of [draft.description, draft.messageFlow, draft.optInMessage]) {
-        expect(text).toMatch(/message frequency varies/i)
-        expect(text.includes("up to 4 messages a month")).toBe(offers)
-      }
-      expect(draft.samples.every((text) => text.includes("Acme Bakery"))).toBe(true)
-      expect(draft.samples.every((text) => text.includes("STOP"))).toBe(true)
-    },
-  )
+  it.each([true, false])("can be saved and has no problems, with offers %s", (offers) => {
+    const draft = composeCampaignDraft(business, TextingPages.parse({ ...PAGES, offers }), AT)
+    const campaign = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
+    expect(campaignProblemsOf(campaign, business, AT, null)).toEqual([])
+    expect(draft.hasLinks).toBe(offers)
+    expect(draft.messageFlow).toContain(AT.texts)
+    for (const text of [draft.description, draft.messageFlow, draft.optInMessage]) {
+      expect(text).toMatch(/message frequency varies/i)
+      expect(text.includes("up to 4 messages a month")).toBe(offers)
+    }
+    expect(draft.samples.every((text) => text.includes("Acme Bakery"))).toBe(true)
+    expect(draft.samples.every((text) => text.includes("STOP"))).toBe(true)
+  })
 })
 
-describe("a drafted campaign of the longest names", () => {
+describe("a drafted campaign with the longest names", () => {
   const brandName = "x".repeat(100)
   const long = {
     ...PAGES,
@@ -184,39 +185,43 @@ describe("a drafted campaign of the longest names", () => {
     supportEmail: `${"h".repeat(60)}@acme.example`,
   }
   const host = `${"texts.".repeat(30)}acme.example`
-  const at = {
+  const pagesAt = {
     texts: `https://${host}/texts`,
     terms: `https://${host}/terms`,
     privacy: `https://${host}/p`,
   }
 
-  it.each([true, false])("is within what each review takes, offers %s", (offers) => {
+  it.each([true, false])("is within the length limits of each review, with offers %s", (offers) => {
     const pages = TextingPages.parse({ ...long, offers })
-    const draft = composeCampaignDraft(Business.parse({ ...BUSINESS_INPUT, brandName }), pages, at)
+    const draft = composeCampaignDraft(
+      Business.parse({ ...BUSINESS_INPUT, brandName }),
+      pages,
+      pagesAt,
+    )
     expect(findLengthViolations(draft, "tollFree")).toEqual([])
     expect(findLengthViolations(draft, "correction")).toEqual([])
     expect(draft.optInMessage.length).toBeLessThanOrEqual(320)
     const campaign = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
     expect(
-      campaignProblemsOf(campaign, Business.parse({ ...BUSINESS_INPUT, brandName }), at, null),
+      campaignProblemsOf(campaign, Business.parse({ ...BUSINESS_INPUT, brandName }), pagesAt, null),
     ).toEqual([])
   })
 })
 
-describe("a campaign that would be refused", () => {
+describe("a campaign that carriers would reject", () => {
   const draft = composeCampaignDraft(business, TextingPages.parse(PAGES), AT)
-  const right = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
+  const valid = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
   it.for<[string, string, Partial<TextingCampaign>]>([
     [
       "no_brand",
       "samples.1",
-      { samples: [right.samples[0] ?? "", "Your order is ready. Reply STOP."] },
+      { samples: [valid.samples[0] ?? "", "Your order is ready. Reply STOP."] },
     ],
-    ["no_stop", "samples", { samples: right.samples.map((text) => text.replaceAll("STOP", "no")) }],
+    ["no_stop", "samples", { samples: valid.samples.map((text) => text.replaceAll("STOP", "no")) }],
     [
       "short_link",
       "samples.0",
-      { samples: [`${right.samples[0] ?? ""} bit.ly/x`, right.samples[1] ?? ""] },
+      { samples: [`${valid.samples[0] ?? ""} bit.ly/x`, valid.samples[1] ?? ""] },
     ],
     ["no_url", "messageFlow", { messageFlow: "People agree to it in our shop, at the counter." }],
     [
@@ -229,9 +234,9 @@ describe("a campaign that would be refused", () => {
       "description",
       { description: "Texts about payday loans and casinos for each of our customers." },
     ],
-    ["forbidden", "messageFlow", { messageFlow: `${right.messageFlow} It is about casinos.` }],
-  ])("shows %s of %s before a fee is paid", ([code, field, changed]) => {
-    const problems = campaignProblemsOf({ ...right, ...changed }, business, AT, null)
+    ["forbidden", "messageFlow", { messageFlow: `${valid.messageFlow} It is about casinos.` }],
+  ])("has the problem %s in %s before a fee is paid", ([code, field, changed]) => {
+    const problems = campaignProblemsOf({ ...valid, ...changed }, business, AT, null)
     expect(problems).toContainEqual(expect.objectContaining({ code, field }))
   })
 })

@@ -1,4 +1,4 @@
-/** `kill -9` at lines of a submission: sent once, paid once, and nothing paid that reached nobody. */
+/** `kill -9` at steps of a submission: it is sent once and paid once. */
 import { expect, it } from "vitest"
 import { failpointLinesToTry, openCrashTestDatabase } from "../support/failpoint-crashes.ts"
 import { makeCompany } from "../support/world.ts"
@@ -9,7 +9,7 @@ import {
   saveRegistration,
 } from "./registration-world.ts"
 
-const turns = await openCrashTestDatabase()
+const crashes = await openCrashTestDatabase()
 
 const LINES = failpointLinesToTry(
   ["append.after:Charged=1", "provider.after=1"],
@@ -25,13 +25,13 @@ const LINES = failpointLinesToTry(
   ],
 )
 
-it.each(LINES)("a submission whose process ended at %s", async (line) => {
-  const company = await makeCompany(turns.world())
-  await saveRegistration(turns.world(), company)
+it.each(LINES)("a submission is sent and paid once after a crash at %s", async (line) => {
+  const company = await makeCompany(crashes.world())
+  await saveRegistration(crashes.world(), company)
   const idempotent = { "idempotency-key": "killed" }
-  const world = await turns.crashAt(line, async (server) => {
+  const world = await crashes.crashAt(line, async (server) => {
     const sent = requestBusinessReview(server, company, { live: true }, idempotent)
-    // A closing is gathered behind the answer.
+    // Settlements are batched after the answer.
     if (line.includes("ChargesSettled")) await sent.catch(() => undefined)
     else await expect(sent).rejects.toThrow("fetch failed")
   })

@@ -1,12 +1,12 @@
-/** Companies with pages of texting registration, and whoever comes to them. */
+/** Companies with texting pages, and requests of visitors. */
 import { makeLiveDomain, postDomain } from "../domains/domain-world.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { BUSINESS_INPUT, phoneRouteBody } from "./registration-world.ts"
 
-/** The path of the pages' settings. */
+/** Path of the settings of pages. */
 export const PAGES_PATH = "/api/v1/phone/pages"
 
-/** Right settings of hosted pages without a host name. */
+/** Valid settings of hosted pages without a host name. */
 export const HOSTED_PAGE_SETTINGS = {
   mode: "hosted",
   services: "orders and pick-ups",
@@ -24,11 +24,11 @@ type Known = Pick<Company, "companyId" | "key">
 export const postBusiness = (world: World, company: Known, changed: object = {}): Promise<object> =>
   phoneRouteBody(world, company, "PUT business", { ...BUSINESS_INPUT, ...changed })
 
-/** Saves settings of pages. */
+/** Saves the settings of pages. */
 export const postPages = (world: World, { key }: Known, changed: object = {}): Promise<ApiAnswer> =>
   world.call(key, "PUT", PAGES_PATH, { body: { ...HOSTED_PAGE_SETTINGS, ...changed } })
 
-/** Saves both; resolves with the path of the preview. */
+/** Saves business details and pages, and returns the path of the preview. */
 export async function makePages(
   world: World,
   company: Known,
@@ -39,7 +39,7 @@ export async function makePages(
   return new URL(body.previewUrls.texts).pathname.replace(/\/texts$/, "")
 }
 
-/** Has this process know at which host names there is something. */
+/** Loads the current host names into this process. */
 export async function loadHostNames({ operate, ports }: World): Promise<void> {
   await operate("wait")
   await ports.hostnames.refresh()
@@ -57,33 +57,38 @@ export async function makeHostedPages(world: World, changed: Parameters<typeof m
   return { company, domain, domainId, hostname, preview }
 }
 
-/** What somebody sends. */
+/** A visitor's request. */
 interface VisitRequest {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE"
   readonly headers?: Readonly<Record<string, string>>
   readonly payload?: string
 }
 
-/** Comes by a host name, as a browser does. */
-export async function visitHost(world: World, host: string, url: string, asked: VisitRequest = {}) {
-  const { method = "GET", headers = {}, ...rest } = asked
+/** Sends a request to a host name, as a browser does. */
+export async function visitHost(
+  world: World,
+  host: string,
+  url: string,
+  request: VisitRequest = {},
+) {
+  const { method = "GET", headers = {}, ...rest } = request
   const all = { host, accept: "text/html", ...headers }
   const answer = await world.app.inject({ method, url, headers: all, ...rest })
   return { status: answer.statusCode, headers: answer.headers, body: answer.body }
 }
 
-/** When a page was made, as it stands in it. */
+/** The signed time in a form. */
 export const formTimeIn = (html: string): string =>
   /name="_time" value="([^"]*)"/.exec(html)?.[1] ?? ""
 
-/** Looks at a form for a while; resolves with what the page says of when it was made. */
+/** Loads a form and waits for three seconds. Returns the form's signed time. */
 export async function waitForFormTime(world: World, host: string): Promise<string> {
   const time = formTimeIn((await visitHost(world, host, "/texts")).body)
   await world.operate("clock advance", { duration: "3s" })
   return time
 }
 
-/** Sends a form. */
+/** Submits an opt-in form. */
 export const submitOptIn = (
   world: World,
   host: string,

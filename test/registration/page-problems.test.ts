@@ -1,4 +1,4 @@
-/** The hosted pages, and what a reviewer would refuse of pages. */
+/** The content of hosted pages, and the problems that a reviewer would find in pages. */
 import { describe, expect, it } from "vitest"
 import { Business } from "../../src/registration/business.ts"
 import type { PageContent } from "../../src/registration/hosted-pages.ts"
@@ -25,11 +25,11 @@ const BRAND = "Acme & Sons <Bakery>"
 const page = (name: PageName) => renderHostedPage(name, content, "time")
 
 describe("the hosted pages", () => {
-  it.each(PAGE_NAMES)("%s are what a reviewer takes", (name) => {
+  it.each(PAGE_NAMES)("have no problems on %s", (name) => {
     expect(findPageProblems(name, page(name), BRAND)).toEqual([])
   })
 
-  it("promise of offers alone how many there are, where there are any", () => {
+  it("name the number of messages only if there are offers", () => {
     const often = (name: PageName, offers: boolean) =>
       renderHostedPage(name, { ...content, pages: { ...pages, offers } }, "time").match(
         /up to 4 messages a month|message frequency varies/gi,
@@ -48,7 +48,7 @@ describe("the hosted pages", () => {
     }
   })
 
-  it("say where the company is, without what of its address was left out", () => {
+  it("show the company's address without empty parts", () => {
     const without = { ...content, business: { ...business, street2: null } }
     const { street, city, region, postalCode } = business
     expect(renderHostedPage("privacy", without, "")).toContain(
@@ -56,7 +56,7 @@ describe("the hosted pages", () => {
     )
   })
 
-  it("show what somebody wrote, and do nothing of it", () => {
+  it("escape the text of companies and visitors", () => {
     for (const name of PAGE_NAMES) expect(page(name)).not.toContain("<Bakery>")
     const typed = { phone: '"><script>', firstName: "", service: true, offers: false }
     const fault = { message: "No <b>number</b>.", field: "phone", ...typed } as const
@@ -65,19 +65,19 @@ describe("the hosted pages", () => {
     expect(html).toContain("No &lt;b&gt;number&lt;/b&gt;.")
   })
 
-  it("say so where they are a preview, which nobody is to find", () => {
+  it("ask search engines not to index a preview", () => {
     const preview = renderHostedPage("texts", { ...content, isPreview: true }, "time")
     expect(preview).toContain('content="noindex"')
     expect(page("texts")).not.toContain("noindex")
   })
 
-  it("leave out the box of offers where there are none", () => {
+  it("leave out the checkbox of offers if there are none", () => {
     const without = { ...content, pages: { ...pages, offers: false } }
     expect(renderHostedPage("texts", without, "time")).not.toContain('name="offers"')
     expect(page("texts")).toContain('name="offers"')
   })
 
-  it("tick no box but those that were ticked, where something else is wrong", () => {
+  it("check only the boxes that the visitor checked, when a form is shown again", () => {
     expect(page("texts")).not.toContain("checked>")
     const typed = { phone: "1", firstName: "", service: false, offers: true }
     const fault = { message: "No number.", field: "phone", ...typed } as const
@@ -87,20 +87,20 @@ describe("the hosted pages", () => {
     ])
   })
 
-  it("tell everybody how to start again after a STOP, and nobody who texted one", () => {
+  it("explain how to opt in again after a STOP", () => {
     expect(thanksPage(content, "+15125550100")).toMatch(/START<\/strong> to .*\+1 512 555 0100/)
     expect(thanksPage(content, null)).toContain("START</strong> to the number that our texts")
   })
 })
 
-/** A page with something of it in another form. */
+/** A hosted page with a replacement. */
 const changed = (name: PageName, from: RegExp | string, to: string): string =>
   page(name).replaceAll(from, to)
 
-/** A form as other sites have it. */
+/** The page with another form in place of its boxes. */
 const formOf = (box: string) => page("texts").replaceAll(/<label class="box">.*?<\/label>/gs, box)
 
-describe("a page that a reviewer takes", () => {
+describe("a page that passes", () => {
   const WORDS = "Yes, send me texts from Acme. Up to 4 msgs/month. Msg &amp; data rates may apply."
   it.each([
     `<input type=checkbox id=a><label for=a>${WORDS}</label>`,
@@ -111,17 +111,17 @@ describe("a page that a reviewer takes", () => {
     `<label><input type=checkbox>I opt in to te<b>xts</b></label>` +
       `<label><input type=checkbox required>I accept the terms of this site</label>`,
     `<form><form><label><input type=checkbox>I&#32;ag&shy;ree to te&#120;ts</label></form></form>`,
-  ])("has a box of another make: %s", (box) => {
+  ])("may have other markup for its checkbox: %s", (box) => {
     const html = formOf(`${box} Up to 4 messages a month. Message &amp; data rates may apply.
       You are not required to agree to buy anything. Reply STOP to opt out, HELP for help. <A HREF=/conditions>Terms</A> <a href=/p>Privacy</a>`)
     expect(findPageProblems("texts", html, BRAND)).toEqual([])
   })
 })
 
-/** How often somebody is texted, at both boxes. */
-const OFTEN = /Up to 4 messages a month|Message frequency varies/g
+/** The message frequency at both boxes. */
+const FREQUENCY = /Up to 4 messages a month|Message frequency varies/g
 
-describe("a page that a reviewer refuses", () => {
+describe("a page with a problem", () => {
   it.for<[PageProblem, PageName, RegExp | string, string]>([
     ["wrong_brand", "texts", /Acme/g, "Other"],
     ["no_consent_text", "texts", /type="checkbox"/g, 'type="radio"'],
@@ -148,7 +148,7 @@ describe("a page that a reviewer refuses", () => {
     ["no_sharing_sentence", "privacy", /are not sold to or shared with/g, "stay with"],
     ["says_it_shares", "privacy", "What we store", "We may share it with our partners."],
     ["no_contact", "privacy", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
-  ])("%s: %s", ([problem, name, from, to]) => {
+  ])("has %s on %s", ([problem, name, from, to]) => {
     expect(findPageProblems(name, changed(name, from, to), BRAND)).toContain(problem)
   })
 
@@ -162,8 +162,8 @@ describe("a page that a reviewer refuses", () => {
     ["no_consent_text", "texts", /<label class="box">/g, '<label style="DISPLAY : /**/ none">'],
     ["no_consent_text", "texts", /<label class="box">(<input[^>]*>)/g, "$1<label>"],
     ["no_consent_text", "texts", /<span><b>I agree/g, "<span aria-hidden=true><b>I agree"],
-    ["no_frequency", "texts", OFTEN, "<!-- Up to 4 messages a month -->"],
-    ["no_frequency", "texts", OFTEN, "The price varies"],
+    ["no_frequency", "texts", FREQUENCY, "<!-- Up to 4 messages a month -->"],
+    ["no_frequency", "texts", FREQUENCY, "The price varies"],
     ["no_rates", "terms", /Message and data/g, '<img alt="Message and data rates may apply">Some'],
     ["no_rates", "terms", /Message and data/g, "<template>Message and data</template>Some"],
     ["no_rates", "texts", "Message and data", '<b style="visibility:hidden">Message and data</b>'],
@@ -195,7 +195,7 @@ describe("a page that a reviewer refuses", () => {
       /<a href="mailto[^>]*>[^<]*<.a>[^<]*<a[^>]*>[^<]*<.a>/g,
       "<!-- help@acme.example -->",
     ],
-  ])("%s, however it is written: %s, %s", ([problem, name, from, to]) => {
+  ])("has %s despite unusual markup on %s: %s", ([problem, name, from, to]) => {
     expect(findPageProblems(name, changed(name, from, to), BRAND)).toContain(problem)
   })
 
@@ -243,7 +243,7 @@ describe("a page that a reviewer refuses", () => {
     "We may share your personal data where a law requires it.",
     "When you share your mobile number with us, we text you.",
     "By providing your number you agree to texts.",
-  ])("says nothing of the kind: %s", (sentence) => {
+  ])("does not say that it shares: %s", (sentence) => {
     const html = changed("privacy", "What we store", sentence)
     expect(findPageProblems("privacy", html, BRAND)).toEqual([])
   })
@@ -253,18 +253,18 @@ describe("a page that a reviewer refuses", () => {
     "Mobile numbers are shared with third parties for marketing.",
     "We do not share recipes with third parties.",
     "We do not share your number with your neighbours.",
-  ])("says no word of not sharing: %s", (sentence) => {
+  ])("lacks a promise not to share: %s", (sentence) => {
     const html = changed("privacy", /Mobile numbers and text [^.]*\./g, sentence)
     expect(findPageProblems("privacy", html, BRAND)).toContain("no_sharing_sentence")
   })
 
-  it("is told of all that is wrong at once, whatever it is", () => {
+  it("has all its problems reported together, even if it is not HTML", () => {
     expect(findPageProblems("texts", "", BRAND).length).toBeGreaterThan(5)
     expect(findPageProblems("terms", "\0<<<>", BRAND)).toContain("wrong_brand")
   })
 })
 
-/** A quarter of what is read of a page at most: what is quadratic takes minutes for it. */
+/** A quarter of the maximum page size; a quadratic search would take minutes. */
 const LONG = 262_144
 
 describe("a page of 256 KiB", () => {
@@ -289,7 +289,7 @@ describe("a page of 256 KiB", () => {
     "<label><input type=checkbox>I agree",
     "<b hidden>",
     "<i style='/*'>",
-  ])("of %j is looked through at once", (piece) => {
+  ])("of repeated %j is searched quickly", (piece) => {
     const html = piece.repeat(Math.floor(LONG / piece.length))
     for (const name of ["texts", "privacy"] as const) {
       const from = performance.now()

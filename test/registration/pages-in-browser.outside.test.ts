@@ -1,4 +1,4 @@
-/** Hosted pages in a real browser: without script, on a phone and on a desk, and for who cannot see them. */
+/** Hosted pages in a real browser: without scripts, on small and large screens, and with accessibility checks. */
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { AddressInfo } from "node:net"
@@ -10,9 +10,9 @@ import { openDomainWorld } from "../domains/domain-world.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeHostedPages, optInsOf } from "./opt-in-pages.ts"
 
-const WITHIN_MS = 90_000
-/** Where pictures of the pages are put, to be looked at; nowhere where it is not set. */
-const PICTURES = process.env["PICTURES_DIR"]
+const TIMEOUT_MS = 90_000
+/** Folder for screenshots of the pages; none are taken if it is not set. */
+const SCREENSHOT_DIR = process.env["PICTURES_DIR"]
 const WIDTHS = [390, 1440]
 
 let world: World
@@ -30,23 +30,23 @@ beforeAll(async () => {
   const { port } = world.app.server.address() as AddressInfo
   live = `http://${hosted.hostname}:${port}`
   preview = `http://127.0.0.1:${port}${hosted.preview}`
-  // As the company's DNS leads there.
+  // Resolves the host name as the company's DNS would.
   browser = await openChromium([`--host-resolver-rules=MAP ${hosted.hostname} 127.0.0.1`])
-}, WITHIN_MS)
+}, TIMEOUT_MS)
 afterAll(async () => {
   if (noChromiumReason !== null) return
   await browser.close()
   await world.close()
-}, WITHIN_MS)
+}, TIMEOUT_MS)
 
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return
-  mkdirSync(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+async function takeScreenshot(page: Page, name: string): Promise<void> {
+  if (SCREENSHOT_DIR === undefined) return
+  mkdirSync(SCREENSHOT_DIR, { recursive: true })
+  await page.screenshot({ path: join(SCREENSHOT_DIR, `${name}.png`), fullPage: true })
 }
 
-/** What a page has that keeps somebody out, as far as a program can tell. */
-async function barriersIn(page: Page): Promise<readonly string[]> {
+/** Accessibility violations of a page, found by axe. */
+async function accessibilityViolations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{
     violations: { id: string; impact: string; nodes: { html: string }[] }[]
@@ -54,7 +54,7 @@ async function barriersIn(page: Page): Promise<readonly string[]> {
   return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`)
 }
 
-it("people agree by it without script", { timeout: WITHIN_MS }, async (ctx) => {
+it("visitors can opt in without scripts", { timeout: TIMEOUT_MS }, async (ctx) => {
   ctx.skip(noChromiumReason !== null, String(noChromiumReason))
   const context = await browser.newContext({ javaScriptEnabled: false })
   const page = await context.newPage()
@@ -66,17 +66,17 @@ it("people agree by it without script", { timeout: WITHIN_MS }, async (ctx) => {
   await name.fill("Ada")
   const service = page.getByRole("checkbox", { name: "about orders" })
   const send = page.getByRole("button", { name: "Agree to texts" })
-  // Nothing is ticked for anybody, and nothing has to be: the page says what is missing.
+  // No box is checked in advance or required by the browser; the page explains what is missing.
   expect(await page.getByRole("checkbox", { checked: true }).count()).toBe(0)
   await send.click()
   expect(await page.getByRole("alert").textContent()).toContain("Tick at least one box")
   expect([await phone.inputValue(), await name.inputValue()]).toEqual(["(415) 555-0171", "Ada"])
-  await picture(page, "fault")
+  await takeScreenshot(page, "fault")
   await service.check()
   await send.click()
   expect(page.url()).toBe(`${live}/thanks`)
   expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Thank you")
-  await picture(page, "thanks")
+  await takeScreenshot(page, "thanks")
   expect(await optInsOf(world, company)).toMatchObject([
     { phone: "+14155550171", firstName: "Ada", service: true, offers: false },
   ])
@@ -84,24 +84,24 @@ it("people agree by it without script", { timeout: WITHIN_MS }, async (ctx) => {
 })
 
 it.for(WIDTHS)(
-  "each page is whole and open to everybody at a width of %s",
-  { timeout: WITHIN_MS },
+  "each page fits and is accessible at a width of %s px",
+  { timeout: TIMEOUT_MS },
   async (width, ctx) => {
     ctx.skip(noChromiumReason !== null, String(noChromiumReason))
-    // What looks for barriers is a script, which the pages themselves do not let run.
+    // The accessibility check is a script, which the pages' own policy would block.
     const context = await browser.newContext({
       viewport: { width, height: 844 },
       bypassCSP: true,
     })
     const page = await context.newPage()
-    const places = ["texts", "terms", "privacy", "thanks"].map((name) => `${live}/${name}`)
-    for (const place of [...places, `${preview}/texts`]) {
-      await page.goto(place)
-      const name = new URL(place).pathname.split("/").at(-1)
-      await picture(page, `${place.startsWith(live) ? "live" : "preview"}-${name}-${width}`)
+    const urls = ["texts", "terms", "privacy", "thanks"].map((name) => `${live}/${name}`)
+    for (const url of [...urls, `${preview}/texts`]) {
+      await page.goto(url)
+      const name = new URL(url).pathname.split("/").at(-1)
+      await takeScreenshot(page, `${url.startsWith(live) ? "live" : "preview"}-${name}-${width}`)
       const wide = await page.evaluate<number>("document.documentElement.scrollWidth")
-      expect([place, wide]).toEqual([place, width])
-      expect([place, await barriersIn(page)]).toEqual([place, []])
+      expect([url, wide]).toEqual([url, width])
+      expect([url, await accessibilityViolations(page)]).toEqual([url, []])
     }
     await context.close()
   },

@@ -1,4 +1,4 @@
-/** Commands to a registration, as its tests name them and as chance makes them. Names are few, so that they meet. */
+/** Commands of a registration with defaults for tests, and random histories. IDs are few, so that commands interact. */
 import fc from "fast-check"
 import type { SealedText } from "../../domain/kernel/ids.ts"
 import type {
@@ -8,15 +8,15 @@ import type {
 import { commandArbitrary, historiesOf } from "../kernel/command-histories.ts"
 import { weighted } from "../projections/ledger-steps.ts"
 
-/** Nobody of the company's. */
-const NOBODY = { keyId: null, personId: null } as const
+/** Neither a key nor a person. */
+const NO_ACTOR = { keyId: null, personId: null } as const
 
-/** Saves the details of a company, or of one person. */
+/** Saves the details of a company or a sole proprietor. */
 export const saveBusinessCommand = (isSoleProprietor = false): RegistrationCommand => ({
   type: "SaveBusiness",
   business: "s1.co_1.YQ",
   isSoleProprietor,
-  ...NOBODY,
+  ...NO_ACTOR,
 })
 
 /** Saves the pages. */
@@ -24,12 +24,12 @@ export const savePagesCommand: RegistrationCommand = {
   type: "SavePages",
   pages: "s1.co_1.Yg",
   mode: "hosted",
-  ...NOBODY,
+  ...NO_ACTOR,
   hostname: "texts.acme.example",
   slug: "ab12",
 }
 
-/** Records a look at the pages, with so many problems. */
+/** Records a check of the pages with `problems` problems. */
 export const recordCheckCommand = (problems = 0): RegistrationCommand => ({
   type: "RecordPagesCheck",
   pages: "s1.co_1.Yg",
@@ -42,10 +42,10 @@ export const saveCampaignCommand: RegistrationCommand = {
   type: "SaveCampaign",
   campaign: "s1.co_1.Yw",
   brandType: "low_volume",
-  ...NOBODY,
+  ...NO_ACTOR,
 }
 
-/** Sends a part. */
+/** Submits a part, by default the business. */
 export const submitPartCommand = (changed: Partial<SubmitPart> = {}): SubmitPart => ({
   type: "SubmitPart",
   part: "business",
@@ -55,11 +55,11 @@ export const submitPartCommand = (changed: Partial<SubmitPart> = {}): SubmitPart
   rush: false,
   chargeId: null,
   fee: changed.chargeId ? "fee" : "none",
-  ...NOBODY,
+  ...NO_ACTOR,
   ...changed,
 })
 
-/** Sends the campaign. */
+/** Submits the campaign. */
 export const submitCampaignCommand = (changed: Partial<SubmitPart> = {}): SubmitPart =>
   submitPartCommand({ part: "campaign", submissionId: "reg_2", brandType: null, ...changed })
 
@@ -68,9 +68,7 @@ const numberId = fc.constantFrom("num_1", "num_2")
 const verdict = fc.constantFrom("approved", "approved", "action_needed", "rejected")
 const reasons = fc.constantFrom<readonly SealedText[]>([], ["s1.co_1.Yg"])
 
-type Of = RegistrationCommand
-
-const sending = fc
+const submitPart = fc
   .record({
     part: fc.constantFrom("business", "business", "campaign"),
     submissionId,
@@ -84,26 +82,57 @@ const sending = fc
     return submitPartCommand({ ...rest, brandType, chargeId: rest.fee === "none" ? null : "chg_1" })
   })
 const carrierRef = fc.constant("ref")
-const unreached = { submissionId, cause: fc.constant("unavailable"), reasons: fc.constant([]) }
+const undeliverable = { submissionId, cause: fc.constant("unavailable"), reasons: fc.constant([]) }
 
-const command = weighted<Of>(
+const command = weighted<RegistrationCommand>(
   [2, fc.boolean().map(saveBusinessCommand)],
   [2, fc.constant(savePagesCommand)],
   [3, fc.constantFrom(0, 0, 1).map(recordCheckCommand)],
   [2, fc.constant(saveCampaignCommand)],
-  [8, sending],
-  [1, commandArbitrary<Of, "AbandonSubmission">("AbandonSubmission", { submissionId })],
-  [3, commandArbitrary<Of, "MarkPartReceived">("MarkPartReceived", { submissionId, carrierRef })],
-  [2, commandArbitrary<Of, "MarkPartUndeliverable">("MarkPartUndeliverable", unreached)],
-  [6, commandArbitrary<Of, "ReviewPart">("ReviewPart", { submissionId, verdict, reasons })],
-  [2, commandArbitrary<Of, "ReviewNumber">("ReviewNumber", { numberId, verdict, reasons })],
+  [8, submitPart],
+  [
+    1,
+    commandArbitrary<RegistrationCommand, "AbandonSubmission">("AbandonSubmission", {
+      submissionId,
+    }),
+  ],
+  [
+    3,
+    commandArbitrary<RegistrationCommand, "MarkPartReceived">("MarkPartReceived", {
+      submissionId,
+      carrierRef,
+    }),
+  ],
   [
     2,
-    commandArbitrary<Of, "ApproveTestSubmissions">("ApproveTestSubmissions", {
+    commandArbitrary<RegistrationCommand, "MarkPartUndeliverable">(
+      "MarkPartUndeliverable",
+      undeliverable,
+    ),
+  ],
+  [
+    6,
+    commandArbitrary<RegistrationCommand, "ReviewPart">("ReviewPart", {
+      submissionId,
+      verdict,
+      reasons,
+    }),
+  ],
+  [
+    2,
+    commandArbitrary<RegistrationCommand, "ReviewNumber">("ReviewNumber", {
+      numberId,
+      verdict,
+      reasons,
+    }),
+  ],
+  [
+    2,
+    commandArbitrary<RegistrationCommand, "ApproveTestSubmissions">("ApproveTestSubmissions", {
       numberIds: fc.array(numberId, { maxLength: 2 }),
     }),
   ],
 )
 
-/** Of a company's registration. */
+/** Random histories of a company's registration. */
 export const registrationHistories = historiesOf(command)

@@ -1,11 +1,11 @@
-/** Registrations as tests write, send and answer them, and a world in which they are reviewed. */
+/** Requests that save, submit and review registrations, and a world for their tests. */
 import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
 import { registrationDraftOf } from "../../domain/registration/registration-views.ts"
 import { selectChargeRows } from "../../projections/charging/charges.ts"
 import { afterEach } from "vitest"
 import { type Company, type World, makeCompany, ownWorld } from "../support/world.ts"
 
-/** The business of an example. */
+/** Valid business details. */
 export const BUSINESS_INPUT = {
   legalName: "Acme Bakery LLC",
   brandName: "Acme Bakery",
@@ -22,7 +22,7 @@ export const BUSINESS_INPUT = {
   repPhone: "+15125550123",
 }
 
-/** Pages of its own site, of an example. */
+/** Valid settings of pages on the company's own site. */
 export const OWN_SITE_PAGES = {
   mode: "own_site",
   services: "orders and pick-ups",
@@ -39,7 +39,7 @@ export const OWN_SITE_PAGES = {
 
 type Caller = Pick<Company, "key">
 
-/** Calls a route of the phone. */
+/** Calls a route below `/api/v1/phone`, given as `PUT business`. */
 export const callPhoneRoute = (
   world: Pick<World, "call">,
   { key }: Caller,
@@ -54,14 +54,14 @@ export const callPhoneRoute = (
   })
 }
 
-/** Answers its body, of what was done. */
+/** Calls a route that must succeed, and returns the body. */
 export async function phoneRouteBody(world: World, company: Caller, line: string, body?: object) {
   const answer = await callPhoneRoute(world, company, line, body)
   if (answer.status !== 200) throw new Error(`${line}: ${JSON.stringify(answer.body)}`)
   return answer.body
 }
 
-/** Records that the pages passed their check, which has tests of its own. */
+/** Records that the pages passed their check, which has its own tests. */
 async function passPages(world: World, { companyId }: Pick<Company, "companyId">) {
   const read = ["texts", "terms", "privacy"].map((page) => ({ page, sha256: "ab12" }))
   const stream = registrationStreamOf(companyId)
@@ -75,7 +75,7 @@ async function passPages(world: World, { companyId }: Pick<Company, "companyId">
   })
 }
 
-/** Writes all that is to be written: business, pages that pass, and the drafted campaign. */
+/** Saves a complete registration: business, pages that pass, and the drafted campaign. */
 export async function saveRegistration(world: World, company: Company) {
   await phoneRouteBody(world, company, "PUT business", BUSINESS_INPUT)
   await postOwnSitePages(world, company)
@@ -87,11 +87,11 @@ export async function saveRegistration(world: World, company: Company) {
   await phoneRouteBody(world, company, "PUT campaign", campaign)
 }
 
-/** Saves the pages. */
+/** Saves the settings of pages on the company's own site. */
 export const postOwnSitePages = (world: World, company: Caller) =>
   phoneRouteBody(world, company, "PUT pages", OWN_SITE_PAGES)
 
-/** Sends the business, by default in test mode. */
+/** Submits the business, by default in test mode. */
 export const requestBusinessReview = (
   world: Pick<World, "call">,
   company: Caller,
@@ -99,7 +99,7 @@ export const requestBusinessReview = (
   headers: Record<string, string> = {},
 ) => callPhoneRoute(world, company, "POST registration/business", { brandType, live }, headers)
 
-/** Sends the campaign. */
+/** Submits the campaign. */
 export const requestCampaignReview = (
   world: World,
   company: Caller,
@@ -107,11 +107,11 @@ export const requestCampaignReview = (
   headers: Record<string, string> = {},
 ) => callPhoneRoute(world, company, "POST registration", body, headers)
 
-/** How a registration stands. */
+/** The status of a registration. */
 export const registrationStatusOf = (world: World, company: Caller) =>
   phoneRouteBody(world, company, "GET registration")
 
-/** How its parts stand, in a line: `business waiting, campaign not_sent`. */
+/** The status of its parts in a line: `business waiting, campaign not_sent`. */
 export async function partStatusLine(world: World, company: Caller): Promise<string> {
   const { parts } = await registrationStatusOf(world, company)
   const shown = parts.map(({ part, status }: { part: string; status: string }) => {
@@ -120,7 +120,7 @@ export async function partStatusLine(world: World, company: Caller): Promise<str
   return shown.join(", ")
 }
 
-/** Answers in the carriers' place. */
+/** Sets the carriers' verdict on a part. */
 export const setReviewOutcome = (
   world: World,
   { companyId }: Pick<Company, "companyId">,
@@ -129,7 +129,7 @@ export const setReviewOutcome = (
   reason = "The name is another one.",
 ) => world.operate("registration answer", { company: companyId, part, outcome }, reason)
 
-/** What was charged for reviews: item, micros and state, in order. */
+/** Fees of reviews in order: item, micro-dollars and state. */
 export async function reviewFeesOf(world: World, { companyId }: Pick<Company, "companyId">) {
   await world.operate("wait")
   const rows = await selectChargeRows(world.ports.readAll)
@@ -141,38 +141,38 @@ export async function reviewFeesOf(world: World, { companyId }: Pick<Company, "c
   return rows.map(({ item, amount_micros: micros, state }) => `${item} ${-Number(micros)} ${state}`)
 }
 
-/** A business that is meant. */
+/** Submits a business in live mode. */
 export const LIVE_BUSINESS = { live: true }
 
-/** What its fee is charged as. */
+/** The fee of a low-volume business, as `reviewFeesOf` shows it. */
 export const BRAND_FEE_LINE = "brand_fee_low_volume 4500000"
 
-/** Opens it for the calling test file; after each test the simulator does as it should again. */
+/** Opens a world for a test file, and resets the registry simulator after each test. */
 export async function ownReviewWorld() {
   const world = await ownWorld("time")
-  const registryIs = (outcome: string, times?: number) =>
+  const simulateRegistry = (outcome: string, times?: number) =>
     world.operate("simulator set", { name: "registration", outcome, times })
-  afterEach(() => registryIs("ok"))
-  /** A company that has written everything. */
-  const company = async (funds = "100"): Promise<Company> => {
-    const made = await makeCompany(world, { funds })
-    await saveRegistration(world, made)
-    return made
+  afterEach(() => simulateRegistry("ok"))
+  /** A company with a complete registration, which is not submitted yet. */
+  const makeSavedCompany = async (funds = "100"): Promise<Company> => {
+    const saved = await makeCompany(world, { funds })
+    await saveRegistration(world, saved)
+    return saved
   }
   return {
     world,
-    registryIs,
+    simulateRegistry,
     advance: async (duration: string) => {
       await world.operate("clock advance", { duration })
       await world.operate("wait")
     },
-    company,
-    /** A company whose registration is meant, and whose business is approved. */
-    approvedBusiness: async (): Promise<Company> => {
-      const made = await company()
-      await requestBusinessReview(world, made, LIVE_BUSINESS)
-      await setReviewOutcome(world, made, "business")
-      return made
+    makeSavedCompany,
+    /** A company in live mode, whose business is approved. */
+    makeApprovedBusiness: async (): Promise<Company> => {
+      const approved = await makeSavedCompany()
+      await requestBusinessReview(world, approved, LIVE_BUSINESS)
+      await setReviewOutcome(world, approved, "business")
+      return approved
     },
   }
 }

@@ -1,4 +1,4 @@
-/** What the routes of registration show. */
+/** Scenarios for the routes of registration. */
 import { buyNumberForId, requestNumberSearch } from "../phone/number-orders.ts"
 import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scenarios.ts"
 import type { World } from "../support/world.ts"
@@ -12,14 +12,14 @@ import {
   phoneRouteBody,
 } from "./registration-world.ts"
 
-/** A company that has written everything. */
-async function ready(world: World) {
+/** A company with a complete registration, which is not submitted yet. */
+async function makeSavedCompany(world: World) {
   const company = await makeCompany(world)
   await saveRegistration(world, company)
   return company
 }
 
-/** By name and status. */
+/** Scenarios by route name and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "checkPages 200": async (world, company) => {
     await makePages(world, company)
@@ -30,7 +30,7 @@ export const ANSWER_SCENARIOS: AnswerScenarios = {
     return postPages(world, company)
   },
   "saveCampaign 200": async (world) => {
-    const company = await ready(world)
+    const company = await makeSavedCompany(world)
     const draft = await callPhoneRoute(world, company, "POST campaign/draft")
     return callPhoneRoute(world, company, "PUT campaign", {
       ...draft.body,
@@ -38,29 +38,30 @@ export const ANSWER_SCENARIOS: AnswerScenarios = {
     })
   },
   "draftCampaign 200": async (world) =>
-    callPhoneRoute(world, await ready(world), "POST campaign/draft"),
-  "submitBusiness 200": async (world) => requestBusinessReview(world, await ready(world)),
+    callPhoneRoute(world, await makeSavedCompany(world), "POST campaign/draft"),
+  "submitBusiness 200": async (world) =>
+    requestBusinessReview(world, await makeSavedCompany(world)),
   "submitCampaign 200": async (world) => {
-    const company = await ready(world)
+    const company = await makeSavedCompany(world)
     await requestBusinessReview(world, company)
     return requestCampaignReview(world, company)
   },
   "confirmRegistration 200": async (world) => {
-    const company = await ready(world)
+    const company = await makeSavedCompany(world)
     await requestBusinessReview(world, company)
     return callPhoneRoute(world, company, "POST registration/confirm")
   },
 }
 
-let notes = 0
+let changeCount = 0
 
-/** What is shown of each change. */
+/** For each read: a change, and the value that shows it. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/phone/pages": {
     writeValue: async (world, company) => {
-      notes += 1
+      changeCount += 1
       await postBusiness(world, company)
-      const services = `repairs and orders ${notes}`
+      const services = `repairs and orders ${changeCount}`
       await postPages(world, company, { services })
       return services
     },
@@ -68,10 +69,10 @@ export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   },
   "GET /api/v1/phone/campaign": {
     writeValue: async (world, company) => {
-      notes += 1
+      changeCount += 1
       await saveRegistration(world, company)
       const draft = await phoneRouteBody(world, company, "POST campaign/draft")
-      const description = `${draft.description} Again ${notes}.`
+      const description = `${draft.description} Again ${changeCount}.`
       await phoneRouteBody(world, company, "PUT campaign", {
         ...draft,
         description,

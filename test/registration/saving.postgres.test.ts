@@ -1,4 +1,4 @@
-/** Business details and campaigns as callers save, read and draft them. */
+/** Saving, reading and drafting business details and campaigns. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import {
@@ -13,7 +13,7 @@ import {
 const world = await sharedWorld()
 
 describe("business details", () => {
-  it("are saved whole, and shown by phone/state", async () => {
+  it("are replaced as a whole, and shown by phone/state", async () => {
     const company = await makeCompany(world)
     expect(await phoneRouteBody(world, company, "PUT business", BUSINESS_INPUT)).toEqual({
       ok: true,
@@ -27,10 +27,10 @@ describe("business details", () => {
     )
   })
 
-  it("answer what is wrong with each field at once", async () => {
+  it("have all their invalid fields reported together", async () => {
     const company = await makeCompany(world)
-    const wrong = { ...BUSINESS_INPUT, ein: "12", region: "Texas", repEmail: "ada" }
-    const { status, body } = await callPhoneRoute(world, company, "PUT business", wrong)
+    const invalid = { ...BUSINESS_INPUT, ein: "12", region: "Texas", repEmail: "ada" }
+    const { status, body } = await callPhoneRoute(world, company, "PUT business", invalid)
     expect([status, body.error]).toEqual([400, "validation"])
     expect(body.fields).toEqual({
       ein: "Must be nine digits.",
@@ -39,7 +39,7 @@ describe("business details", () => {
     })
   })
 
-  it("do not change while they are with the carriers", async () => {
+  it("cannot change while they are under review", async () => {
     const company = await makeCompany(world)
     await phoneRouteBody(world, company, "PUT business", BUSINESS_INPUT)
     expect((await requestBusinessReview(world, company)).status).toBe(200)
@@ -48,26 +48,26 @@ describe("business details", () => {
       brandName: "Another Bakery",
     })
     expect([status, body.error]).toEqual([409, "conflict"])
-    // What is the same changes nothing.
+    // Saving identical details is allowed.
     expect((await callPhoneRoute(world, company, "PUT business", BUSINESS_INPUT)).status).toBe(200)
   })
 
-  it("stand nowhere in clear", async () => {
+  it("are sealed in the events", async () => {
     const company = await makeCompany(world)
     await saveRegistration(world, company)
     const { events } = await world.operate("audit show", {
       stream: `registration-${company.companyId}`,
     })
     expect(events).toHaveLength(4)
-    const told = JSON.stringify(events)
+    const json = JSON.stringify(events)
     for (const secret of ["Acme", "123456789", "Ada", "pick-ups"]) {
-      expect(told).not.toContain(secret)
+      expect(json).not.toContain(secret)
     }
   })
 })
 
 describe("a campaign", () => {
-  it("says what comes first", async () => {
+  it("lists its missing prerequisites", async () => {
     const company = await makeCompany(world)
     const read = async () => phoneRouteBody(world, company, "GET campaign")
     expect(await read()).toEqual({ ready: false, missing: ["business", "pages"] })
@@ -94,7 +94,7 @@ describe("a campaign", () => {
     })
   })
 
-  it("is drafted, and read as it was saved", async () => {
+  it("is drafted, and can be read after it is saved", async () => {
     const company = await makeCompany(world)
     await saveRegistration(world, company)
     const draft = await phoneRouteBody(world, company, "POST campaign/draft")
@@ -111,7 +111,7 @@ describe("a campaign", () => {
     })
   })
 
-  it("has no problem once keywords are answered as is suggested", async () => {
+  it("has no problems with the suggested replies to keywords", async () => {
     const company = await makeCompany(world)
     await saveRegistration(world, company)
     const { problems } = await phoneRouteBody(world, company, "GET campaign")
@@ -127,16 +127,16 @@ describe("a campaign", () => {
     expect([read.problems, read.replies]).toEqual([[], suggested])
   })
 
-  it("says what a reviewer would refuse of it", async () => {
+  it("lists the problems that a reviewer would find", async () => {
     const company = await makeCompany(world)
     await saveRegistration(world, company)
     const { ready: _ready, ...campaign } = await phoneRouteBody(world, company, "GET campaign")
     const samples = ["Your order is ready: bit.ly/1 or so.", "And another one of these texts."]
     const saved = await phoneRouteBody(world, company, "PUT campaign", { ...campaign, samples })
-    const wheres = saved.problems.map(({ where, code }: { where: string; code: string }) => {
+    const problems = saved.problems.map(({ where, code }: { where: string; code: string }) => {
       return `${where} ${code}`
     })
-    expect(wheres.slice(0, 4)).toEqual([
+    expect(problems.slice(0, 4)).toEqual([
       "samples.0 no_brand",
       "samples.0 short_link",
       "samples.1 no_brand",
@@ -148,7 +148,7 @@ describe("a campaign", () => {
     ["description", "too short"],
     ["samples", ["only one sample of a text"]],
     ["brandType", "sole_proprietor"],
-  ] as const)("answers what is wrong with %s", async ([field, value]) => {
+  ] as const)("has a message for an invalid %s", async ([field, value]) => {
     const company = await makeCompany(world)
     await saveRegistration(world, company)
     const draft = await phoneRouteBody(world, company, "POST campaign/draft")

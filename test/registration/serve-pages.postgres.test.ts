@@ -1,4 +1,4 @@
-/** Hosted pages, at their preview and at a company's own host name, and their settings. */
+/** Hosted pages at their preview and at a company's own host name, and their settings. */
 import { describe, expect, it } from "vitest"
 import {
   makeConnectedDomain,
@@ -20,14 +20,14 @@ import {
 
 const settings = { NS_DOMAIN: "ns.example.com" }
 const world = await ownDomainWorld({ trustProxy: ["127.0.0.0/8"], settings })
-const OWN = "ledger.test"
-const THREE = ["texts", "terms", "privacy"]
+const LEDGER_HOST = "ledger.test"
+const PAGES = ["texts", "terms", "privacy"]
 
 describe("the preview", () => {
-  it("shows the three pages, says what it is, and is not to be found", async () => {
+  it("serves the three pages, marked as a preview, without indexing by search engines", async () => {
     const preview = await makePages(world, await makeCompany(world))
-    for (const name of THREE) {
-      const { status, headers, body } = await visitHost(world, OWN, `${preview}/${name}`)
+    for (const name of PAGES) {
+      const { status, headers, body } = await visitHost(world, LEDGER_HOST, `${preview}/${name}`)
       expect([name, status, headers["content-type"]]).toEqual([
         name,
         200,
@@ -44,21 +44,23 @@ describe("the preview", () => {
     }
   })
 
-  it("is the same address for ever, and shows what was saved last", async () => {
+  it("keeps its address, and shows the latest settings", async () => {
     const company = await makeCompany(world)
     const preview = await makePages(world, company)
     const { body } = await postPages(world, company, { services: "something quite new" })
     expect(new URL(body.previewUrls.terms).pathname).toBe(`${preview}/terms`)
-    expect((await visitHost(world, OWN, `${preview}/terms`)).body).toContain("something quite new")
+    expect((await visitHost(world, LEDGER_HOST, `${preview}/terms`)).body).toContain(
+      "something quite new",
+    )
   })
 
-  it("shows HTML in every text as text", async () => {
+  it("escapes HTML in every text", async () => {
     const html = `<b onclick=x>"'&`
     const company = await makeCompany(world)
     const changed = ["legalName", "brandName", "street", "street2", "city"]
     const business = {
       ...Object.fromEntries(changed.map((name) => [name, html])),
-      // Carriers take ten characters.
+      // The carriers' limit is ten characters.
       postalCode: `<i x>"'&`,
     }
     const pages = { services: `${html} and more` }
@@ -66,36 +68,38 @@ describe("the preview", () => {
       business: { ...business, country: "DE" },
       pages,
     })
-    for (const name of THREE) {
-      const { status, body } = await visitHost(world, OWN, `${preview}/${name}`)
+    for (const name of PAGES) {
+      const { status, body } = await visitHost(world, LEDGER_HOST, `${preview}/${name}`)
       expect([name, status, /<b onclick|<i x>/.test(body)]).toEqual([name, 200, false])
       expect(body).toContain("&lt;b onclick=x&gt;&quot;&#39;&amp;")
     }
   })
 
-  it("is nobody's where the address is no company's", async () => {
+  it("is 404 if its address belongs to no company", async () => {
     for (const slug of ["0", "00112233445566778899", "%00", "a".repeat(2_000), "..", "%2e%2e"]) {
-      const { status } = await visitHost(world, OWN, `/p/${slug}/texts`)
+      const { status } = await visitHost(world, LEDGER_HOST, `/p/${slug}/texts`)
       expect([slug, status]).toEqual([slug, 404])
     }
   })
 
-  it("takes the verbs that it has", async () => {
+  it("accepts only the methods of each page", async () => {
     const preview = await makePages(world, await makeCompany(world))
-    const ask = async (method: "HEAD" | "PUT" | "POST", name: string) => {
-      const { status, headers } = await visitHost(world, OWN, `${preview}/${name}`, { method })
+    const visit = async (method: "HEAD" | "PUT" | "POST", name: string) => {
+      const { status, headers } = await visitHost(world, LEDGER_HOST, `${preview}/${name}`, {
+        method,
+      })
       return [status, headers["allow"]]
     }
-    expect(await ask("HEAD", "texts")).toEqual([200, undefined])
-    expect(await ask("PUT", "texts")).toEqual([405, "GET, HEAD, POST"])
-    expect(await ask("POST", "terms")).toEqual([405, "GET, HEAD"])
+    expect(await visit("HEAD", "texts")).toEqual([200, undefined])
+    expect(await visit("PUT", "texts")).toEqual([405, "GET, HEAD, POST"])
+    expect(await visit("POST", "terms")).toEqual([405, "GET, HEAD"])
   })
 })
 
 describe("a company's host name", () => {
-  it("shows the three pages, and nothing else of this service", async () => {
+  it("serves the three pages, and no other path of this service", async () => {
     const { hostname, preview } = await makeHostedPages(world)
-    for (const name of THREE) {
+    for (const name of PAGES) {
       const { status, body } = await visitHost(world, hostname, `/${name}`)
       expect([name, status, body.includes("is a preview")]).toEqual([name, 200, false])
     }
@@ -110,19 +114,19 @@ describe("a company's host name", () => {
     expect((await visitHost(world, hostname, "/texts", { method: "DELETE" })).status).toBe(405)
   })
 
-  it("asks for https for itself alone: what is below it is the company's", async () => {
+  it("requires HTTPS for itself, but not for subdomains, which belong to the company", async () => {
     const { hostname } = await makeHostedPages(world)
-    const asked = async (host: string, url: string, method: "GET" | "POST" | "PUT" = "GET") =>
+    const hstsOf = async (host: string, url: string, method: "GET" | "POST" | "PUT" = "GET") =>
       (await visitHost(world, host, url, { method })).headers["strict-transport-security"]
     for (const url of ["/", "/texts", "/nothing"]) {
-      expect([url, await asked(hostname, url)]).toEqual([url, "max-age=31536000"])
+      expect([url, await hstsOf(hostname, url)]).toEqual([url, "max-age=31536000"])
     }
-    expect(await asked(hostname, "/texts", "PUT")).toBe("max-age=31536000")
-    expect(await asked(hostname, "/texts", "POST")).toBe("max-age=31536000")
-    expect(await asked(OWN, "/docs")).toContain("includeSubDomains")
+    expect(await hstsOf(hostname, "/texts", "PUT")).toBe("max-age=31536000")
+    expect(await hstsOf(hostname, "/texts", "POST")).toBe("max-age=31536000")
+    expect(await hstsOf(LEDGER_HOST, "/docs")).toContain("includeSubDomains")
   })
 
-  it("says that the address is live once a certificate served it", async () => {
+  it("is live once it was visited over HTTPS", async () => {
     const { company, hostname } = await makeHostedPages(world)
     const status = async () => {
       const { body } = await world.call(company.key, "GET", "/api/v1/phone/pages")
@@ -133,22 +137,21 @@ describe("a company's host name", () => {
     await expect.poll(status).toBe("live")
   })
 
-  it("is not another company's for the asking", async () => {
+  it("cannot be taken by another company", async () => {
     const { hostname } = await makeHostedPages(world)
     const { company, domainId, domain } = await makeConnectedDomain(world)
     await makePages(world, company, { pages: { hostname: `x.${domain}` } })
     const { body } = await postPages(world, company, { hostname })
     expect(body.fields).toEqual({ hostname: expect.stringContaining("connected domain") })
-    // Under its own domain, which leads elsewhere: nothing is served at it.
+    // A host name below the company's own domain that leads elsewhere serves nothing.
     const other = `x.${domain}`
     await postDomain(world, company, { action: "save_app_address", domainId, hostname: other })
     await loadHostNames(world)
-    const own = await visitHost(world, hostname, "/texts")
-    expect(own.status).toBe(200)
+    expect((await visitHost(world, hostname, "/texts")).status).toBe(200)
     expect((await visitHost(world, other, "/texts")).status).toBe(404)
   })
 
-  it("shows nothing of it once it is taken out, or its domain goes", async () => {
+  it("serves no pages once it is removed from the settings or its domain is removed", async () => {
     const { company, domain, hostname } = await makeHostedPages(world)
     await postPages(world, company, { hostname: null })
     await loadHostNames(world)
@@ -161,23 +164,23 @@ describe("a company's host name", () => {
     expect((await visitHost(world, hostname, "/texts")).status).toBe(404)
   })
 
-  it("is the company's own site's where it has one", async () => {
+  it("serves no pages if the company uses its own site", async () => {
     const { company, hostname } = await makeHostedPages(world)
-    const own = (name: string) => `https://www.acme.example/${name}`
-    const urls = { ownTextUrl: own("t"), ownTermsUrl: own("c"), ownPrivacyUrl: own("p") }
+    const urlOf = (name: string) => `https://www.acme.example/${name}`
+    const urls = { ownTextUrl: urlOf("t"), ownTermsUrl: urlOf("c"), ownPrivacyUrl: urlOf("p") }
     const { body } = await postPages(world, company, { mode: "own_site", hostname, ...urls })
-    expect(body.liveUrls).toEqual({ texts: own("t"), terms: own("c"), privacy: own("p") })
+    expect(body.liveUrls).toEqual({ texts: urlOf("t"), terms: urlOf("c"), privacy: urlOf("p") })
     await loadHostNames(world)
     expect((await visitHost(world, hostname, "/texts")).body).toContain("Nothing is here yet")
   })
 })
 
 describe("a deleted company's pages", () => {
-  it("are gone at once, and without a trace once it is erased", async () => {
+  it("are 404 immediately, and lose their host name when the company is erased", async () => {
     const { company, hostname, preview } = await makeHostedPages(world)
     await world.operate("company delete", { company: company.companyId })
     const statuses = async () => [
-      (await visitHost(world, OWN, `${preview}/texts`)).status,
+      (await visitHost(world, LEDGER_HOST, `${preview}/texts`)).status,
       (await visitHost(world, hostname, "/texts")).status,
     ]
     expect(await statuses()).toEqual([404, 404])
@@ -205,7 +208,7 @@ describe("the settings of pages", () => {
     )
   })
 
-  it("need the business first", async () => {
+  it("can be saved only after the business", async () => {
     const company = await makeCompany(world)
     expect(await postPages(world, company)).toMatchObject({
       status: 409,
@@ -237,7 +240,7 @@ describe("the settings of pages", () => {
     ["offersPerMonth", { offersPerMonth: 31 }],
     ["supportPhone", { supportPhone: "555" }],
     ["ownTextUrl", { mode: "own_site" }],
-  ])("are refused for %s, and stay", async ([field, changed]) => {
+  ])("are rejected as a whole for an invalid %s", async ([field, changed]) => {
     const company = await makeCompany(world)
     await postBusiness(world, company)
     await postPages(world, company)
@@ -246,34 +249,34 @@ describe("the settings of pages", () => {
     expect(await read(company)).toMatchObject(HOSTED_PAGE_SETTINGS)
   })
 
-  it("say where the host name stands, and where the pages are", async () => {
+  it("show the status of the host name and the addresses of the pages", async () => {
     const { company, domain, domainId } = await makeConnectedDomain(world)
     await postBusiness(world, company)
     const hostname = `texts.${domain}`
     expect(await read(company)).toMatchObject({ domain: null, suggestedHostname: hostname })
     const { body } = await postPages(world, company, { hostname })
-    const at = (name: string) => `https://${hostname}/${name}`
+    const urlOf = (name: string) => `https://${hostname}/${name}`
     expect(body).toMatchObject({
       domain: { hostname, status: "not_connected", target: "apps.ns.example.com" },
-      liveUrls: { texts: at("texts"), terms: at("terms"), privacy: at("privacy") },
+      liveUrls: { texts: urlOf("texts"), terms: urlOf("terms"), privacy: urlOf("privacy") },
     })
     expect(body.domain.error).toContain("save_app_address")
     await postDomain(world, company, { action: "save_app_address", domainId, hostname })
-    const domainNow = async () => (await read(company)).domain
-    expect(await domainNow()).toMatchObject({
+    const currentDomain = async () => (await read(company)).domain
+    expect(await currentDomain()).toMatchObject({
       status: "waiting_dns",
       error: expect.stringContaining("/api/v1/domain") as string,
     })
     await postDomain(world, company, { check: true })
-    expect(await domainNow()).toMatchObject({
+    expect(await currentDomain()).toMatchObject({
       status: "waiting_certificate",
       error: expect.stringContaining("https") as string,
     })
     await setDnsOutcome(world, "elsewhere", 1)
     await postDomain(world, company, { check: true })
-    const failed = await domainNow()
+    const failed = await currentDomain()
     expect([failed.status, failed.error]).toEqual(["failed", expect.stringContaining("registrar")])
     await world.operate("domain remove", { company: company.companyId, domain })
-    expect(await domainNow()).toMatchObject({ status: "not_connected" })
+    expect(await currentDomain()).toMatchObject({ status: "not_connected" })
   })
 })

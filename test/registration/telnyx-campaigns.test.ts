@@ -1,4 +1,4 @@
-/** What Telnyx says of campaigns and of numbers, in our words, and what it is told. */
+/** Campaigns and numbers at Telnyx: our requests, and its answers translated into our terms. */
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import {
   REVIEWED_BUSINESS,
@@ -11,17 +11,18 @@ import {
   acceptedReferenceIn,
 } from "../support/registrations.ts"
 
-const by = await openTelnyxRegistryFixture()
-afterAll(() => by.server.close())
+const telnyx = await openTelnyxRegistryFixture()
+afterAll(() => telnyx.server.close())
 beforeEach(() => {
-  by.server.requests.length = 0
-  by.server.vendorFaults.length = 0
+  telnyx.server.requests.length = 0
+  telnyx.server.vendorFaults.length = 0
 })
 
 const SENTENCE = [expect.stringMatching(/^[A-Z].*\.$/)]
-const submitted = async () => acceptedReferenceIn(await by.registry.submit(newBusinessSubmission()))
-const campaignOf = async () =>
-  acceptedReferenceIn(await by.registry.submit(newCampaignSubmission(await submitted())))
+const submitBusiness = async () =>
+  acceptedReferenceIn(await telnyx.registry.submit(newBusinessSubmission()))
+const submitCampaign = async () =>
+  acceptedReferenceIn(await telnyx.registry.submit(newCampaignSubmission(await submitBusiness())))
 
 describe("a campaign", () => {
   it.each([
@@ -38,23 +39,26 @@ describe("a campaign", () => {
     ["DORMANT", "action_needed"],
     ["TCR_EXPIRED", "action_needed"],
     ["MNO_PROVISIONING_FAILED", "action_needed"],
-    ["whatever comes", "waiting"],
-  ])("that is %s is %s", async (campaignStatus, answer) => {
-    const ref = await campaignOf()
-    by.newest("campaigns")["campaignStatus"] = campaignStatus
+    ["AN_UNKNOWN_STATUS", "waiting"],
+  ])("with the status %s is %s", async (campaignStatus, answer) => {
+    const ref = await submitCampaign()
+    telnyx.newest("campaigns")["campaignStatus"] = campaignStatus
     const hasReasons = answer === "rejected" || answer === "action_needed"
     expect(
-      await by.registry.checkStatus(submissionQueryOf(newCampaignSubmission(""), ref)),
+      await telnyx.registry.checkStatus(submissionQueryOf(newCampaignSubmission(""), ref)),
     ).toMatchObject({
       review: { answer, ...(hasReasons ? { reasons: SENTENCE } : {}) },
     })
   })
 
-  it("is over once it has expired, whatever its reviewers said", async () => {
-    const ref = await campaignOf()
-    Object.assign(by.newest("campaigns"), { campaignStatus: "MNO_PROVISIONED", status: "EXPIRED" })
+  it("needs a correction once it has expired, even if it was approved", async () => {
+    const ref = await submitCampaign()
+    Object.assign(telnyx.newest("campaigns"), {
+      campaignStatus: "MNO_PROVISIONED",
+      status: "EXPIRED",
+    })
     expect(
-      await by.registry.checkStatus(submissionQueryOf(newCampaignSubmission(""), ref)),
+      await telnyx.registry.checkStatus(submissionQueryOf(newCampaignSubmission(""), ref)),
     ).toMatchObject({
       review: { answer: "action_needed", reasons: [expect.stringMatching(/expired/)] },
     })
@@ -66,59 +70,67 @@ describe("a campaign", () => {
     ["standard", false, "ACCOUNT_NOTIFICATION", undefined],
     ["standard", true, "MIXED", ["ACCOUNT_NOTIFICATION", "MARKETING"]],
     ["sole_proprietor", false, "SOLE_PROPRIETOR", undefined],
-  ] as const)("of %s with offers %s is for %s", async (brandType, offers, usecase, subUsecases) => {
-    const ref = await submitted()
-    const campaign = newCampaignSubmission(ref, {
-      brandType,
-      campaign: { ...REVIEWED_CAMPAIGN, offers },
-    })
-    await by.registry.submit(campaign)
-    const [sent] = by.sent("POST /10dlc/campaignBuilder")
-    expect(sent).toMatchObject({
-      usecase,
-      brandId: ref,
-      referenceId: campaign.submissionId,
-      sample1: REVIEWED_CAMPAIGN.samples[0],
-      sample2: REVIEWED_CAMPAIGN.samples[1],
-      embeddedLink: true,
-      embeddedLinkSample: "https://acme.example/x",
-      embeddedPhone: false,
-      subscriberOptin: true,
-      subscriberOptout: true,
-      subscriberHelp: true,
-      optoutKeywords: expect.stringMatching(/^STOP,/),
-      termsAndConditions: true,
-      privacyPolicyLink: REVIEWED_CAMPAIGN.privacyUrl,
-      termsAndConditionsLink: REVIEWED_CAMPAIGN.termsUrl,
-    })
-    expect(sent?.["subUsecases"]).toEqual(subUsecases)
-    expect(sent).not.toHaveProperty("sample3")
-  })
+  ] as const)(
+    "of brand type %s with offers %s has the use case %s",
+    async (brandType, offers, usecase, subUsecases) => {
+      const ref = await submitBusiness()
+      const campaign = newCampaignSubmission(ref, {
+        brandType,
+        campaign: { ...REVIEWED_CAMPAIGN, offers },
+      })
+      await telnyx.registry.submit(campaign)
+      const [sent] = telnyx.sent("POST /10dlc/campaignBuilder")
+      expect(sent).toMatchObject({
+        usecase,
+        brandId: ref,
+        referenceId: campaign.submissionId,
+        sample1: REVIEWED_CAMPAIGN.samples[0],
+        sample2: REVIEWED_CAMPAIGN.samples[1],
+        embeddedLink: true,
+        embeddedLinkSample: "https://acme.example/x",
+        embeddedPhone: false,
+        subscriberOptin: true,
+        subscriberOptout: true,
+        subscriberHelp: true,
+        optoutKeywords: expect.stringMatching(/^STOP,/),
+        termsAndConditions: true,
+        privacyPolicyLink: REVIEWED_CAMPAIGN.privacyUrl,
+        termsAndConditionsLink: REVIEWED_CAMPAIGN.termsUrl,
+      })
+      expect(sent?.["subUsecases"]).toEqual(subUsecases)
+      expect(sent).not.toHaveProperty("sample3")
+    },
+  )
 
-  it("is put right where it was suspended, and looked at again where it was refused", async () => {
-    const ref = await campaignOf()
+  it("is corrected in place if it was suspended, appealed if it was rejected, and replaced if it expired", async () => {
+    const ref = await submitCampaign()
     const correction = () => {
-      by.server.requests.length = 0
-      return newCampaignSubmission(String(by.newest("campaigns")["brandId"]), { correctedRef: ref })
+      telnyx.server.requests.length = 0
+      return newCampaignSubmission(String(telnyx.newest("campaigns")["brandId"]), {
+        correctedRef: ref,
+      })
     }
-    by.newest("campaigns")["campaignStatus"] = "TCR_SUSPENDED"
+    telnyx.newest("campaigns")["campaignStatus"] = "TCR_SUSPENDED"
     const first = correction()
-    expect(await by.registry.submit(first)).toMatchObject({
+    expect(await telnyx.registry.submit(first)).toMatchObject({
       ref,
       review: { answer: "action_needed" },
     })
-    expect(await by.registry.checkStatus(submissionQueryOf(first))).toMatchObject({
+    expect(await telnyx.registry.checkStatus(submissionQueryOf(first))).toMatchObject({
       answer: "taken",
       ref,
     })
-    by.newest("campaigns")["campaignStatus"] = "MNO_REJECTED"
+    telnyx.newest("campaigns")["campaignStatus"] = "MNO_REJECTED"
     const second = correction()
-    expect(await by.registry.submit(second)).toMatchObject({ ref, review: { answer: "waiting" } })
-    expect(by.sent(`POST /10dlc/campaign/${ref}/appeal`)).toEqual([
+    expect(await telnyx.registry.submit(second)).toMatchObject({
+      ref,
+      review: { answer: "waiting" },
+    })
+    expect(telnyx.sent(`POST /10dlc/campaign/${ref}/appeal`)).toEqual([
       { appeal_reason: expect.stringContaining(REVIEWED_CAMPAIGN.messageFlow) },
     ])
-    by.newest("campaigns")["campaignStatus"] = "TCR_EXPIRED"
-    const third = await by.registry.submit(correction())
+    telnyx.newest("campaigns")["campaignStatus"] = "TCR_EXPIRED"
+    const third = await telnyx.registry.submit(correction())
     expect(acceptedReferenceIn(third)).not.toBe(ref)
   })
 })
@@ -130,25 +142,28 @@ describe("a number", () => {
     ["FAILED_ASSIGNMENT", "rejected"],
     ["PENDING_UNASSIGNMENT", "waiting"],
     ["FAILED_UNASSIGNMENT", "waiting"],
-  ])("that is %s is %s, and is put into its campaign once", async (assignmentStatus, answer) => {
-    const registration = newNumberRegistration(await campaignOf())
-    await by.registry.registerNumber(registration)
-    by.newest("assignments")["assignmentStatus"] = assignmentStatus
-    expect(await by.registry.registerNumber(registration)).toMatchObject({ answer })
-    expect(by.sent("POST /10dlc/phone_number_campaigns")).toEqual([
-      { phoneNumber: registration.number, campaignId: registration.campaignRef },
-    ])
-  })
+  ])(
+    "with the status %s is %s, and is assigned to its campaign once",
+    async (assignmentStatus, answer) => {
+      const registration = newNumberRegistration(await submitCampaign())
+      await telnyx.registry.registerNumber(registration)
+      telnyx.newest("assignments")["assignmentStatus"] = assignmentStatus
+      expect(await telnyx.registry.registerNumber(registration)).toMatchObject({ answer })
+      expect(telnyx.sent("POST /10dlc/phone_number_campaigns")).toEqual([
+        { phoneNumber: registration.number, campaignId: registration.campaignRef },
+      ])
+    },
+  )
 
-  it("moves to another campaign", async () => {
-    const registration = newNumberRegistration(await campaignOf())
-    await by.registry.registerNumber(registration)
-    by.newest("assignments")["assignmentStatus"] = "ASSIGNED"
-    const campaignRef = await campaignOf()
-    expect(await by.registry.registerNumber({ ...registration, campaignRef })).toEqual({
+  it("can be moved to another campaign", async () => {
+    const registration = newNumberRegistration(await submitCampaign())
+    await telnyx.registry.registerNumber(registration)
+    telnyx.newest("assignments")["assignmentStatus"] = "ASSIGNED"
+    const campaignRef = await submitCampaign()
+    expect(await telnyx.registry.registerNumber({ ...registration, campaignRef })).toEqual({
       answer: "waiting",
     })
-    expect(by.newest("assignments")).toMatchObject({ campaignId: campaignRef })
+    expect(telnyx.newest("assignments")).toMatchObject({ campaignId: campaignRef })
   })
 })
 
@@ -160,20 +175,20 @@ describe("a toll-free number", () => {
     ["Verified", "approved"],
     ["Rejected", "rejected"],
     ["Waiting For Customer", "action_needed"],
-  ])("that is %s is %s, and is sent once", async (verificationStatus, answer) => {
+  ])("with the status %s is %s, and is submitted once", async (verificationStatus, answer) => {
     const registration = newNumberRegistration("c1", { kind: "toll_free" })
-    expect(await by.registry.registerNumber(registration)).toEqual({ answer: "waiting" })
-    Object.assign(by.newest("verifications"), {
+    expect(await telnyx.registry.registerNumber(registration)).toEqual({ answer: "waiting" })
+    Object.assign(telnyx.newest("verifications"), {
       verificationStatus,
       reason: "The page says nothing",
     })
     const hasReasons = answer === "rejected" || answer === "action_needed"
-    expect(await by.registry.registerNumber(registration)).toEqual({
+    expect(await telnyx.registry.registerNumber(registration)).toEqual({
       answer,
       ...(hasReasons ? { reasons: ["The page says nothing."] } : {}),
       ...(answer === "approved" ? { reasons: [] } : {}),
     })
-    const sent = by.sent("POST /messaging_tollfree/verification/requests")
+    const sent = telnyx.sent("POST /messaging_tollfree/verification/requests")
     expect(sent).toMatchObject([
       {
         businessName: "Acme Bakery LLC",
@@ -193,79 +208,87 @@ describe("a toll-free number", () => {
   })
 
   it.each(["Rejected", "Waiting For Customer"])(
-    "that is %s is corrected in place, once for each correction",
+    "with the status %s is corrected in place, once for each correction",
     async (verificationStatus) => {
       const registration = newNumberRegistration("c1", { kind: "toll_free" })
-      await by.registry.registerNumber(registration)
-      const kept = by.newest("verifications")
-      Object.assign(kept, { verificationStatus })
+      await telnyx.registry.registerNumber(registration)
+      const verification = telnyx.newest("verifications")
+      Object.assign(verification, { verificationStatus })
       const description = "Acme Bakery texts customers about orders, and never about anything else."
       const corrected = { ...registration, campaign: { ...REVIEWED_CAMPAIGN, description } }
-      expect(await by.registry.registerNumber(corrected)).toEqual({ answer: "waiting" })
-      expect(kept).toMatchObject({ useCaseSummary: description, verificationStatus: "In Progress" })
-      expect(await by.registry.registerNumber(corrected)).toEqual({ answer: "waiting" })
-      Object.assign(kept, { verificationStatus, useCaseSummary: ` ${description.toUpperCase()}` })
-      expect(await by.registry.registerNumber(corrected)).toMatchObject({
+      expect(await telnyx.registry.registerNumber(corrected)).toEqual({ answer: "waiting" })
+      expect(verification).toMatchObject({
+        useCaseSummary: description,
+        verificationStatus: "In Progress",
+      })
+      expect(await telnyx.registry.registerNumber(corrected)).toEqual({ answer: "waiting" })
+      Object.assign(verification, {
+        verificationStatus,
+        useCaseSummary: ` ${description.toUpperCase()}`,
+      })
+      expect(await telnyx.registry.registerNumber(corrected)).toMatchObject({
         reasons: expect.any(Array),
       })
-      const path = `PATCH /messaging_tollfree/verification/requests/${String(kept["id"])}`
-      expect(by.sent(path)).toHaveLength(1)
-      expect(by.sent("POST /messaging_tollfree/verification/requests")).toHaveLength(1)
+      const path = `PATCH /messaging_tollfree/verification/requests/${String(verification["id"])}`
+      expect(telnyx.sent(path)).toHaveLength(1)
+      expect(telnyx.sent("POST /messaging_tollfree/verification/requests")).toHaveLength(1)
     },
   )
 
   it("that is verified or in review is not corrected", async () => {
     const registration = newNumberRegistration("c1", { kind: "toll_free" })
-    await by.registry.registerNumber(registration)
+    await telnyx.registry.registerNumber(registration)
     const changed = {
       ...REVIEWED_CAMPAIGN,
-      description: "Acme Bakery texts about something else by now.",
+      description: "Acme Bakery now texts about something else.",
     }
     for (const verificationStatus of ["Verified", "In Progress", "Waiting For Telnyx"]) {
-      Object.assign(by.newest("verifications"), { verificationStatus })
-      await by.registry.registerNumber({ ...registration, campaign: changed })
+      Object.assign(telnyx.newest("verifications"), { verificationStatus })
+      await telnyx.registry.registerNumber({ ...registration, campaign: changed })
     }
-    expect(by.server.requests.filter(({ call }) => call.startsWith("PATCH"))).toEqual([])
+    expect(telnyx.server.requests.filter(({ call }) => call.startsWith("PATCH"))).toEqual([])
   })
 
-  it("whose campaign is too long for it is not sent: its company is asked for shorter texts", async () => {
+  it("is not submitted if its campaign is too long, and the company is asked for shorter texts", async () => {
     const campaign = {
       ...REVIEWED_CAMPAIGN,
       description: "x".repeat(501),
       messageFlow: "y".repeat(2_048),
     }
     const registration = newNumberRegistration("c1", { kind: "toll_free", campaign })
-    expect(await by.registry.registerNumber(registration)).toEqual({
+    expect(await telnyx.registry.registerNumber(registration)).toEqual({
       answer: "action_needed",
       reasons: [
         "description: Must be at most 500 characters to verify a toll-free number; it has 501.",
         "messageFlow: Must be at most 500 characters to verify a toll-free number; it has 2048.",
       ],
     })
-    expect(by.sent("POST /messaging_tollfree/verification/requests")).toEqual([])
+    expect(telnyx.sent("POST /messaging_tollfree/verification/requests")).toEqual([])
   })
 
-  it("of the longest replies stays within what is taken of it", async () => {
+  it("with the longest replies stays within Telnyx's limits", async () => {
     const replies = { optOutMessage: "o".repeat(320), helpMessage: "h".repeat(320) }
     const texts = { description: "d".repeat(500), messageFlow: "m".repeat(500) }
     const campaign = { ...REVIEWED_CAMPAIGN, ...replies, ...texts, samples: ["s".repeat(1_000)] }
-    await by.registry.registerNumber(newNumberRegistration("c1", { kind: "toll_free", campaign }))
-    expect(by.server.vendorFaults).toEqual([])
-    expect(by.sent("POST /messaging_tollfree/verification/requests")).toHaveLength(1)
+    await telnyx.registry.registerNumber(
+      newNumberRegistration("c1", { kind: "toll_free", campaign }),
+    )
+    expect(telnyx.server.vendorFaults).toEqual([])
+    expect(telnyx.sent("POST /messaging_tollfree/verification/requests")).toHaveLength(1)
   })
 })
 
-describe("the table of what Telnyx takes", () => {
+describe("the simulated Telnyx server", () => {
   it.each([
     ["companyName", { legalName: "x".repeat(101) }],
     ["street", { street: "x".repeat(60), street2: "y".repeat(60) }],
     ["postalCode", { country: "CA", postalCode: "12345678901" }],
     ["stockExchange", { stockTicker: "ACME", stockExchange: "MARS" }],
-  ])("stops a request whose %s is none that it takes", async (field, changed) => {
-    const answer = await by.registry.submit(
+  ])("rejects a business whose %s Telnyx would not accept", async (field, changed) => {
+    const answer = await telnyx.registry.submit(
       newBusinessSubmission({ business: { ...REVIEWED_BUSINESS, ...changed } }),
     )
     expect(answer).toMatchObject({ answer: "not_taken" })
-    expect(by.server.vendorFaults.join()).toContain(`POST /10dlc/brand: ${field}`)
+    expect(telnyx.server.vendorFaults.join()).toContain(`POST /10dlc/brand: ${field}`)
   })
 })

@@ -1,4 +1,4 @@
-/** Callers who flood, numbers that cost, carriers that do not answer, and callers who show nothing. */
+/** Floods of calls, expensive numbers, carriers that do not answer, and callers without a number. */
 import { callSlotsStreamOf } from "../../domain/voice/aggregates.ts"
 import { slotHoldersOf } from "../../domain/kernel/slots.ts"
 import type { CallId } from "../../domain/kernel/calls.ts"
@@ -25,8 +25,8 @@ import { advance, spentMicrosOf } from "../support/world.ts"
 
 const world = await ownVoiceWorld()
 
-/** The carrier has a call, and tells of it as quickly as it can. */
-async function came(
+/** The simulated carrier receives a call and notifies us. */
+async function simulateIncomingCall(
   { companyId, number }: CallableCompany,
   from: string,
   ref: string,
@@ -41,28 +41,29 @@ async function came(
   })
 }
 
-const takenBy = ({ companyId }: CallableCompany) =>
+const slotHolders = ({ companyId }: CallableCompany) =>
   world.ports.runner.readLatest(callSlotsStreamOf(companyId), slotHoldersOf)
 
 describe("callers", () => {
-  it("who call 40 times have ten calls in ten minutes, and the others cost nothing", async () => {
+  it("have at most ten calls in ten minutes, and further calls cost nothing", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES })
     const from = newCaller()
-    for (let i = 0; i < 40; i += 1) await came(company, from, `flood-${company.number}-${i}`)
+    for (let i = 0; i < 40; i += 1)
+      await simulateIncomingCall(company, from, `flood-${company.number}-${i}`)
     await world.operate("wait")
     const calls = await listCallsOf(world, company)
     const rejected = calls.filter(({ status }) => status === "completed")
     expect([calls.length, rejected.length]).toEqual([40, 30])
     expect(new Set(rejected.map(({ outcome }) => outcome))).toEqual(new Set(["missed"]))
     expect(await billedMinutesOf(world, company)).toHaveLength(10)
-    // Nobody stays on them: they are greeted, ended and paid, and their slots are free.
+    // The ten calls are greeted, ended and paid, and their slots are free again.
     await advance(world, "11m")
-    expect(await takenBy(company)).toEqual([])
+    expect(await slotHolders(company)).toEqual([])
     const again = await startIncomingCall(world, company, from)
     expect(await liveCallOf(world, company, again)).toMatchObject({ phase: "ringing" })
   })
 
-  it("are twenty at once, and the next one is taken where one ends", async () => {
+  it("of a company have at most twenty concurrent calls; another one is accepted after one ends", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const callIds: CallId[] = []
     for (let i = 0; i < 20; i += 1) callIds.push(await startIncomingCall(world, company))
@@ -74,44 +75,45 @@ describe("callers", () => {
     await performCallAction(world, "hang-up", callIds[0] as CallId)
     const next = await startIncomingCall(world, company)
     expect(await liveCallOf(world, company, next)).toMatchObject({ phase: "ringing" })
-    expect(await takenBy(company)).toHaveLength(20)
-    // Calls that wait would cost the next tests, which move the clock, a voicemail each.
+    expect(await slotHolders(company)).toHaveLength(20)
+    // Otherwise each call would end as a voicemail when a later test moves the clock.
     for (const callId of [...callIds.slice(1), next])
       await performCallAction(world, "hang-up", callId)
   })
 
   it.each(["", "anonymous", "Unknown Caller", "12345678901234567890", "+1 (café)", "+1900"])(
-    "who show %j are taken, and show no number",
+    "with the number %j are accepted and shown without a number",
     async (from) => {
       const company = await makeCallableCompany(world)
-      await came(company, from, `shown-${company.number}`)
+      await simulateIncomingCall(company, from, `shown-${company.number}`)
       await world.operate("wait")
       const [call] = await listCallsOf(world, company)
       expect(call).toMatchObject({ from: null, to: company.number })
     },
   )
 
-  it("who show no number are one caller, however they do so", async () => {
+  it("without a number count as one caller, whatever they send", async () => {
     const company = await makeCallableCompany(world)
-    for (let i = 0; i < 11; i += 1) await came(company, `x${i}`, `none-${company.number}-${i}`)
+    for (let i = 0; i < 11; i += 1)
+      await simulateIncomingCall(company, `x${i}`, `none-${company.number}-${i}`)
     await world.operate("wait")
     expect(await billedMinutesOf(world, company)).toHaveLength(10)
   })
 
-  it("who went before the carrier said that they called are missed, and nobody rings", async () => {
+  it("whose hang-up arrives before the call are missed, and no phone rings", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES })
     const ref = `early-${company.number}`
     const leg = { kind: "caller", ref, to: company.number } as const
     const goneAt = world.ports.clock.now()
-    const gone = { type: "leg_gone", leg, goneAt, answeredAt: null } as const
-    await receiveCallEvent(world.ports, gone, causedBy("test early"))
-    await came(company, newCaller(), ref)
+    const hangUp = { type: "leg_gone", leg, goneAt, answeredAt: null } as const
+    await receiveCallEvent(world.ports, hangUp, causedBy("test early"))
+    await simulateIncomingCall(company, newCaller(), ref)
     await world.operate("wait")
     expect(await listCallsOf(world, company)).toMatchObject([{ outcome: "missed", seconds: 0 }])
-    expect([await billedMinutesOf(world, company), await takenBy(company)]).toEqual([[], []])
+    expect([await billedMinutesOf(world, company), await slotHolders(company)]).toEqual([[], []])
   })
 
-  it("reach nobody by a number that was released, and who talks by it goes on talking", async () => {
+  it("cannot call a released number, but a call that has begun goes on", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,
@@ -129,19 +131,20 @@ describe("callers", () => {
     expect(await liveCallOf(world, company, callId)).toMatchObject({ outcome: "answered" })
   })
 
-  it("whose call is told twice call once, and one to nobody's number is nobody's", async () => {
+  it("call once if the notification is repeated, and a call to an unknown number is only counted", async () => {
     const company = await makeCallableCompany(world)
     const from = newCaller()
-    for (let i = 0; i < 3; i += 1) await came(company, from, `twice-${company.number}`)
+    for (let i = 0; i < 3; i += 1)
+      await simulateIncomingCall(company, from, `twice-${company.number}`)
     await world.operate("wait")
     expect(await listCallsOf(world, company)).toHaveLength(1)
-    const event = { ref: "nobody", from, to: "+12015559999", startedAt: 1, attestation: null }
-    const none = await receiveCallEvent(
+    const event = { ref: "unknown", from, to: "+12015559999", startedAt: 1, attestation: null }
+    const result = await receiveCallEvent(
       world.ports,
       { type: "call_came", ...event },
       causedBy("test"),
     )
-    expect(none).toBeNull()
+    expect(result).toBeNull()
     const { body } = await world.call(null, "GET", "/metrics")
     for (const line of [
       "ledger_phone_calls_to_unknown_numbers_total 1",
@@ -152,14 +155,14 @@ describe("callers", () => {
   })
 })
 
-describe("who is to be called", () => {
+describe("a phone to ring", () => {
   it.each([
     ["a premium number", "+19005550123"],
-    ["an island under +1", "+18765550123"],
-    ["a satellite", "+881612345678"],
-    ["a country that is off", "+442079460958"],
-    ["no number", "4155550101"],
-  ])("is not where it is %s: the caller is greeted", async (_what, phone) => {
+    ["an island with the prefix +1", "+18765550123"],
+    ["a satellite phone", "+881612345678"],
+    ["in a country that is off", "+442079460958"],
+    ["not a number", "4155550101"],
+  ])("is skipped if it is %s, and the caller is greeted", async (_title, phone) => {
     const company = await makeCallableCompany(world, { phones: [phone] })
     const callId = await startIncomingCall(world, company)
     const call = await liveCallOf(world, company, callId)
@@ -167,7 +170,7 @@ describe("who is to be called", () => {
     expect(call.legs[0]?.ref).toBeNull()
   })
 
-  it("is not where it is a number of this installation, the company's own or another's", async () => {
+  it("is skipped if it is a number of this installation, of the company or of another one", async () => {
     const other = await makeCallableCompany(world)
     const company = await makeCallableCompany(world, { phones: [other.number, PHONES[0]] })
     const callId = await startIncomingCall(world, company)
@@ -175,7 +178,7 @@ describe("who is to be called", () => {
     expect([phase, legs.map(({ ref }) => ref !== null)]).toEqual(["ringing", [false, true]])
   })
 
-  it("is looked at when it is dialled: the country may have been switched off since", async () => {
+  it("is checked when it is dialed, because its country may have been switched off", async () => {
     const company = await makeCallableCompany(world, { phones: ["+442079460958"] })
     await switchCountry(world, company, "GB", true)
     const first = await startIncomingCall(world, company)
@@ -187,7 +190,7 @@ describe("who is to be called", () => {
 })
 
 describe("a voicemail", () => {
-  it("that somebody fills for an hour has three minutes", async () => {
+  it("is limited to three minutes", async () => {
     const company = await makeCallableCompany(world)
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "say", callId)
@@ -202,7 +205,7 @@ describe("a voicemail", () => {
 
 describe("a carrier that does not answer", () => {
   it.each(["unavailable", "silent", "gone"])(
-    "at once (%s) loses no call for good",
+    "for a moment (%s) does not lose the call",
     async (outcome) => {
       const company = await makeCallableCompany(world, {
         phones: PHONES.slice(0, 1),
@@ -215,12 +218,12 @@ describe("a carrier that does not answer", () => {
       expect([call.phase, call.goneAt !== null]).toEqual(["ended", true])
       const states = new Set((await billedMinutesOf(world, company)).map(({ state }) => state))
       expect(states.has("open")).toBe(false)
-      const { jobs: work } = await world.operate("job list")
-      expect(work.filter(({ stuck }: { stuck: unknown }) => stuck !== null)).toEqual([])
+      const { jobs } = await world.operate("job list")
+      expect(jobs.filter(({ stuck }: { stuck: unknown }) => stuck !== null)).toEqual([])
     },
   )
 
-  it("while nobody answers makes no voicemail: the call is missed, and costs nothing", async () => {
+  it("during an unanswered call makes no voicemail: the call is missed and costs nothing", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const callId = await startIncomingCall(world, company)
     await world.operate("simulator set", { name: "voice", outcome: "unavailable" })
@@ -232,8 +235,10 @@ describe("a carrier that does not answer", () => {
       { outcome: "missed", seconds: 0, voicemailSeconds: null, chargedMicros: 0 },
     ])
   })
+})
 
-  it("says nothing of the end: it is asked, and the call ends when it says", async () => {
+describe("a carrier that does not report the end of a call", () => {
+  it("is asked for the status, and the call ends at the time it reports", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,
@@ -241,14 +246,14 @@ describe("a carrier that does not answer", () => {
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "answer", callId)
     const call = await liveCallOf(world, company, callId)
-    // The caller goes, and nobody is told: only the carrier knows.
-    expect(await lostHangUp(call.offered.carrierRef)).toBe(1)
+    // The caller hangs up without a notification.
+    expect(await hangUpSilently(call.offered.carrierRef)).toBe(1)
     await advance(world, "90s")
     expect(await liveCallOf(world, company, callId)).toMatchObject({ outcome: "answered" })
     expect(await spentMicrosOf(world, company)).toBe(CALL_MINUTE_MICROS)
   })
 
-  it("forgets a call: it lasted until it was last said to be there, and not until it is asked", async () => {
+  it("and has lost the call ends it at the time it last reported it as active", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,
@@ -267,27 +272,31 @@ describe("a carrier that does not answer", () => {
   })
 })
 
-describe("a carrier that says everything fifty times at once", () => {
-  it("has one call, one charge and one end", async () => {
+describe("a carrier that sends each notification fifty times concurrently", () => {
+  it("causes one call, one charge and one end", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const ref = `fifty-${company.number}`
     const leg = { kind: "caller", ref, to: company.number } as const
-    await Promise.all(Array.from({ length: 50 }, () => came(company, newCaller(), ref)))
+    await Promise.all(
+      Array.from({ length: 50 }, () => simulateIncomingCall(company, newCaller(), ref)),
+    )
     await world.operate("wait")
     const [call, ...others] = await listCallsOf(world, company)
     expect([call?.["status"], others]).toEqual(["ringing", []])
     const goneAt = world.ports.clock.now()
-    const gone = { type: "leg_gone", leg, goneAt, answeredAt: null } as const
-    const tell = () => receiveCallEvent(world.ports, gone, causedBy("test gone"))
-    await Promise.all(Array.from({ length: 50 }, tell))
+    const hangUp = { type: "leg_gone", leg, goneAt, answeredAt: null } as const
+    const notify = () => receiveCallEvent(world.ports, hangUp, causedBy("test gone"))
+    await Promise.all(Array.from({ length: 50 }, notify))
     await world.operate("wait")
-    expect(await billedMinutesOf(world, company)).toMatchObject([{ kept: 0, state: "given_back" }])
-    expect(await takenBy(company)).toEqual([])
+    expect(await billedMinutesOf(world, company)).toMatchObject([
+      { netMicros: 0, state: "given_back" },
+    ])
+    expect(await slotHolders(company)).toEqual([])
   })
 })
 
-/** Has the built-in carrier know that a leg is gone half a minute from now, without its saying so. */
-async function lostHangUp(ref: string): Promise<number> {
+/** Ends a leg at the simulated carrier half a minute from now, without a notification. */
+async function hangUpSilently(ref: string): Promise<number> {
   const endedAt = world.ports.clock.now() + 30_000
   const { numAffectedRows } = await sql`
     update ledger.simulated_records
@@ -296,8 +305,8 @@ async function lostHangUp(ref: string): Promise<number> {
   return Number(numAffectedRows)
 }
 
-describe("a company that was deleted", () => {
-  it("has its calls end with the next minute, and takes no new one", async () => {
+describe("a deleted company", () => {
+  it("loses its calls at the end of the minute, and gets no new ones", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,
@@ -313,7 +322,7 @@ describe("a company that was deleted", () => {
       reason: "funds",
     })
     expect(await billedMinutesOf(world, company)).toMatchObject([
-      { kept: CALL_MINUTE_MICROS, state: "final" },
+      { netMicros: CALL_MINUTE_MICROS, state: "final" },
     ])
   })
 })

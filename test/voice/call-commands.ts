@@ -1,4 +1,4 @@
-/** A call to be told one thing after the other, and commands as tests mostly want them. */
+/** A call under test, and commands with defaults for tests. */
 import fc from "fast-check"
 import type { CallCommand, OfferCall } from "../../domain/voice/call-commands.ts"
 import { callDeadlineOf } from "../../domain/voice/call-commands.ts"
@@ -15,15 +15,15 @@ import { MAX_CONCURRENT_CALLS, MAX_CALLS_PER_CALLER } from "../../domain/voice/a
 import { deciderSession } from "../support/decider-spec.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
 
-/** The call that all of it is about. */
+/** The call in all commands. */
 export const CALL_ID: CallId = "call_0001"
-/** When it comes. */
+/** When the call is offered. */
 export const NOW = Date.UTC(2026, 10, 25, 10)
 
 const sealed = (text: string): SealedText => `s1.company.${text}`
 const { label: _label, optOutReply: _reply, ...DEFAULT_SETTINGS } = DEFAULT_NUMBER_SETTINGS
 
-/** Settings that ring so many phones. */
+/** Settings that ring `count` phones. */
 export function ringingSettings(count: number, others: Partial<CallSettings> = {}): CallSettings {
   const ringTo = Array.from({ length: count }, (_, i) => ({ phone: sealed(`p${i}`), name: null }))
   return { ...DEFAULT_SETTINGS, ringTo, ...others }
@@ -54,27 +54,27 @@ export function offerCallCommand(
 }
 
 const callId = CALL_ID
-/** The first minute, or another one, is paid. */
+/** A minute is paid, by default the first. */
 export const minutePaidCommand = (minute = 1): CallCommand => ({
   type: "PayMinute",
   callId,
   minute,
 })
-/** It is refused. */
+/** A minute is refused, by default the first. */
 export const minuteRefusedCommand = (minute = 1): CallCommand => ({
   type: "RefuseMinute",
   callId,
   minute,
 })
 /** A minute may begin. */
-export const beginMinuteCommand = (minute: number, isSeen = true): CallCommand => {
-  return { type: "StartMinute", callId, minute, isCallerPresent: isSeen }
+export const beginMinuteCommand = (minute: number, isCallerPresent = true): CallCommand => {
+  return { type: "StartMinute", callId, minute, isCallerPresent }
 }
-/** A leg is open; 0 is the caller's. */
+/** A leg is answered; 0 is the caller's. */
 export const legOpenCommand = (leg: number, answeredAt = NOW + 5_000): CallCommand => {
   return { type: "AnswerLeg", callId, leg, answeredAt, ref: null }
 }
-/** A leg is gone. */
+/** A leg has ended. */
 export const legGoneCommand = (
   leg: number,
   goneAt = NOW + 9_000,
@@ -82,11 +82,11 @@ export const legGoneCommand = (
 ) => {
   return { type: "EndLeg", callId, leg, goneAt, answeredAt } as const
 }
-/** Somebody pressed keys. */
+/** Keys are pressed on a leg. */
 export const pressKeysCommand = (leg: number, digits = "1"): CallCommand => {
   return { type: "PressDigits", callId, leg, digits }
 }
-/** A leg heard what it was told. */
+/** A prompt was played to its end on a leg. */
 export const promptPlayedCommand = (leg: number): CallCommand => ({
   type: "FinishPlayback",
   callId,
@@ -97,42 +97,42 @@ export const recordingReadyCommand = (kind: "call" | "voicemail", seconds = 5): 
   return { type: "RecordAudioAvailable", callId, kind, seconds, carrierRef: `ref-${kind}` }
 }
 
-/** A call that answers what it is told with facts. */
+/** A call that executes commands and collects their facts. */
 export function callUnderTest(settings: CallSettings | null = null) {
   const { ask, facts, state } = deciderSession(callDecider)
   let now = NOW
-  const tell = (command: CallCommand, at = now): readonly CallEvent[] | string => {
+  const execute = (command: CallCommand, at = now): readonly CallEvent[] | string => {
     now = Math.max(now, at)
     return ask(command, now)
   }
-  /** Passes the deadline that was set last of these. */
-  const pass = (of: string): readonly CallEvent[] | string => {
-    const found = facts.map(callDeadlineOf).findLast((one) => one?.of === of)
-    if (found === undefined || found === null) throw new Error(`no deadline ${of} was set`)
-    return tell({ type: "ExpireDeadline", callId, ...found }, found.deadlineAt)
+  /** Expires the newest deadline of this name. */
+  const expireDeadline = (name: string): readonly CallEvent[] | string => {
+    const found = facts.map(callDeadlineOf).findLast((one) => one?.of === name)
+    if (found === undefined || found === null) throw new Error(`no deadline ${name} was set`)
+    return execute({ type: "ExpireDeadline", callId, ...found }, found.deadlineAt)
   }
   const live = (): OfferedCall => {
-    const { call: known } = state()
-    if (known === null) throw new Error("there is no call")
-    return known
+    const { call } = state()
+    if (call === null) throw new Error("there is no call")
+    return call
   }
-  if (settings !== null) tell(offerCallCommand(settings))
+  if (settings !== null) execute(offerCallCommand(settings))
   return {
-    tell,
-    pass,
+    execute,
+    expireDeadline,
     facts,
     live,
     state,
     minutes: () => callMinutesOf(live()),
     types: () => facts.map(({ type }) => type),
-    /** What the carrier was to do, by words and legs. */
-    words: () => facts.flatMap(callInstructionsOf).map(({ word, leg }) => `${word} ${leg}`),
+    /** Instructions to the carrier, as `dial 1`. */
+    instructions: () => facts.flatMap(callInstructionsOf).map(({ word, leg }) => `${word} ${leg}`),
   }
 }
 
 const leg = fc.integer({ min: 0, max: 3 })
 const later = fc.nat(200_000).map((ms) => NOW + ms)
-const anyOf = fc.oneof(
+const commandAfterOffer = fc.oneof(
   fc
     .constantFrom(1, 1, 2, 3)
     .chain((minute) =>
@@ -164,16 +164,16 @@ const settings = fc.constantFrom(
   ringingSettings(1, { screenCalls: false, recordCalls: true, voicemail: false }),
 )
 
-/** Anything that a call can be told; the call itself among them, so that most find one. */
+/** A random command for a call, which may offer it. */
 export const callCommand: fc.Arbitrary<CallCommand> = fc.oneof(
   { weight: 1, arbitrary: settings.map((one): CallCommand => offerCallCommand(one)) },
-  { weight: 6, arbitrary: anyOf },
+  { weight: 6, arbitrary: commandAfterOffer },
 )
 
 const anyCall = fc.constantFrom<CallId>("call_1", "call_2", "call_3")
 const anyTag = fc.constantFrom("aa" as KeyedHash, "bb" as KeyedHash)
 
-/** Anything that can be asked of the slots of a company. */
+/** A random command for the call slots of a company. */
 export const callSlotCommand: fc.Arbitrary<SlotCommand<CallId>> = fc.oneof(
   fc.tuple(anyCall, anyTag).map(([holderId, tag]) => {
     const caller = { tag, maxSlots: MAX_CALLS_PER_CALLER }

@@ -1,6 +1,6 @@
 /**
- * A carrier, a ledger and callers as a model of theirs, played against a call's decider on a virtual clock:
- * what the carrier says comes late, twice, in another order or not at all, and a watchdog asks.
+ * A model of a carrier, a ledger and callers, played against a call's decider on a virtual clock. Notifications
+ * arrive late, twice, out of order or not at all, and a watchdog checks the status.
  */
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
 import { callDeadlineOf, missedCommandsOf } from "../../domain/voice/call-commands.ts"
@@ -13,19 +13,19 @@ import { callInstructionsOf } from "../../domain/voice/call-instructions.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { CALL_ID, NOW, offerCallCommand, ringingSettings } from "./call-commands.ts"
 
-/** Who decides. */
+/** The decider of calls. */
 export type CallDecider = typeof callDecider
 
-/** What somebody who is called does. */
+/** Behavior of a person whose phone rings. */
 export interface Callee {
-  /** When they answer, milliseconds after it rings; null where never. */
+  /** Milliseconds of ringing before they answer; null for never. */
   readonly answersAfterMs: number | null
   readonly presses: "1" | "2" | "nothing"
   readonly pressesAfterMs: number
   readonly hangsUpAfterMs: number
 }
 
-/** A call as it is to go. */
+/** The course of a call. */
 export interface CallPlan {
   readonly callees: readonly Callee[]
   readonly ringMode: "all" | "order"
@@ -33,31 +33,31 @@ export interface CallPlan {
   readonly screenCalls: boolean
   readonly recordCalls: boolean
   readonly voicemail: boolean
-  /** When the caller gives up, if nobody opened their leg. */
+  /** When the caller hangs up if their leg is not answered. */
   readonly patienceMs: number
-  /** How long the caller stays once their leg is open. */
+  /** How long the caller stays once their leg is answered. */
   readonly hangsUpAfterMs: number
   /** The minute that the ledger refuses; null for none. */
   readonly refusedMinute: number | null
-  /** How long the ledger takes to answer at most. */
+  /** Maximum response time of the ledger. */
   readonly ledgerDelayMs: number
-  /** How many of a hundred events are lost. */
+  /** Percentage of notifications that are lost. */
   readonly lostPercent: number
   readonly seed: number
 }
 
-/** A leg as it is, whoever knows. */
+/** The true state of a leg, whether or not it has been reported. */
 export interface ModelLeg {
   state: "ringing" | "open" | "gone"
   answeredAt: number | null
   goneAt: number | null
 }
 
-/** What came of a plan. */
+/** Result of a plan. */
 export interface PlayedCall {
   readonly facts: readonly CallEvent[]
   readonly legs: ReadonlyMap<number, ModelLeg>
-  readonly charges: ReadonlyMap<number, "open" | "kept" | "back">
+  readonly charges: ReadonlyMap<number, "pending" | "kept" | "refunded">
   readonly state: CallState
   /** The outcome after each fact. */
   readonly outcomes: readonly (string | null)[]
@@ -83,10 +83,10 @@ class CallModel {
   readonly #facts: CallEvent[] = []
   readonly #outcomes: (string | null)[] = []
   readonly #legs = new Map<number, ModelLeg>()
-  readonly #charges = new Map<number, "open" | "kept" | "back">()
-  readonly #asked = new Set<number>()
+  readonly #charges = new Map<number, "pending" | "kept" | "refunded">()
+  readonly #requested = new Set<number>()
   readonly #recorded = new Map<number, "call" | "voicemail">()
-  /** Directions are carried out in their order. */
+  /** Instructions are executed in order. */
   #busyUntil = NOW
 
   constructor(decider: CallDecider, plan: CallPlan) {
@@ -102,7 +102,7 @@ class CallModel {
     const others = { ringMode, ringSeconds, screenCalls, recordCalls, voicemail }
     const offer = offerCallCommand(ringingSettings(callees.length, others))
     this.#legs.set(0, { state: "ringing", answeredAt: null, goneAt: null })
-    this.#at(this.#now + this.#chance(MAX_DELAY_MS), () => this.#tell(offer))
+    this.#at(this.#now + this.#chance(MAX_DELAY_MS), () => this.#execute(offer))
     this.#at(NOW + patienceMs, () => {
       if (this.#legs.get(0)?.state === "ringing") this.#end(0)
     })
@@ -127,45 +127,45 @@ class CallModel {
     this.#queue.push({ at, act })
   }
 
-  /** A number from 0 to below most. */
-  #chance(most: number): number {
-    // Mulberry32: quick, and the same for the same seed.
+  /** A random number from 0 to below `max`. */
+  #chance(max: number): number {
+    // Mulberry32: fast, and reproducible by its seed.
     this.#random = (this.#random + 0x6d2b79f5) | 0
     let t = Math.imul(this.#random ^ (this.#random >>> 15), 1 | this.#random)
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4_294_967_296) * most)
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4_294_967_296) * max)
   }
 
-  /** The carrier says something: late, perhaps twice, perhaps never. */
-  #say(command: CallCommand): void {
+  /** The carrier sends a notification: late, perhaps twice, perhaps never. */
+  #notify(command: CallCommand): void {
     const times = this.#chance(3) === 0 ? 2 : 1
     for (let i = 0; i < times; i += 1) {
       if (this.#chance(100) < this.#plan.lostPercent) continue
-      this.#at(this.#now + this.#chance(MAX_DELAY_MS), () => this.#tell(command))
+      this.#at(this.#now + this.#chance(MAX_DELAY_MS), () => this.#execute(command))
     }
   }
 
-  #tell(command: CallCommand): void {
+  #execute(command: CallCommand): void {
     const answer = this.#decider.decide(command, this.#state, { at: this.#now })
     if (isRefusal(answer)) return
     for (const fact of answer) {
       this.#state = this.#decider.evolve(this.#state, fact)
       this.#facts.push(fact)
       this.#outcomes.push(this.#state.call?.outcome ?? null)
-      for (const direction of callInstructionsOf(fact)) {
+      for (const instruction of callInstructionsOf(fact)) {
         this.#busyUntil = Math.max(this.#busyUntil, this.#now) + this.#chance(200)
-        this.#at(this.#busyUntil, () => this.#carryOut(direction))
+        this.#at(this.#busyUntil, () => this.#perform(instruction))
       }
       const deadline = callDeadlineOf(fact)
       if (deadline === null) continue
       const passed: CallCommand = { type: "ExpireDeadline", callId: CALL_ID, ...deadline }
-      this.#at(deadline.deadlineAt + this.#chance(500), () => this.#tell(passed))
+      this.#at(deadline.deadlineAt + this.#chance(500), () => this.#execute(passed))
     }
     if (answer.length > 0) this.#pay()
   }
 
-  #carryOut(direction: CallInstruction): void {
-    const { word, leg } = direction
+  #perform(instruction: CallInstruction): void {
+    const { word, leg } = instruction
     if (word === "dial") return this.#dial(leg)
     const known = this.#legs.get(leg)
     if (known === undefined || known.state === "gone") return
@@ -177,10 +177,10 @@ class CallModel {
         return this.#ask(leg)
       case "say":
         return this.#at(this.#now + PROMPT_MS, () => {
-          if (known.state === "open") this.#say({ type: "FinishPlayback", callId: CALL_ID, leg })
+          if (known.state === "open") this.#notify({ type: "FinishPlayback", callId: CALL_ID, leg })
         })
       case "record":
-        this.#recorded.set(leg, direction.kind)
+        this.#recorded.set(leg, instruction.kind)
         return
       case "join":
         return
@@ -203,7 +203,7 @@ class CallModel {
     const known = this.#legs.get(leg) as ModelLeg
     known.state = "open"
     known.answeredAt = this.#now
-    this.#say({ type: "AnswerLeg", callId: CALL_ID, leg, answeredAt: this.#now, ref: `r${leg}` })
+    this.#notify({ type: "AnswerLeg", callId: CALL_ID, leg, answeredAt: this.#now, ref: `r${leg}` })
     const staysMs =
       leg === 0 ? this.#plan.hangsUpAfterMs : this.#plan.callees[leg - 1]?.hangsUpAfterMs
     this.#at(this.#now + (staysMs ?? 0), () => {
@@ -215,8 +215,8 @@ class CallModel {
     const { presses, pressesAfterMs } = this.#plan.callees[leg - 1] as Callee
     this.#at(this.#now + pressesAfterMs, () => {
       if (this.#legs.get(leg)?.state !== "open") return
-      if (presses === "nothing") this.#say({ type: "EndDigitPrompt", callId: CALL_ID, leg })
-      else this.#say({ type: "PressDigits", callId: CALL_ID, leg, digits: presses })
+      if (presses === "nothing") this.#notify({ type: "EndDigitPrompt", callId: CALL_ID, leg })
+      else this.#notify({ type: "PressDigits", callId: CALL_ID, leg, digits: presses })
     })
   }
 
@@ -224,50 +224,55 @@ class CallModel {
     const known = this.#legs.get(leg) as ModelLeg
     Object.assign(known, { state: "gone", goneAt: this.#now })
     const { answeredAt } = known
-    this.#say({ type: "EndLeg", callId: CALL_ID, leg, goneAt: this.#now, answeredAt })
+    this.#notify({ type: "EndLeg", callId: CALL_ID, leg, goneAt: this.#now, answeredAt })
     const kind = this.#recorded.get(leg)
     if (kind === undefined) return
     const seconds = this.#chance(30)
-    this.#say({ type: "RecordAudioAvailable", callId: CALL_ID, kind, seconds, carrierRef: kind })
+    this.#notify({ type: "RecordAudioAvailable", callId: CALL_ID, kind, seconds, carrierRef: kind })
   }
 
-  /** Asks the carrier about every leg, until the call has ended and it is known when the caller went. */
+  /** Checks the status of every leg until the call has ended and the time of the caller's hang-up is known. */
   #watch(): void {
     const { call } = this.#state
     if (call !== null && call.phase === "ended" && call.goneAt !== null) return
     for (const [leg, { state, answeredAt, goneAt }] of this.#legs) {
-      const knowledge = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
-      for (const one of missedCommandsOf(CALL_ID, leg, knowledge, this.#now)) this.#tell(one)
+      const status = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
+      for (const one of missedCommandsOf(CALL_ID, leg, status, this.#now)) this.#execute(one)
     }
     this.#at(this.#now + WATCH_MS, () => this.#watch())
   }
 
-  /** What the program does with the ledger after each fact. */
+  /** Requests payments after each fact, as the program does. */
   #pay(): void {
     const { call } = this.#state
     if (call === null) return
     const { owed, next, confirmed, isFinal } = callMinutesOf(call)
-    if (owed !== null && !this.#asked.has(owed)) {
-      this.#asked.add(owed)
+    if (owed !== null && !this.#requested.has(owed)) {
+      this.#requested.add(owed)
       this.#at(this.#now + this.#chance(this.#plan.ledgerDelayMs), () => this.#charge(owed))
     }
     if (next !== null) this.#at(Math.max(next.dueAt, this.#now), () => this.#begin(next.minute))
     for (let minute = 1; minute <= call.paid; minute += 1) {
       if (minute <= confirmed) this.#charges.set(minute, "kept")
-      else if (isFinal) this.#charges.set(minute, "back")
+      else if (isFinal) this.#charges.set(minute, "refunded")
     }
   }
 
   #charge(minute: number): void {
     const isRefused = this.#plan.refusedMinute === minute
-    if (!isRefused) this.#charges.set(minute, "open")
-    this.#tell({ type: isRefused ? "RefuseMinute" : "PayMinute", callId: CALL_ID, minute })
+    if (!isRefused) this.#charges.set(minute, "pending")
+    this.#execute({ type: isRefused ? "RefuseMinute" : "PayMinute", callId: CALL_ID, minute })
   }
 
   #begin(minute: number): void {
     const { state, answeredAt, goneAt } = this.#legs.get(0) as ModelLeg
-    const knowledge = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
-    for (const one of missedCommandsOf(CALL_ID, 0, knowledge, this.#now)) this.#tell(one)
-    this.#tell({ type: "StartMinute", callId: CALL_ID, minute, isCallerPresent: state === "open" })
+    const status = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
+    for (const one of missedCommandsOf(CALL_ID, 0, status, this.#now)) this.#execute(one)
+    this.#execute({
+      type: "StartMinute",
+      callId: CALL_ID,
+      minute,
+      isCallerPresent: state === "open",
+    })
   }
 }

@@ -1,4 +1,4 @@
-/** What happens in which state of a call, cell by cell (the table of docs/decisions/calls.md). */
+/** Each event in each state of a call, as in the table of docs/decisions/calls.md. */
 import { describe, expect, it } from "vitest"
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
 import type { CallPhase } from "../../domain/voice/call-state.ts"
@@ -16,43 +16,43 @@ import {
   promptPlayedCommand,
 } from "./call-commands.ts"
 
-type One = ReturnType<typeof callUnderTest>
+type CallUnderTest = ReturnType<typeof callUnderTest>
 const callId = CALL_ID
 
-/** A call that has come so far; two phones, the first of which was answered and is asked. */
-const IN: Readonly<Record<CallPhase, () => One>> = {
+/** A call in each phase. It has two phones, of which the first was answered and prompted for a key. */
+const IN: Readonly<Record<CallPhase, () => CallUnderTest>> = {
   paying: () => callUnderTest(ringingSettings(2)),
   ringing: () => {
     const one = IN.paying()
-    one.tell(minutePaidCommand())
-    one.tell(legOpenCommand(1))
+    one.execute(minutePaidCommand())
+    one.execute(legOpenCommand(1))
     return one
   },
   accepted: () => {
     const one = IN.ringing()
-    one.tell(pressKeysCommand(1))
+    one.execute(pressKeysCommand(1))
     return one
   },
   talking: () => {
     const one = IN.accepted()
-    one.tell(legOpenCommand(0))
+    one.execute(legOpenCommand(0))
     return one
   },
   greeting: () => {
     const one = IN.ringing()
-    one.tell(legGoneCommand(1))
-    one.tell(legGoneCommand(2))
+    one.execute(legGoneCommand(1))
+    one.execute(legGoneCommand(2))
     return one
   },
   voicemail: () => {
     const one = IN.greeting()
-    one.tell(legOpenCommand(0))
-    one.tell(promptPlayedCommand(0))
+    one.execute(legOpenCommand(0))
+    one.execute(promptPlayedCommand(0))
     return one
   },
   ended: () => {
     const one = IN.talking()
-    one.tell(legGoneCommand(1))
+    one.execute(legGoneCommand(1))
     return one
   },
 }
@@ -60,16 +60,16 @@ const IN: Readonly<Record<CallPhase, () => One>> = {
 const PHASES = Object.keys(IN) as CallPhase[]
 const NEXT_MINUTE = 5_000 + 60_001
 
-/** What each event comes to in each state: the facts' types, in the order of the states. */
+/** Each event with the types of the facts it records, by phase. */
 const TABLE: readonly (readonly [
   string,
   CallCommand,
   Readonly<Partial<Record<CallPhase, string>>>,
 ])[] = [
-  ["minute 1 paid", minutePaidCommand(), { paying: "CallMinutePaid LegsDialed" }],
-  ["minute 1 refused", minuteRefusedCommand(), { paying: "CallMinuteRefused CallEnded" }],
+  ["the payment of minute 1", minutePaidCommand(), { paying: "CallMinutePaid LegsDialed" }],
+  ["the refusal of minute 1", minuteRefusedCommand(), { paying: "CallMinuteRefused CallEnded" }],
   [
-    "caller gone",
+    "a hang-up of the caller",
     legGoneCommand(0),
     {
       paying: "CallerHungUp",
@@ -82,7 +82,7 @@ const TABLE: readonly (readonly [
     },
   ],
   [
-    "another leg answered",
+    "an answer on another leg",
     legOpenCommand(2),
     {
       ringing: "LegAnswered LegPrompted",
@@ -94,34 +94,34 @@ const TABLE: readonly (readonly [
   ["digit 1", pressKeysCommand(1), { ringing: "CallAccepted" }],
   ["digits 11", pressKeysCommand(1, "11"), { ringing: "CallAccepted" }],
   ["digits 1#", pressKeysCommand(1, "1#"), { ringing: "CallAccepted" }],
-  ["digit 1 of who was not asked", pressKeysCommand(2), {}],
+  ["digit 1 on a leg that was not prompted", pressKeysCommand(2), {}],
   ["another digit", pressKeysCommand(1, "2"), { ringing: "LegHungUp" }],
   ["digits #1", pressKeysCommand(1, "#1"), { ringing: "LegHungUp" }],
   ["no digit", pressKeysCommand(1, ""), { ringing: "LegHungUp" }],
-  ["ask over", { type: "EndDigitPrompt", callId, leg: 1 }, { ringing: "LegHungUp" }],
+  ["the end of a prompt", { type: "EndDigitPrompt", callId, leg: 1 }, { ringing: "LegHungUp" }],
   [
-    "a leg gone",
+    "the end of a leg",
     legGoneCommand(1),
     { ringing: "LegEnded", accepted: "LegEnded CallEnded", talking: "LegEnded CallEnded" },
   ],
   [
-    "a leg gone that was hung up",
+    "the end of a leg that was hung up",
     legGoneCommand(2),
     { ringing: "LegEnded", accepted: "LegEnded", talking: "LegEnded", ended: "LegEnded" },
   ],
   [
-    "caller's leg open",
+    "the answer of the caller's leg",
     legOpenCommand(0),
     { accepted: "CallerAnswered CallBridged", greeting: "CallerAnswered GreetingPlayed" },
   ],
-  ["said", promptPlayedCommand(0), {}],
+  ["the end of a played prompt", promptPlayedCommand(0), {}],
   [
-    "audio saved",
+    "a saved recording",
     recordingReadyCommand("voicemail"),
     Object.fromEntries(PHASES.map((one) => [one, "RecordingAvailable"])),
   ],
   [
-    "a name for a leg",
+    "the carrier's reference of a leg",
     { type: "MarkLegDialed", callId, leg: 2, ref: "r" },
     {
       ringing: "LegDialed",
@@ -133,34 +133,34 @@ const TABLE: readonly (readonly [
     },
   ],
   [
-    "nobody says when the caller went",
+    "no report of the caller's hang-up",
     { type: "AssumeCallerHungUp", callId },
     { ended: "CallerHungUp" },
   ],
 ]
 
 describe.each(TABLE)("%s", (_event, command, expected) => {
-  it.each(PHASES)("while it is %s", (phase) => {
+  it.each(PHASES)("in the phase %s records the facts of the table", (phase) => {
     const one = IN[phase]()
     expect(one.live().phase).toBe(phase)
-    const answer = one.tell(command)
+    const answer = one.execute(command)
     const types = typeof answer === "string" ? answer : answer.map(({ type }) => type).join(" ")
     expect(types).toBe(expected[phase] ?? "")
-    // The same again changes nothing.
-    expect(one.tell(command)).toEqual([])
+    // A repeated command records nothing.
+    expect(one.execute(command)).toEqual([])
   })
 })
 
-describe("a call that is told something before it is known", () => {
-  it("remembers that the caller went, the earlier time of two, and is missed at no cost", () => {
+describe("a call whose hang-up arrives first", () => {
+  it("keeps the earlier of two hang-up times, and is missed at no cost", () => {
     const one = callUnderTest()
-    expect(one.tell(pressKeysCommand(1))).toBe("no_call")
-    expect(one.tell(legGoneCommand(0, 9))).toHaveLength(1)
-    expect(one.tell(legGoneCommand(0, 12))).toEqual([])
-    expect(one.tell(legGoneCommand(0, 7))).toHaveLength(1)
+    expect(one.execute(pressKeysCommand(1))).toBe("no_call")
+    expect(one.execute(legGoneCommand(0, 9))).toHaveLength(1)
+    expect(one.execute(legGoneCommand(0, 12))).toEqual([])
+    expect(one.execute(legGoneCommand(0, 7))).toHaveLength(1)
     const offered = callUnderTest(ringingSettings(1))
     expect(offered.minutes()).toMatchObject({ owed: 1 })
-    one.tell({ type: "OfferCall" as const, ...offered.live().offered, rejectReason: null })
+    one.execute({ type: "OfferCall" as const, ...offered.live().offered, rejectReason: null })
     expect(one.live()).toMatchObject({
       phase: "ended",
       outcome: "missed",
@@ -173,66 +173,69 @@ describe("a call that is told something before it is known", () => {
       confirmed: 0,
       isFinal: true,
     })
-    expect(one.words()).toEqual([])
+    expect(one.instructions()).toEqual([])
   })
 })
 
-describe("a minute that begins", () => {
-  it.each(["accepted", "talking", "greeting", "voicemail"] as const)("while it is %s", (phase) => {
-    const one = IN[phase]()
-    const isRecorded = phase === "accepted"
-    if (isRecorded) Object.assign(one.live().offered.settings, { recordCalls: true })
-    if (one.live().answeredAt === null) one.tell(legOpenCommand(0))
-    const { next } = one.minutes()
-    const dueAt = (one.live().answeredAt ?? 0) + 60_001
-    expect([one.live().phase, next]).toEqual([phase, { minute: 2, dueAt }])
-    expect(one.tell(beginMinuteCommand(2), dueAt - 1)).toEqual([])
-    expect(one.tell(beginMinuteCommand(3), dueAt)).toEqual([])
-    expect(one.tell(beginMinuteCommand(2), dueAt)).toMatchObject([
-      { type: "CallMinuteStarted", minute: 2 },
-    ])
-    // No other begins while this one is owed.
-    expect(one.minutes()).toMatchObject({ owed: 2, next: null, confirmed: 1 })
-    const outcomes = {
-      accepted: "missed",
-      talking: "answered",
-      greeting: "missed",
-      voicemail: "voicemail",
-    }
-    expect(one.tell(minuteRefusedCommand(2))).toMatchObject([
-      { type: "CallMinuteRefused", minute: 2 },
-      { type: "CallEnded", outcome: outcomes[phase], reason: "funds", caller: "hang_up" },
-    ])
-    expect(one.tell(minutePaidCommand(2))).toHaveLength(1)
-    expect(one.minutes()).toMatchObject({ owed: null, next: null, paid: 2, confirmed: 1 })
-  })
+describe("a minute", () => {
+  it.each(["accepted", "talking", "greeting", "voicemail"] as const)(
+    "begins and can be refused in the phase %s",
+    (phase) => {
+      const one = IN[phase]()
+      const isRecorded = phase === "accepted"
+      if (isRecorded) Object.assign(one.live().offered.settings, { recordCalls: true })
+      if (one.live().answeredAt === null) one.execute(legOpenCommand(0))
+      const { next } = one.minutes()
+      const dueAt = (one.live().answeredAt ?? 0) + 60_001
+      expect([one.live().phase, next]).toEqual([phase, { minute: 2, dueAt }])
+      expect(one.execute(beginMinuteCommand(2), dueAt - 1)).toEqual([])
+      expect(one.execute(beginMinuteCommand(3), dueAt)).toEqual([])
+      expect(one.execute(beginMinuteCommand(2), dueAt)).toMatchObject([
+        { type: "CallMinuteStarted", minute: 2 },
+      ])
+      // No other minute begins while this one is not paid.
+      expect(one.minutes()).toMatchObject({ owed: 2, next: null, confirmed: 1 })
+      const outcomes = {
+        accepted: "missed",
+        talking: "answered",
+        greeting: "missed",
+        voicemail: "voicemail",
+      }
+      expect(one.execute(minuteRefusedCommand(2))).toMatchObject([
+        { type: "CallMinuteRefused", minute: 2 },
+        { type: "CallEnded", outcome: outcomes[phase], reason: "funds", caller: "hang_up" },
+      ])
+      expect(one.execute(minutePaidCommand(2))).toHaveLength(1)
+      expect(one.minutes()).toMatchObject({ owed: null, next: null, paid: 2, confirmed: 1 })
+    },
+  )
 
-  it("is none before the caller's leg is open", () => {
+  it("does not begin before the caller's leg is answered", () => {
     const one = IN.ringing()
-    expect(one.tell(beginMinuteCommand(2), NEXT_MINUTE)).toEqual([])
+    expect(one.execute(beginMinuteCommand(2), NEXT_MINUTE)).toEqual([])
     expect(one.minutes().next).toBeNull()
   })
 })
 
 describe("a deadline", () => {
-  it("of who was asked hangs that leg up", () => {
+  it("of a prompt hangs up its leg", () => {
     const one = IN.ringing()
-    expect(one.pass("ask")).toMatchObject([{ type: "LegHungUp", leg: 1 }])
-    expect(one.pass("ask")).toEqual([])
+    expect(one.expireDeadline("ask")).toMatchObject([{ type: "LegHungUp", leg: 1 }])
+    expect(one.expireDeadline("ask")).toEqual([])
   })
 
-  it("of the ringing hangs up who only rings, and lets who is asked take their time", () => {
+  it("of the ringing hangs up ringing phones, but not a prompted one", () => {
     const one = IN.ringing()
-    expect(one.pass("ring")).toMatchObject([{ type: "LegHungUp", leg: 2 }])
-    expect(one.tell(pressKeysCommand(1, "3"))).toMatchObject([
+    expect(one.expireDeadline("ring")).toMatchObject([{ type: "LegHungUp", leg: 2 }])
+    expect(one.execute(pressKeysCommand(1, "3"))).toMatchObject([
       { type: "LegHungUp" },
       { type: "GreetingStarted" },
     ])
   })
 
-  it("of the caller's leg ends a call that nobody hears", () => {
+  it("of the caller's leg ends the call", () => {
     const one = IN.accepted()
-    expect(one.pass("answer")).toMatchObject([
+    expect(one.expireDeadline("answer")).toMatchObject([
       {
         type: "CallEnded",
         outcome: "missed",
@@ -243,7 +246,7 @@ describe("a deadline", () => {
     ])
   })
 
-  it("of the notice joins both without a recording", () => {
+  it("of the notice joins both sides without a recording", () => {
     const one = callUnderTest(ringingSettings(1, { screenCalls: false, recordCalls: true }))
     for (const command of [
       minutePaidCommand(),
@@ -251,54 +254,56 @@ describe("a deadline", () => {
       legOpenCommand(0),
       promptPlayedCommand(1),
     ])
-      one.tell(command)
-    expect(one.pass("notice")).toMatchObject([{ type: "CallBridged", isRecorded: false }])
-    expect(one.tell(promptPlayedCommand(0))).toEqual([])
-    expect(one.words()).not.toContain("record 0")
+      one.execute(command)
+    expect(one.expireDeadline("notice")).toMatchObject([{ type: "CallBridged", isRecorded: false }])
+    expect(one.execute(promptPlayedCommand(0))).toEqual([])
+    expect(one.instructions()).not.toContain("record 0")
   })
 
-  it("of the greeting records what the caller says all the same, and of the voicemail ends it", () => {
+  it("of the greeting starts the voicemail, and that of the voicemail ends it", () => {
     const one = IN.greeting()
-    expect(one.pass("greeting")).toMatchObject([{ type: "VoicemailStarted" }])
-    expect(one.tell(legOpenCommand(0))).toMatchObject([{ type: "CallerAnswered" }])
-    expect(one.pass("voicemail")).toMatchObject([{ outcome: "voicemail", caller: "hang_up" }])
+    expect(one.expireDeadline("greeting")).toMatchObject([{ type: "VoicemailStarted" }])
+    expect(one.execute(legOpenCommand(0))).toMatchObject([{ type: "CallerAnswered" }])
+    expect(one.expireDeadline("voicemail")).toMatchObject([
+      { outcome: "voicemail", caller: "hang_up" },
+    ])
   })
 
-  it("of a voicemail whose caller's leg never opened ends it missed, unless one was left", () => {
+  it("of a voicemail whose caller's leg was never answered ends it as missed, unless there is a recording", () => {
     for (const [seconds, outcome] of [
       [null, "missed"],
       [0, "missed"],
       [1, "voicemail"],
     ] as const) {
       const one = IN.greeting()
-      one.pass("greeting")
-      const left = { kind: "voicemail", seconds: seconds ?? 0, carrierRef: "rec_1" } as const
-      if (seconds !== null) one.tell({ type: "RecordAudioAvailable", callId, ...left })
-      expect(one.pass("voicemail")).toMatchObject([{ outcome, reason: "deadline" }])
+      one.expireDeadline("greeting")
+      const audio = { kind: "voicemail", seconds: seconds ?? 0, carrierRef: "rec_1" } as const
+      if (seconds !== null) one.execute({ type: "RecordAudioAvailable", callId, ...audio })
+      expect(one.expireDeadline("voicemail")).toMatchObject([{ outcome, reason: "deadline" }])
     }
   })
 
-  it("of the greeting, and an end that says when the caller's leg opened, leave a voicemail", () => {
+  it("of the greeting, with a hang-up that reports an answered caller's leg, leaves a voicemail", () => {
     for (const [answeredAt, outcome] of [
       [1, "voicemail"],
       [null, "missed"],
     ] as const) {
       const one = IN.greeting()
-      one.pass("greeting")
-      one.tell({ type: "EndLeg", callId, leg: 0, goneAt: 9_000, answeredAt })
+      one.expireDeadline("greeting")
+      one.execute({ type: "EndLeg", callId, leg: 0, goneAt: 9_000, answeredAt })
       expect(one.live()).toMatchObject({ phase: "ended", outcome, answeredAt })
     }
   })
 
-  it("of four hours ends a call, with 240 minutes at most", () => {
+  it("of four hours ends a call after at most 240 minutes", () => {
     const one = IN.talking()
-    expect(one.pass("talk")).toMatchObject([{ outcome: "answered", reason: "deadline" }])
-    one.tell(legGoneCommand(0, one.live().endedAt ?? 0))
+    expect(one.expireDeadline("talk")).toMatchObject([{ outcome: "answered", reason: "deadline" }])
+    one.execute(legGoneCommand(0, one.live().endedAt ?? 0))
     expect(one.minutes().confirmed).toBe(240)
   })
 
-  it.each(["ring", "answer", "greeting"])("that no longer stands changes nothing: %s", (of) => {
-    const one = of === "greeting" ? IN.voicemail() : IN.talking()
-    expect(one.pass(of)).toEqual([])
+  it.each(["ring", "answer", "greeting"])("that no longer applies changes nothing: %s", (name) => {
+    const one = name === "greeting" ? IN.voicemail() : IN.talking()
+    expect(one.expireDeadline(name)).toEqual([])
   })
 })

@@ -1,8 +1,8 @@
-/** Calls of a company for read models: one answered and recorded, one that left a voicemail. */
+/** Calls of a company for read models: one answered and recorded, one with a voicemail. */
 import type { Company, World } from "../support/world.ts"
 import { PHONES, runIncomingCall, configureNumber } from "./voice-world.ts"
 
-/** Has a company be called. */
+/** Runs two incoming calls to a company. */
 export async function exerciseVoice(world: World, company: Company): Promise<void> {
   const number = await configureNumber(world, company, {
     phones: PHONES.slice(0, 1),

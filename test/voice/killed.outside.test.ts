@@ -1,6 +1,6 @@
 /**
- * `kill -9` at lines of a call, in a real process: the next process ends the call, keeps the minutes that were
- * spoken by the carrier's times and no others, and frees the slot.
+ * `kill -9` of a real process at steps of a call: the next process ends the call, keeps exactly the minutes that
+ * were spoken by the carrier's times, and frees the slot.
  */
 import { callSlotsStreamOf } from "../../domain/voice/aggregates.ts"
 import { billableMinutes } from "../../domain/voice/call-minutes.ts"
@@ -44,31 +44,31 @@ const LINES = failpointLinesToTry(
   ],
 )
 
-const turns = await openCrashTestDatabase()
-await makeCallsFree(turns.world())
+const crashes = await openCrashTestDatabase()
+await makeCallsFree(crashes.world())
 
-/** Ends what is left of a company's call; how it stands then. */
-async function end(world: World, company: CallableCompany) {
+/** Ends the company's call, if there is one, and returns it. */
+async function endCall(world: World, company: CallableCompany) {
   await advance(world, "3m")
   const [row] = await listCallsOf(world, company)
   const callId = (row?.["id"] ?? null) as CallId | null
-  // The caller has gone, but where that was never said the script is not played on.
+  // If the crash lost the caller's hang-up, the script does not continue by itself.
   const call = callId === null ? null : await liveCallOf(world, company, callId)
   if (callId !== null && call?.endedAt === null) await performCallAction(world, "hang-up", callId)
   await advance(world, "17m")
   return callId === null ? null : liveCallOf(world, company, callId)
 }
 
-it.each(LINES)("a call whose process dies at %s costs what was spoken", async (line) => {
-  const set = { phones: PHONES.slice(0, 2), screenCalls: true }
-  const company = await makeCallableCompany(turns.world(), set)
-  const world = await turns.crashAt(line, async (server, place) => {
+it.each(LINES)("a call whose process dies at %s costs the spoken minutes", async (line) => {
+  const setup = { phones: PHONES.slice(0, 2), screenCalls: true }
+  const company = await makeCallableCompany(crashes.world(), setup)
+  const world = await crashes.crashAt(line, async (server, folder) => {
     const call = ["--from", newCaller(), "--to", company.number, "--outcome", "answered"]
-    const played = place.tryCommand("carrier", "call-in", ...call, "--seconds", "130.5")
+    const played = folder.tryCommand("carrier", "call-in", ...call, "--seconds", "130.5")
     await server.ended
     await played
   })
-  const call = await end(world, company)
+  const call = await endCall(world, company)
   const minutes = call === null ? 0 : billableMinutes(call)
   expect(call?.phase ?? "ended").toBe("ended")
   expect(await spentMicrosOf(world, company)).toBe(minutes * CALL_MINUTE_MICROS)
@@ -76,12 +76,12 @@ it.each(LINES)("a call whose process dies at %s costs what was spoken", async (l
   expect(bill.filter(({ state }) => state === "open")).toEqual([])
   const slots = callSlotsStreamOf(company.companyId)
   expect(await world.ports.runner.readLatest(slots, slotHoldersOf)).toEqual([])
-  // Nothing of it is in the way of the next one.
+  // The next call is not affected.
   const next = await startIncomingCall(world, company)
   expect(await liveCallOf(world, company, next)).toMatchObject({ phase: "ringing" })
   await performCallAction(world, "hang-up", next)
 })
 
-it("everything holds after all deaths", async () => {
-  expect((await turns.world().operate("audit verify")).ok).toBe(true)
+it("the audit passes after all crashes", async () => {
+  expect((await crashes.world().operate("audit verify")).ok).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** A call's minutes against limits and funds, and what callers and operators are shown of calls. */
+/** A call's minutes with limits and funds, and the lists of calls for callers and operators. */
 import { describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { receiveCallEvent } from "../../src/voice/receive-call-event.ts"
@@ -23,8 +23,8 @@ const world = await sharedVoiceWorld()
 
 const UNSCREENED = { phones: PHONES.slice(0, 1), screenCalls: false }
 
-/** A call that two people talk in, since now. */
-async function talking(company: CallableCompany) {
+/** Starts a call in which two people talk from now on. */
+async function startTalking(company: CallableCompany) {
   const callId = await startIncomingCall(world, company)
   await performCallAction(world, "answer", callId)
   const call = await liveCallOf(world, company, callId)
@@ -32,18 +32,18 @@ async function talking(company: CallableCompany) {
   return { callId, answeredAt: call.answeredAt ?? 0, ref: call.offered.carrierRef }
 }
 
-/** The carrier says that the caller went. */
-async function tellGone(company: CallableCompany, ref: string, goneAt: number): Promise<void> {
+/** The carrier reports the caller's hang-up. */
+async function reportHangUp(company: CallableCompany, ref: string, goneAt: number): Promise<void> {
   const leg = { kind: "caller", ref, to: company.number } as const
   const event = { type: "leg_gone", leg, goneAt, answeredAt: null } as const
   await receiveCallEvent(world.ports, event, causedBy("test gone"))
   await world.operate("wait")
 }
 
-const keptOf = async (company: CallableCompany) =>
-  (await billedMinutesOf(world, company)).map(({ kept, state }) => [kept, state])
+const minuteChargesOf = async (company: CallableCompany) =>
+  (await billedMinutesOf(world, company)).map(({ netMicros, state }) => [netMicros, state])
 
-describe("a limit for exactly so many minutes", () => {
+describe("a spending limit", () => {
   it.each([
     ["0.011999", 0],
     ["0.012", 1],
@@ -51,7 +51,7 @@ describe("a limit for exactly so many minutes", () => {
     ["0.023999", 1],
     ["0.024", 2],
     ["0.024001", 2],
-  ])("of %s dollars lets %d begin", async (dollars, count) => {
+  ])("of %s dollars allows %d minutes", async (dollars, count) => {
     const company = await makeCallableCompany(world, UNSCREENED)
     await setLimit(world, company, { dollars })
     const callId = await startIncomingCall(world, company)
@@ -68,11 +68,11 @@ describe("a limit for exactly so many minutes", () => {
     const call = await liveCallOf(world, company, callId)
     expect(call).toMatchObject({ phase: "ended", reason: "funds", refused: count + 1 })
     expect(call.goneAt).not.toBeNull()
-    expect(await keptOf(company)).toEqual(
+    expect(await minuteChargesOf(company)).toEqual(
       Array.from({ length: count }, () => [CALL_MINUTE_MICROS, "final"]),
     )
     expect(await spentMicrosOf(world, company)).toBe(count * CALL_MINUTE_MICROS)
-    // The evidence of the no is there for auditors.
+    // The refusal is recorded for auditors.
     const { refusals } = await world.operate("refusals list", { company: company.companyId })
     expect(refusals).toHaveLength(1)
   })
@@ -83,26 +83,26 @@ describe("a hang-up", () => {
     [59_999, 1],
     [60_000, 1],
     [60_001, 2],
-  ])("after %d milliseconds leaves %d minutes", async (lastsMs, count) => {
+  ])("after %d milliseconds leaves %d charged minutes", async (lastsMs, count) => {
     const company = await makeCallableCompany(world, UNSCREENED)
-    const { callId, answeredAt } = await talking(company)
+    const { callId, answeredAt } = await startTalking(company)
     await world.operate("clock set", { to: new Date(answeredAt + lastsMs).toISOString() })
     await performCallAction(world, "hang-up", callId)
-    expect(await keptOf(company)).toEqual(
+    expect(await minuteChargesOf(company)).toEqual(
       Array.from({ length: count }, () => [CALL_MINUTE_MICROS, "final"]),
     )
   })
 
-  it("that comes late gives the minute back that was charged meanwhile", async () => {
+  it("that is reported late refunds the minute that was charged in the meantime", async () => {
     const company = await makeCallableCompany(world, UNSCREENED)
-    const { answeredAt, ref } = await talking(company)
+    const { answeredAt, ref } = await startTalking(company)
     await advance(world, "62s")
-    expect(await keptOf(company)).toEqual([
+    expect(await minuteChargesOf(company)).toEqual([
       [CALL_MINUTE_MICROS, "final"],
       [CALL_MINUTE_MICROS, "open"],
     ])
-    await tellGone(company, ref, answeredAt + 60_000)
-    expect(await keptOf(company)).toEqual([
+    await reportHangUp(company, ref, answeredAt + 60_000)
+    expect(await minuteChargesOf(company)).toEqual([
       [CALL_MINUTE_MICROS, "final"],
       [0, "given_back"],
     ])
@@ -111,20 +111,20 @@ describe("a hang-up", () => {
     ])
   })
 
-  it("that comes very late gives those back too that were closed", async () => {
+  it("that is reported very late also refunds settled minutes", async () => {
     const company = await makeCallableCompany(world, UNSCREENED)
-    const { answeredAt, ref } = await talking(company)
+    const { answeredAt, ref } = await startTalking(company)
     await advance(world, "190s")
-    await tellGone(company, ref, answeredAt + 70_000)
-    expect(await keptOf(company)).toEqual([
+    await reportHangUp(company, ref, answeredAt + 70_000)
+    expect(await minuteChargesOf(company)).toEqual([
       [CALL_MINUTE_MICROS, "final"],
       [CALL_MINUTE_MICROS, "final"],
       [0, "given_back"],
       [0, "given_back"],
     ])
-    // An earlier time wins over it, a later one changes nothing.
-    await tellGone(company, ref, answeredAt + 50_000)
-    await tellGone(company, ref, answeredAt + 170_000)
+    // An earlier time replaces it, and a later one changes nothing.
+    await reportHangUp(company, ref, answeredAt + 50_000)
+    await reportHangUp(company, ref, answeredAt + 170_000)
     expect(await spentMicrosOf(world, company)).toBe(CALL_MINUTE_MICROS)
     expect(await listCallsOf(world, company)).toMatchObject([
       { seconds: 50, chargedMicros: CALL_MINUTE_MICROS },
@@ -132,8 +132,8 @@ describe("a hang-up", () => {
   })
 })
 
-describe("minutes that were spoken while nobody charged", () => {
-  it("are charged once, in order, and say when they were served", async () => {
+describe("minutes that are charged after the call", () => {
+  it("are charged once, in order, with the time they were served", async () => {
     const company = await makeCallableCompany(world, UNSCREENED)
     const callId = await runIncomingCall(world, company, "answered", { seconds: "301" })
     const { answeredAt } = await liveCallOf(world, company, callId)
@@ -147,10 +147,10 @@ describe("minutes that were spoken while nobody charged", () => {
     ])
   })
 
-  it("are written off from the first that the funds do not cover", async () => {
+  it("are written off from the first one that exceeds the funds", async () => {
     const company = await makeCallableCompany(world, UNSCREENED, "0.036")
     await runIncomingCall(world, company, "answered", { seconds: "301" })
-    expect(await keptOf(company)).toEqual(
+    expect(await minuteChargesOf(company)).toEqual(
       Array.from({ length: 3 }, () => [CALL_MINUTE_MICROS, "final"]),
     )
     expect(await listCallsOf(world, company)).toMatchObject([
@@ -160,22 +160,22 @@ describe("minutes that were spoken while nobody charged", () => {
   })
 })
 
-describe("who takes a call", () => {
-  it("costs what their country does, and the first minute the dearest until it is known", async () => {
+describe("the price of a minute", () => {
+  it("is that of the country of the accepting phone, and the highest one until the call is accepted", async () => {
     const company = await makeCallableCompany(world, { phones: [PHONES[0], "+442079460958"] })
     await switchCountry(world, company, "GB", true)
     const callId = await startIncomingCall(world, company)
-    expect(await keptOf(company)).toEqual([[60_000, "open"]])
+    expect(await minuteChargesOf(company)).toEqual([[60_000, "open"]])
     expect((await liveCallOf(world, company, callId)).legs).toHaveLength(2)
     await performCallAction(world, "answer", callId, { leg: 1 })
     await performCallAction(world, "press", callId, { digits: "1" })
-    expect(await keptOf(company)).toEqual([[CALL_MINUTE_MICROS, "final"]])
+    expect(await minuteChargesOf(company)).toEqual([[CALL_MINUTE_MICROS, "final"]])
     await advance(world, "61s")
     await performCallAction(world, "hang-up", callId)
     expect(await spentMicrosOf(world, company)).toBe(2 * CALL_MINUTE_MICROS)
   })
 })
-/** More calls than a page has, of callers who show no number: ten of them are taken. */
+/** More calls than fit on a page, from callers without a number; ten of them are accepted. */
 const MANY = 207
 const flooded = await makeCallableCompany(world)
 for (let i = 0; i < MANY; i += 1) {
@@ -193,7 +193,7 @@ await world.operate("wait")
 const idsOf = (calls: readonly Record<string, unknown>[]) => calls.map(({ id }) => id)
 
 describe("GET /phone/calls", () => {
-  it("gives every field of a call", async () => {
+  it("shows every field of a call", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES, recordCalls: true })
     const callId = await runIncomingCall(world, company, "answered", {
       from: "+12125550100",
@@ -219,7 +219,7 @@ describe("GET /phone/calls", () => {
     ])
   })
 
-  it("walks back from the newest 200 to since, and loses none", async () => {
+  it("pages back from the newest 200 to `since` without losing a call", async () => {
     const company = flooded
     const first = await world.call(company.key, "GET", CALLS_PATH)
     expect(first.body.calls).toHaveLength(200)
@@ -239,7 +239,7 @@ describe("GET /phone/calls", () => {
     expect(idsOf(rest.body.calls)).toEqual(idsOf(all).slice(4, 7))
   })
 
-  it("shows no other company's calls, takes no cursor of another list or company, and is empty at first", async () => {
+  it("is empty at first, shows no other company's calls, and rejects cursors of other lists and companies", async () => {
     const [one, other] = [flooded, await makeCompany(world)]
     expect(await listCallsOf(world, other)).toEqual([])
     const { nextCursor } = (await world.call(one.key, "GET", CALLS_PATH)).body
@@ -251,7 +251,7 @@ describe("GET /phone/calls", () => {
     expect((await world.call(one.key, "GET", `${CALLS_PATH}?since=yesterday`)).status).toBe(400)
   })
 
-  it("shows no numbers of a company that was erased, and its seconds and cost stay", async () => {
+  it("hides the numbers of an erased company, and keeps seconds and cost", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES })
     await runIncomingCall(world, company, "answered", { seconds: "61" })
     await world.operate("company delete", { company: company.companyId, yes: true })
@@ -260,27 +260,27 @@ describe("GET /phone/calls", () => {
     expect(calls).toMatchObject([
       { from: null, to: null, forwardedTo: null, seconds: 61, chargedMicros: 24_000 },
     ])
-    // The number is nobody's.
+    // No company has the number.
     await expect(startIncomingCall(world, company)).rejects.toThrow(/No company holds/)
   })
 })
 
 describe("an operator", () => {
-  it("lists a company's calls, the newest last, and goes on before", async () => {
+  it("lists a company's calls, newest last, and pages back with `before`", async () => {
     const company = await makeCallableCompany(world)
     const callIds = [
       await runIncomingCall(world, company, "voicemail"),
       await runIncomingCall(world, company, "missed"),
     ]
-    const ask = (others: object) =>
+    const list = (others: object) =>
       world.operate("call list", { company: company.companyId, ...others })
-    const { calls, next } = await ask({ limit: 1 })
+    const { calls, next } = await list({ limit: 1 })
     expect([calls, next]).toMatchObject([[{ callId: callIds[1], outcome: "missed" }], calls[0].at])
-    expect(await ask({ before: next })).toMatchObject({
+    expect(await list({ before: next })).toMatchObject({
       calls: [{ callId: callIds[0] }],
       next: null,
     })
-    expect(await ask({ since: calls[0].at })).toEqual({ calls: [], next: null })
+    expect(await list({ since: calls[0].at })).toEqual({ calls: [], next: null })
   })
 
   it.each([
@@ -288,10 +288,10 @@ describe("an operator", () => {
     [{ outcome: "answered", recorded: true }, /no phones to ring/],
     [{ to: "+13035550100" }, /No company holds/],
     [{ to: "5550100" }, /--to: This number is in local format/],
-  ])("is told what cannot be: %j", async (input, message) => {
+  ])("gets an explanation for %j", async (input, message) => {
     const company = await makeCallableCompany(world)
-    const given = { from: "+12125550100", to: company.number, ...input }
-    await expect(world.operate("carrier call-in", given)).rejects.toThrow(message)
+    const request = { from: "+12125550100", to: company.number, ...input }
+    await expect(world.operate("carrier call-in", request)).rejects.toThrow(message)
   })
 
   it.each([
@@ -300,12 +300,12 @@ describe("an operator", () => {
     [{ outcome: "answered", voicemailSeconds: 3 }],
     [{ outcome: "answered", seconds: "14401" }],
     [{ outcome: "answered", seconds: "-1" }],
-  ])("cannot ask for %j", async (input) => {
-    const given = { from: "+12125550100", to: "+12015550100", ...input }
-    await expect(world.operate("carrier call-in", given)).rejects.toThrow(/seconds|recorded/)
+  ])("cannot request %j", async (input) => {
+    const request = { from: "+12125550100", to: "+12015550100", ...input }
+    await expect(world.operate("carrier call-in", request)).rejects.toThrow(/seconds|recorded/)
   })
 
-  it("is told where nobody can do what they say, and which call is none", async () => {
+  it("gets an error for an impossible action and for an unknown call", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const callId = await startIncomingCall(world, company)
     await expect(world.operate("call press", { callId, digits: "1" })).rejects.toThrow(

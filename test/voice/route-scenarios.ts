@@ -1,8 +1,8 @@
-/** What the routes of calls show. */
+/** Scenarios for the routes of calls. */
 import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scenarios.ts"
 import { CALLS_PATH, PHONES, runIncomingCall, configureNumber } from "./voice-world.ts"
 
-/** By name and status. */
+/** Scenarios by route name and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "listCalls 200": async (world, company) => {
     const number = await configureNumber(world, company, {
@@ -16,7 +16,7 @@ export const ANSWER_SCENARIOS: AnswerScenarios = {
   },
 }
 
-/** What is shown of each change. */
+/** For each read: a change, and the value that shows it. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/phone/calls": {
     writeValue: async (world, company) => {

@@ -1,4 +1,4 @@
-/** Calls over the webhooks of Telnyx: in order, out of order, doubled, forged, and not for us. */
+/** Calls by notifications from Telnyx: in order, out of order, repeated, forged, and for other installations. */
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
 import {
   openTelnyxCallServer,
@@ -28,37 +28,37 @@ import {
 } from "../recordings/recording-world.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 
-/** Where Telnyx calls back. */
-const CALLED_BACK = "/carriers/telnyx/calls"
+/** Path of Telnyx's notifications. */
+const NOTIFICATION_PATH = "/carriers/telnyx/calls"
 
-/** Opens one for the calling test file and closes it after the file. */
+/** Opens an installation with a Telnyx server, and closes it after the test file. */
 async function openTelnyxWorld() {
   const account = signingAccount()
-  /** What waits to be called back, in the order in which it happened. */
+  /** Notifications that have not been sent yet, in order. */
   const waiting: TelnyxCallEvent[] = []
-  const standIn = await openTelnyxCallServer(
+  const telnyx = await openTelnyxCallServer(
     (event) => void waiting.push(event),
     () => world.ports.clock.now(),
   )
-  afterAll(() => standIn.close())
+  afterAll(() => telnyx.close())
   const world = await ownVoiceWorld({
     settings: {
       TELNYX_KEY: "KEY0123456789",
       TELNYX_PUBLIC_KEY: account.publicKey,
-      TELNYX_URL: standIn.url,
+      TELNYX_URL: telnyx.url,
       TELNYX_CONNECTION: "1684641123236054244",
     },
   })
-  /** Calls one back, signed now; the status of the answer. */
+  /** Sends a notification, by default signed now, and returns the status of the answer. */
   const send = async (
     { raw }: Pick<TelnyxCallEvent, "raw">,
     signed: Record<string, string> = account.headersOf(raw, world.ports.clock.now()),
   ) => {
-    const sent = { method: "POST", url: CALLED_BACK, headers: signed, payload: raw } as const
+    const sent = { method: "POST", url: NOTIFICATION_PATH, headers: signed, payload: raw } as const
     return (await world.app.inject(sent)).statusCode
   }
-  /** Calls everything back and does what follows, until nothing more comes of it. */
-  const goOn = async () => {
+  /** Sends all notifications and runs all jobs until none is left. */
+  const settle = async () => {
     for (;;) {
       const next = waiting.shift()
       if (next !== undefined) {
@@ -72,22 +72,22 @@ async function openTelnyxWorld() {
   }
   return {
     world,
-    standIn,
+    telnyx,
     account,
     waiting,
     send,
-    goOn,
-    /** The legs that ring at the stand-in for a caller, or did. */
-    phones: () => standIn.legs.filter(({ direction }) => direction === "outgoing"),
+    settle,
+    /** The outgoing legs, including ended ones. */
+    phones: () => telnyx.legs.filter(({ direction }) => direction === "outgoing"),
   }
 }
 
-const { world, standIn, account, waiting, send, goOn, phones } = await openTelnyxWorld()
+const { world, telnyx, account, waiting, send, settle, phones } = await openTelnyxWorld()
 
-/** Somebody calls, and phones ring. */
-async function rung(company: CallableCompany): Promise<TelnyxLeg> {
-  const caller = standIn.callIn(newCaller(), company.number)
-  await goOn()
+/** Starts an incoming call, so that phones ring. */
+async function startCall(company: CallableCompany): Promise<TelnyxLeg> {
+  const caller = telnyx.callIn(newCaller(), company.number)
+  await settle()
   return caller
 }
 
@@ -97,28 +97,31 @@ const phonesOf = (company: CallableCompany) =>
 const call = ({ companyId }: CallableCompany, { ref }: TelnyxLeg) =>
   liveCallOf(world, { companyId }, callIdOf(ref))
 
-async function then(leg: TelnyxLeg | undefined, doing: "answer" | "hang_up" | "hear" | "1" | "2") {
-  const did = doing === "1" || doing === "2" ? { press: doing } : doing
-  expect(leg !== undefined && standIn.performAction(leg, did)).toBe(true)
-  await goOn()
+async function perform(
+  leg: TelnyxLeg | undefined,
+  action: "answer" | "hang_up" | "hear" | "1" | "2",
+) {
+  const telnyxAction = action === "1" || action === "2" ? { press: action } : action
+  expect(leg !== undefined && telnyx.performAction(leg, telnyxAction)).toBe(true)
+  await settle()
 }
 
-describe("a call that Telnyx brings", () => {
-  it("is screened, announced, recorded, charged by Telnyx's times, and listened to", async () => {
+describe("a call by Telnyx", () => {
+  it("is screened, announced, recorded, charged by Telnyx's times, and can be played", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES, recordCalls: true })
-    const caller = await rung(company)
+    const caller = await startCall(company)
     const rings = phonesOf(company)
     expect(rings.map(({ to }) => to)).toEqual(PHONES)
     expect((await call(company, caller)).offered.attestation).toBe("A")
-    await then(rings[1], "answer")
-    await then(rings[1], "1")
+    await perform(rings[1], "answer")
+    await perform(rings[1], "1")
     expect(rings.map(({ state }) => state)).toEqual(["gone", "open", "gone"])
     expect(caller.state).toBe("open")
-    await then(caller, "hear")
-    await then(rings[1], "hear")
+    await perform(caller, "hear")
+    await perform(rings[1], "hear")
     expect(caller.bridgedTo).toBe(rings[1])
     await advance(world, "70s")
-    await then(caller, "hang_up")
+    await perform(caller, "hang_up")
     expect(await listCallsOf(world, company)).toMatchObject([
       {
         status: "completed",
@@ -136,38 +139,38 @@ describe("a call that Telnyx brings", () => {
     expect(recording).toMatchObject({ recording: { seconds: 70 } })
     const { bytes } = await fetchRecording(world, company, callIdOf(caller.ref))
     expect(bytes.length).toBeGreaterThan(200_000)
-    expect(standIn.recordings).toEqual([])
+    expect(telnyx.recordings).toEqual([])
   })
 
-  it("that nobody takes is greeted and leaves a voicemail", async () => {
+  it("that is not accepted is greeted and leaves a voicemail", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
-    const caller = await rung(company)
-    await then(phonesOf(company)[0], "answer")
-    await then(phonesOf(company)[0], "2")
+    const caller = await startCall(company)
+    await perform(phonesOf(company)[0], "answer")
+    await perform(phonesOf(company)[0], "2")
     expect(phonesOf(company)).toEqual([])
-    await then(caller, "hear")
-    expect(standIn.commands.at(-1)?.body).toMatchObject({ play_beep: true, max_length: 180 })
+    await perform(caller, "hear")
+    expect(telnyx.commands.at(-1)?.body).toMatchObject({ play_beep: true, max_length: 180 })
     await advance(world, "12s")
-    await then(caller, "hang_up")
+    await perform(caller, "hang_up")
     const [shown] = await listCallsOf(world, company)
     expect(shown).toMatchObject({ outcome: "voicemail", voicemailSeconds: 12, seconds: 12 })
     expect(await spentMicrosOf(world, company)).toBe(CALL_MINUTE_MICROS)
   })
 
-  it("whose events come in the reverse order, each twice, is the same call", async () => {
+  it("is the same if its notifications arrive twice and in reverse order", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,
     })
-    const caller = await rung(company)
+    const caller = await startCall(company)
     const [phone] = phonesOf(company)
-    standIn.performAction(phone as TelnyxLeg, "answer")
-    await goOn()
+    telnyx.performAction(phone as TelnyxLeg, "answer")
+    await settle()
     await advance(world, "61s")
-    standIn.performAction(caller, "hang_up")
+    telnyx.performAction(caller, "hang_up")
     const late = waiting.splice(0).toReversed()
     for (const event of [...late, ...late]) expect(await send(event)).toBe(200)
-    await goOn()
+    await settle()
     const [shown] = await listCallsOf(world, company)
     expect(shown).toMatchObject({
       outcome: "answered",
@@ -177,12 +180,12 @@ describe("a call that Telnyx brings", () => {
     expect(await spentMicrosOf(world, company)).toBe(2 * CALL_MINUTE_MICROS)
   })
 
-  it("whose hang-up comes before it is missed, rings nobody and costs nothing", async () => {
+  it("whose hang-up arrives first is missed, rings no phone and costs nothing", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES })
-    const caller = standIn.callIn(newCaller(), company.number)
-    standIn.performAction(caller, "hang_up")
+    const caller = telnyx.callIn(newCaller(), company.number)
+    telnyx.performAction(caller, "hang_up")
     for (const event of waiting.splice(0).toReversed()) expect(await send(event)).toBe(200)
-    await goOn()
+    await settle()
     expect(await listCallsOf(world, company)).toMatchObject([
       { outcome: "missed", chargedMicros: 0 },
     ])
@@ -190,67 +193,67 @@ describe("a call that Telnyx brings", () => {
     expect(await spentMicrosOf(world, company)).toBe(0)
   })
 
-  it("knows a leg by its own first event where the answer to its dial was lost", async () => {
+  it("identifies a leg by its first notification if the answer to its dial was lost", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,
     })
-    const caller = standIn.callIn(newCaller(), company.number)
-    standIn.failNext("silent")
+    const caller = telnyx.callIn(newCaller(), company.number)
+    telnyx.failNext("silent")
     await send(waiting.shift() ?? { raw: "" })
     await world.operate("wait")
     const [phone, ...others] = phonesOf(company)
     expect(others).toEqual([])
-    await goOn()
+    await settle()
     expect((await call(company, caller)).legs).toMatchObject([{ leg: 1, ref: phone?.ref }])
-    // It is dialled again by the machine's clock: here, and not while another test counts what is asked.
+    // The retry of the dial runs by the machine's clock. Wait for it, because a later test counts requests.
     await expect
       .poll(async () => {
-        const { jobs: work } = await world.operate("job list")
-        return (work as ListedJob[]).filter(({ retryAt }) => retryAt !== null)
+        const { jobs } = await world.operate("job list")
+        return (jobs as ListedJob[]).filter(({ retryAt }) => retryAt !== null)
       })
       .toEqual([])
-    await then(caller, "hang_up")
+    await perform(caller, "hang_up")
     expect(phones().filter(({ from }) => from === company.number)).toEqual([phone])
     expect(phone?.state).toBe("gone")
   })
 
-  it("is asked about where nothing more is heard, and costs no minute of which nobody knows", async () => {
+  it("is checked if notifications stop, and costs no minute after the hang-up", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,
     })
-    const caller = await rung(company)
-    await then(phonesOf(company)[0], "answer")
+    const caller = await startCall(company)
+    await perform(phonesOf(company)[0], "answer")
     await advance(world, "20s")
-    standIn.performAction(caller, "hang_up")
+    telnyx.performAction(caller, "hang_up")
     waiting.length = 0
     await advance(world, "90s")
-    await goOn()
+    await settle()
     expect(await listCallsOf(world, company)).toMatchObject([{ outcome: "answered", seconds: 20 }])
     expect(await spentMicrosOf(world, company)).toBe(CALL_MINUTE_MICROS)
   })
 })
 
-describe("a test number on an installation that Telnyx serves", () => {
-  it("is called by an operator as ever, and Telnyx hears nothing of it", async () => {
+describe("a test number on an installation with Telnyx", () => {
+  it("can be called by an operator without any request to Telnyx", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
-    const before = standIn.commands.length
+    const before = telnyx.commands.length
     const input = { from: newCaller(), to: company.number, outcome: "answered", seconds: "30" }
     await world.operate("carrier call-in", input)
     await world.operate("wait")
     expect(await listCallsOf(world, company)).toMatchObject([{ outcome: "answered", seconds: 30 }])
-    expect(standIn.commands.length).toBe(before)
+    expect(telnyx.commands.length).toBe(before)
   })
 
-  it("is answered by hand only where the built-in carrier has the call", async () => {
+  it("can be answered by an operator only for simulated calls", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
-    const caller = await rung(company)
+    const caller = await startCall(company)
     const answering = world.operate("call answer", { callId: callIdOf(caller.ref) })
     await expect(answering).rejects.toThrow("A real carrier has this call")
   })
 
-  it("is another than a real one, which nobody pretends to call", async () => {
+  it("can be called by an operator, but a real number cannot", async () => {
     const company = await makeCallableCompany(world)
     const { runner, sealing } = world.ports
     const { companyId } = company
@@ -283,14 +286,16 @@ beforeEach(async () => {
 
 const head = async () => (await world.ports.store.head()).commit
 
-/** A call came, and is not told yet. */
-function came(to = company.number): string {
-  standIn.callIn(newCaller(), to)
+/** Starts a call at Telnyx, and returns its first notification without sending it. */
+function incomingCall(to = company.number): string {
+  telnyx.callIn(newCaller(), to)
   return waiting.pop()?.raw ?? ""
 }
 
-/** Nothing is recorded of what this sends; the statuses of the answers. */
-async function nothingOf(sendAll: () => Promise<readonly number[]>): Promise<readonly number[]> {
+/** Expects that notifications record nothing, and returns the statuses of the answers. */
+async function expectNothingRecorded(
+  sendAll: () => Promise<readonly number[]>,
+): Promise<readonly number[]> {
   await world.operate("wait")
   const before = await head()
   const statuses = await sendAll()
@@ -301,117 +306,117 @@ async function nothingOf(sendAll: () => Promise<readonly number[]>): Promise<rea
 
 const now = () => world.ports.clock.now()
 
-describe("what Telnyx did not sign", () => {
+describe("a notification without a valid signature", () => {
   const forged: readonly (readonly [string, (raw: string) => Record<string, string>])[] = [
-    ["has no signature", () => ({ "content-type": "application/json" })],
-    ["has a wrong one", (raw) => account.headersOf(`${raw} `, now())],
-    ["is another account's", (raw) => signingAccount().headersOf(raw, now())],
-    ["is 301 seconds old", (raw) => account.headersOf(raw, now() - 301_000)],
-    ["is of in 301 seconds", (raw) => account.headersOf(raw, now() + 301_000)],
+    ["none", () => ({ "content-type": "application/json" })],
+    ["one of another body", (raw) => account.headersOf(`${raw} `, now())],
+    ["another account's", (raw) => signingAccount().headersOf(raw, now())],
+    ["one that is 301 seconds old", (raw) => account.headersOf(raw, now() - 301_000)],
+    ["one from 301 seconds in the future", (raw) => account.headersOf(raw, now() + 301_000)],
   ]
-  it.each(forged)("is no fact: it %s", async (_what, headersOf) => {
-    const raw = came()
-    const statuses = await nothingOf(async () => [await send({ raw }, headersOf(raw))])
+  it.each(forged)("records nothing: %s", async (_title, headersOf) => {
+    const raw = incomingCall()
+    const statuses = await expectNothingRecorded(async () => [await send({ raw }, headersOf(raw))])
     expect(statuses).toEqual([401])
   })
 
-  it("was changed by one byte, is no fact, and stands in no log", async () => {
-    const raw = came()
+  it("records nothing and is not logged if one byte was changed", async () => {
+    const raw = incomingCall()
     const headers = account.headersOf(raw, now())
     const info = vi.spyOn(world.ports.log, "info")
     const changed = { raw: raw.replace('"incoming"', '"incominh"') }
-    expect(await nothingOf(async () => [await send(changed, headers)])).toEqual([401])
+    expect(await expectNothingRecorded(async () => [await send(changed, headers)])).toEqual([401])
     const logged = JSON.stringify([info.mock.calls, world.warnings])
     expect(logged).not.toContain(company.number)
     info.mockRestore()
   })
 
-  it("has two megabytes, and is not read", async () => {
+  it("is not read if it is larger than 2 MiB", async () => {
     const raw = JSON.stringify({ data: "x".repeat(2 * 1024 * 1024) })
-    const statuses = await nothingOf(async () => [await send({ raw })])
+    const statuses = await expectNothingRecorded(async () => [await send({ raw })])
     expect(statuses).toEqual([413])
   })
 })
 
-describe("what Telnyx signed", () => {
-  it("is one call, however often it comes at once and later", async () => {
-    const raw = came()
+describe("a signed notification", () => {
+  it("starts one call, even if it is repeated concurrently and later", async () => {
+    const raw = incomingCall()
     const statuses = await Promise.all(Array.from({ length: 50 }, () => send({ raw })))
     expect(statuses).toContain(200)
     expect(statuses.every((status) => status === 200 || status === 503)).toBe(true)
-    await goOn()
+    await settle()
     expect(await listCallsOf(world, company)).toHaveLength(1)
-    await nothingOf(async () => [await send({ raw })])
+    await expectNothingRecorded(async () => [await send({ raw })])
     await advance(world, "192h")
-    expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
+    expect(await expectNothingRecorded(async () => [await send({ raw })])).toEqual([200])
   })
 
-  it("by which nobody here is called is turned away and counted", async () => {
-    const raw = came("+12015550199")
-    const before = standIn.commands.length
-    expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
-    expect(standIn.commands.slice(before)).toMatchObject([{ body: { cause: "CALL_REJECTED" } }])
+  it("of a call to an unknown number is counted, and the call is rejected", async () => {
+    const raw = incomingCall("+12015550199")
+    const before = telnyx.commands.length
+    expect(await expectNothingRecorded(async () => [await send({ raw })])).toEqual([200])
+    expect(telnyx.commands.slice(before)).toMatchObject([{ body: { cause: "CALL_REJECTED" } }])
     const { payload } = await world.app.inject({ method: "GET", url: "/metrics" })
-    expect(payload).toMatch(/ledger_webhook_events_total.*telnyxCalls.*nobody.* 1/)
+    expect(payload).toMatch(/ledger_webhook_events_total.*telnyxCalls.*result="unowned".* 1/)
   })
 
-  it("of a call goes by the number that was called, whoever else is named", async () => {
+  it("of a call belongs to the company of the called number, even if its client state names another", async () => {
     const other = await makeCallableCompany(world, { phones: PHONES.slice(1, 2) })
-    const { data } = JSON.parse(came(other.number))
+    const { data } = JSON.parse(incomingCall(other.number))
     const mark = `${company.companyId}:call_x:0:`
     data.payload.client_state = Buffer.from(mark).toString("base64")
     expect(await send({ raw: JSON.stringify({ data }) })).toBe(200)
-    await goOn()
+    await settle()
     expect(await listCallsOf(world, company)).toEqual([])
     expect(await listCallsOf(world, other)).toHaveLength(1)
   })
 
-  it("of a leg that another installation had called is nobody's", async () => {
-    const { data } = JSON.parse(came())
+  it("of a leg that another installation dialed is ignored", async () => {
+    const { data } = JSON.parse(incomingCall())
     for (const type of ["call.answered", "call.hangup", "call.speak.ended", "call.initiated"]) {
       const state = Buffer.from(`${company.companyId}:call_elsewhere:0:say`).toString("base64")
       const payload = { ...data.payload, client_state: state, direction: "outgoing" }
       const raw = JSON.stringify({ data: { ...data, id: type, event_type: type, payload } })
-      expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
+      expect(await expectNothingRecorded(async () => [await send({ raw })])).toEqual([200])
     }
   })
 
   it.each([
-    ["no JSON", "{"],
-    ["no event", "[]"],
-    ["no time", '{"data":{"id":"1","event_type":"call.hangup","payload":{}}}'],
-    ["nothing that a call uses", '{"data":{"id":"1","event_type":"call.playback.started"}}'],
-  ])("that is %s is taken and means nothing", async (_what, raw) => {
-    expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
+    ["not JSON", "{"],
+    ["not an event", "[]"],
+    ["without a time", '{"data":{"id":"1","event_type":"call.hangup","payload":{}}}'],
+    ["of an unused type", '{"data":{"id":"1","event_type":"call.playback.started"}}'],
+  ])("that is %s is accepted and ignored", async (_title, raw) => {
+    expect(await expectNothingRecorded(async () => [await send({ raw })])).toEqual([200])
   })
 
-  it("with a name twice is read once, by its last", async () => {
-    const raw = came()
+  it("with a duplicated key is read by the last one", async () => {
+    const raw = incomingCall()
     const doubled = raw.replace('"event_type":', '"event_type":"call.hangup","event_type":')
     expect(await send({ raw: doubled })).toBe(200)
-    await goOn()
+    await settle()
     expect(await listCallsOf(world, company)).toMatchObject([{ status: "ringing" }])
   })
 
-  it("and could not be stored is answered so that it comes again", async () => {
-    const raw = came()
+  it("that cannot be stored is answered with 503, and accepted when it is sent again", async () => {
+    const raw = incomingCall()
     const failing = vi.spyOn(world.ports.store, "append")
     failing.mockRejectedValue(new Unavailable("the store is away"))
     expect(await send({ raw })).toBe(503)
     failing.mockRestore()
     expect(await send({ raw })).toBe(200)
-    await goOn()
+    await settle()
     expect(await listCallsOf(world, company)).toHaveLength(1)
   })
 })
 
-it("an installation without Telnyx takes nothing at its address", async () => {
+it("an installation without Telnyx rejects its notifications", async () => {
   const without = await openVoiceWorld()
-  const raw = came()
+  const raw = incomingCall()
   const headers = account.headersOf(raw, without.ports.clock.now())
   const answer = await without.app.inject({
     method: "POST",
-    url: CALLED_BACK,
+    url: NOTIFICATION_PATH,
     headers,
     payload: raw,
   })

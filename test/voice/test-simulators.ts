@@ -1,4 +1,4 @@
-/** What simulators remember and do next, in memory. */
+/** The records and settings of simulators, in memory. */
 import type {
   SimulatedRecords,
   SimulatorStore,
@@ -7,26 +7,26 @@ import type {
 } from "../../adapters/providers/simulators/port.ts"
 import { COMMON_OUTCOMES } from "../../adapters/providers/simulators/port.ts"
 
-/** Both, for one test. */
+/** A record store and settings of simulators for one test. */
 export function newTestSimulators(): {
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
 } {
-  const things = new Map<string, object>()
+  const records = new Map<string, object>()
   const settings = new Map<string, SimulatorSetting>()
   const simulatorMemory: SimulatorStore = {
     recordsOf: <T extends object>({ provider, kind }: { provider: string; kind: string }) => {
-      const place = (name: string) => `${provider} ${kind} ${name}`
-      const find = (name: string) => (things.get(place(name)) ?? null) as T | null
+      const keyOf = (name: string) => `${provider} ${kind} ${name}`
+      const find = (name: string) => (records.get(keyOf(name)) ?? null) as T | null
       const put = (name: string, content: T) => {
-        things.set(place(name), content)
+        records.set(keyOf(name), content)
         return content
       }
       const all: SimulatedRecords<T> = {
         insertIfAbsent: async (name, _companyId, content) => find(name) ?? put(name, content),
         find: async (name) => find(name),
         update: async (name, _companyId, change) => put(name, change(find(name))),
-        remove: async (name) => void things.delete(place(name)),
+        remove: async (name) => void records.delete(keyOf(name)),
         listNewest: async () => [],
       }
       return all

@@ -1,4 +1,4 @@
-/** Companies whose numbers are called, at the built-in carrier. */
+/** Companies whose numbers are called by the simulated carrier. */
 import { afterAll } from "vitest"
 import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import type { NumberSettings } from "../../domain/phone/number-settings.ts"
@@ -11,60 +11,60 @@ import type { Company, World, WorldOptions } from "../support/world.ts"
 import { selectChargeRows } from "../../projections/charging/charges.ts"
 import { makeCallsFree, makeCompany, openWorld, sharedWorld } from "../support/world.ts"
 
-/** What a minute costs, micro-dollars. */
+/** Price of a minute, in micro-dollars. */
 export const CALL_MINUTE_MICROS = 12_000
 
-/** The route of calls. */
+/** The path of calls. */
 export const CALLS_PATH = "/api/v1/phone/calls"
 
-/** A company and the number that is called. */
+/** A company and its number. */
 export interface CallableCompany extends Company {
   /** E.164. */
   readonly number: string
 }
 
-/** What of a number's settings matters to calls; phones in the clear. */
+/** Settings of a number for calls, with phones in plain text. */
 export type NumberSetup = Partial<Omit<NumberSettings, "ringTo">> & {
   readonly phones?: readonly string[]
 }
 
-/** Opens a world in which calls of the API cost nothing. */
+/** Opens a world in which API calls cost nothing. */
 export async function openVoiceWorld(options: WorldOptions = {}): Promise<World> {
   const world = await openWorld("time", { rateLimits: "off", ...options })
   await makeCallsFree(world)
   return world
 }
 
-/** The shared world in which calls of the API cost nothing and the clock is moved. */
+/** The shared world in which API calls cost nothing and the clock can be moved. */
 export const sharedVoiceWorld = (): Promise<World> =>
   sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 
-/** Opens a world in which calls of the API cost nothing, and closes it after the calling test file. */
+/** Opens a world in which API calls cost nothing, and closes it after the test file. */
 export async function ownVoiceWorld(options: WorldOptions = {}): Promise<World> {
   const world = await openVoiceWorld(options)
   afterAll(() => world.close())
   return world
 }
 
-/** A company whose number is set up so. */
+/** A company whose number has these settings. */
 export async function makeCallableCompany(
   world: World,
-  set: NumberSetup = {},
+  setup: NumberSetup = {},
   funds = "50",
 ): Promise<CallableCompany> {
   const company = await makeCompany(world, { funds })
-  return { ...company, number: await configureNumber(world, company, set) }
+  return { ...company, number: await configureNumber(world, company, setup) }
 }
 
-/** Sets a company's first number up; answers the number. */
+/** Changes the settings of a company's first number, and returns the number. */
 export async function configureNumber(
   { ports }: Pick<World, "ports">,
   { companyId }: Pick<Company, "companyId">,
-  set: NumberSetup,
+  setup: NumberSetup,
 ) {
   const [held] = await ports.runner.readLatest(phoneStreamOf(companyId), listHeldNumbers)
   if (held === undefined) throw new Error("the company has no number")
-  const { phones, ...settings } = set
+  const { phones, ...settings } = setup
   const seal = (text: string) => ports.sealing.seal(companyId, "company", text)
   const ringTo = await Promise.all(
     (phones ?? []).map(async (phone) => ({ phone: await seal(phone), name: null })),
@@ -103,13 +103,13 @@ export const PHONES = ["+14155550101", "+14155550102", "+14155550103"] as const
 
 let callers = 0
 
-/** A number that no test called from before. */
+/** A caller's number that no other test uses. */
 export function newCaller(): string {
   callers += 1
   return `+1212555${String(callers).padStart(4, "0")}`
 }
 
-/** Has somebody call; the call waits. */
+/** Starts an incoming call, which rings. */
 export async function startIncomingCall(
   world: World,
   { number }: Pick<CallableCompany, "number">,
@@ -120,7 +120,7 @@ export async function startIncomingCall(
   return callId
 }
 
-/** Plays a whole call. */
+/** Runs a complete incoming call. */
 export async function runIncomingCall(
   world: World,
   { number }: Pick<CallableCompany, "number">,
@@ -133,7 +133,7 @@ export async function runIncomingCall(
   return callId
 }
 
-/** A call by its stream. */
+/** A call, read from its stream. */
 export async function liveCallOf(
   { ports }: World,
   { companyId }: Pick<Company, "companyId">,
@@ -144,24 +144,24 @@ export async function liveCallOf(
   return call satisfies OfferedCall
 }
 
-/** Somebody does something, and what follows from it is done. */
+/** Performs an operator's action on a call, and runs all jobs. */
 export async function performCallAction(
   world: World,
-  what: string,
+  action: string,
   callId: CallId,
   others: object = {},
 ) {
-  await world.operate(`call ${what}`, { callId, ...others })
+  await world.operate(`call ${action}`, { callId, ...others })
   await world.operate("wait")
 }
 
-/** What a company is shown of its calls. */
+/** The calls that the API lists for a company. */
 export async function listCallsOf(world: World, { key }: Pick<Company, "key">, query = "") {
   const { body } = await world.call(key, "GET", `${CALLS_PATH}${query}`)
   return body.calls as readonly Record<string, unknown>[]
 }
 
-interface ChargeShown {
+interface ChargeRow {
   readonly charge_id: string
   readonly amount_micros: number
   readonly given_back_micros: number
@@ -169,7 +169,7 @@ interface ChargeShown {
   readonly served_from: Date | null
 }
 
-/** The charges of a company's call minutes, in their order: what is kept of each, and its state. */
+/** A company's charges for call minutes in order: the amount less refunds, and the state. */
 export async function billedMinutesOf({ ports }: World, { companyId }: Company) {
   const rows = await selectChargeRows(ports.readAll)
     .where("company_id", "=", companyId)
@@ -177,9 +177,9 @@ export async function billedMinutesOf({ ports }: World, { companyId }: Company) 
     .where("kind", "=", "charge")
     .orderBy("revision")
     .execute()
-  return (rows as readonly ChargeShown[]).map((row) => ({
+  return (rows as readonly ChargeRow[]).map((row) => ({
     minute: Number(row.charge_id.split(":")[1]),
-    kept: -row.amount_micros - row.given_back_micros,
+    netMicros: -row.amount_micros - row.given_back_micros,
     state: row.state,
     servedFrom: row.served_from,
   }))

@@ -1,4 +1,4 @@
-/** Calls from the first ring to the bill: what is told on them, and what becomes of them when their number is released. */
+/** Calls from the first ring to the bill, including notices and the release of their number. */
 import { describe, expect, it, afterEach, vi } from "vitest"
 import type { CallId } from "../../domain/kernel/calls.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
@@ -27,8 +27,8 @@ import { advance, spentMicrosOf } from "../support/world.ts"
 
 const world = await sharedVoiceWorld()
 
-describe("a call that waits for an operator", () => {
-  it("rings all, is taken by who presses 1, talks, and costs each minute that began", async () => {
+describe("a call controlled by an operator", () => {
+  it("rings all phones, is accepted by pressing 1, and costs each minute that began", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES })
     const callId = await startIncomingCall(world, company)
     expect(await liveCallOf(world, company, callId)).toMatchObject({ phase: "ringing", paid: 1 })
@@ -62,7 +62,7 @@ describe("a call that waits for an operator", () => {
     expect(await spentMicrosOf(world, company)).toBe(3 * CALL_MINUTE_MICROS)
   })
 
-  it("that nobody takes is greeted, and what is said is a voicemail", async () => {
+  it("that is not accepted is greeted, and leaves a voicemail", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       ringSeconds: 10,
@@ -85,7 +85,7 @@ describe("a call that waits for an operator", () => {
     ])
   })
 
-  it("that is given up while it rings is missed and costs nothing", async () => {
+  it("whose caller hangs up while it rings is missed and costs nothing", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES })
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "hang-up", callId)
@@ -94,12 +94,14 @@ describe("a call that waits for an operator", () => {
     expect(await listCallsOf(world, company)).toMatchObject([
       { outcome: "missed", chargedMicros: 0 },
     ])
-    expect(await billedMinutesOf(world, company)).toMatchObject([{ kept: 0, state: "given_back" }])
+    expect(await billedMinutesOf(world, company)).toMatchObject([
+      { netMicros: 0, state: "given_back" },
+    ])
   })
 
-  it("is recorded once both heard the notice", async () => {
-    const set = { phones: PHONES.slice(0, 1), screenCalls: false, recordCalls: true }
-    const company = await makeCallableCompany(world, set)
+  it("is recorded once both sides have heard the notice", async () => {
+    const setup = { phones: PHONES.slice(0, 1), screenCalls: false, recordCalls: true }
+    const company = await makeCallableCompany(world, setup)
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "answer", callId)
     expect(await liveCallOf(world, company, callId)).toMatchObject({
@@ -114,8 +116,8 @@ describe("a call that waits for an operator", () => {
   })
 })
 
-describe("a call that is played", () => {
-  it("is answered, as long as was said, and paid in order", async () => {
+describe("a call run by a script", () => {
+  it("is answered for the requested time, and paid in order", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES, recordCalls: true })
     await runIncomingCall(world, company, "answered", { seconds: "130.5", recorded: true })
     expect(await listCallsOf(world, company)).toMatchObject([
@@ -135,7 +137,7 @@ describe("a call that is played", () => {
     ])
   })
 
-  it("is a voicemail, or missed", async () => {
+  it("can end as a voicemail or as missed", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES })
     await runIncomingCall(world, company, "voicemail", { seconds: "20", voicemailSeconds: 12 })
     await runIncomingCall(world, company, "missed")
@@ -151,9 +153,9 @@ describe("a call that is played", () => {
   })
 })
 
-describe("a call that comes when all slots are taken", () => {
-  /** A company of which 20 calls ring, the first of them, and the phase of the next one. */
-  async function full() {
+describe("a call when all slots are reserved", () => {
+  /** A company with 20 ringing calls: the first call, and a function that starts the next one. */
+  async function reserveAllSlots() {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const callIds: string[] = []
     for (let i = 0; i < 20; i += 1) callIds.push(await startIncomingCall(world, company))
@@ -167,28 +169,30 @@ describe("a call that comes when all slots are taken", () => {
     return { companyId: company.companyId, callId: callIds[0] as CallId, at, phaseOfNext }
   }
 
-  it("has the slot of one that has just ended, before its job frees it", async () => {
-    const { companyId, callId, at, phaseOfNext } = await full()
+  it("gets the slot of a call that has just ended, before a job frees it", async () => {
+    const { companyId, callId, at, phaseOfNext } = await reserveAllSlots()
     const leg = { kind: "leg", companyId, callId, leg: 0, ref: null } as const
     const gone = { type: "leg_gone", leg, goneAt: at, answeredAt: null } as const
     await receiveCallEvent(world.ports, gone, causedBy("test end"))
     expect(await phaseOfNext()).toBe("ringing")
   })
 
-  it("has a slot that a job frees while it looks for one", async () => {
-    const { companyId, callId, phaseOfNext } = await full()
+  it("gets a slot that a job frees in the meantime", async () => {
+    const { companyId, callId, phaseOfNext } = await reserveAllSlots()
     const { runner } = world.ports
-    const really = runner.execute.bind(runner)
+    const originalExecute = runner.execute.bind(runner)
     const free = { type: "ReleaseSlot" as const, holderId: callId }
     const isRefused = vi.fn<() => void>()
-    vi.spyOn(runner, "execute").mockImplementation(async (...asked: Parameters<typeof really>) => {
-      const done = await really(...asked)
-      if (!done.accepted) {
-        isRefused()
-        await really(callSlotsStreamOf(companyId), free, causedBy("test"))
-      }
-      return done
-    })
+    vi.spyOn(runner, "execute").mockImplementation(
+      async (...args: Parameters<typeof originalExecute>) => {
+        const result = await originalExecute(...args)
+        if (!result.accepted) {
+          isRefused()
+          await originalExecute(callSlotsStreamOf(companyId), free, causedBy("test"))
+        }
+        return result
+      },
+    )
     expect(await phaseOfNext()).toBe("ringing")
     expect(isRefused).toHaveBeenCalledOnce()
   })
@@ -197,30 +201,30 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-describe("both who talk", () => {
-  it("hear the notice that the settings show, where nobody chose other words", async () => {
-    const set = { phones: PHONES.slice(0, 1), screenCalls: false, recordCalls: true }
-    const company = await makeCallableCompany(world, set)
-    const doing = vi.spyOn(world.ports.voice, "execute")
+describe("both sides of a call", () => {
+  it("hear the default notice, which the settings show", async () => {
+    const setup = { phones: PHONES.slice(0, 1), screenCalls: false, recordCalls: true }
+    const company = await makeCallableCompany(world, setup)
+    const execute = vi.spyOn(world.ports.voice, "execute")
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "answer", callId)
-    const told = doing.mock.calls.map(([command]) => command)
-    const said = told.flatMap((command) => (command.word === "say" ? [command.text] : []))
-    expect(said).toEqual([DEFAULT_RECORDING_NOTICE, DEFAULT_RECORDING_NOTICE])
+    const commands = execute.mock.calls.map(([command]) => command)
+    const notices = commands.flatMap((command) => (command.word === "say" ? [command.text] : []))
+    expect(notices).toEqual([DEFAULT_RECORDING_NOTICE, DEFAULT_RECORDING_NOTICE])
     const { body } = await world.call(company.key, "GET", "/api/v1/phone/settings")
     expect(body.numbers[0].recordingNotice).toBe(DEFAULT_RECORDING_NOTICE)
   })
 })
 
 describe("an operator", () => {
-  it("is shown who was asked, who took the call and who talks", async () => {
+  it("sees the state of each leg", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 2),
       recordCalls: true,
     })
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "answer", callId, { leg: 1 })
-    // Pressing any other phone's keys is refused, with how each stands.
+    // A key press on another phone is rejected, with the state of each leg.
     await expect(
       performCallAction(world, "press", callId, { leg: 2, digits: "1" }),
     ).rejects.toThrow(
@@ -232,11 +236,11 @@ describe("an operator", () => {
       { leg: 2, state: "gone" },
     ])
     await world.operate("wait")
-    const heard = await world.operate("call say", { callId })
-    expect([heard.phase, heard.legs[0]]).toEqual(["talking", { leg: 1, state: "talking" }])
+    const played = await world.operate("call say", { callId })
+    expect([played.phase, played.legs[0]]).toEqual(["talking", { leg: 1, state: "talking" }])
   })
 
-  it("who can do nothing on a call is told where no phone was called", async () => {
+  it("gets an error that says that no phone was called", async () => {
     const company = await makeCallableCompany(world)
     const callId = await startIncomingCall(world, company)
     await expect(performCallAction(world, "answer", callId)).rejects.toThrow(
@@ -244,18 +248,18 @@ describe("an operator", () => {
     )
   })
 
-  it("has a whole call played with its minutes, each of which is settled", async () => {
+  it("runs a complete call, each minute of which is settled", async () => {
     const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
-    const called = { from: newCaller(), to: company.number, outcome: "answered", seconds: "600" }
-    expect(await world.operate("carrier call-in", called)).toMatchObject({ minutesPaid: 10 })
+    const input = { from: newCaller(), to: company.number, outcome: "answered", seconds: "600" }
+    expect(await world.operate("carrier call-in", input)).toMatchObject({ minutesPaid: 10 })
     const minutes = await billedMinutesOf(world, company)
-    expect(minutes.map(({ kept, state }) => [kept, state])).toEqual(
+    expect(minutes.map(({ netMicros, state }) => [netMicros, state])).toEqual(
       Array.from({ length: 10 }, () => [CALL_MINUTE_MICROS, "final"]),
     )
   })
 })
 
-const ONE = { phones: PHONES.slice(0, 1), screenCalls: false }
+const ONE_PHONE = { phones: PHONES.slice(0, 1), screenCalls: false }
 
 async function release(company: CallableCompany): Promise<void> {
   const numbers = await world.call(company.key, "GET", "/api/v1/phone/settings")
@@ -265,9 +269,9 @@ async function release(company: CallableCompany): Promise<void> {
   await world.operate("wait")
 }
 
-/** Another company that bought the number which the first one released. */
-async function buyer({ number: to }: CallableCompany): Promise<CallableCompany> {
-  const company = await makeCallableCompany(world, ONE)
+/** Another company that buys a released number. */
+async function makeBuyer({ number: to }: CallableCompany): Promise<CallableCompany> {
+  const company = await makeCallableCompany(world, ONE_PHONE)
   const { sealing, runner } = world.ports
   const number = {
     numberId: newId("num"),
@@ -282,18 +286,18 @@ async function buyer({ number: to }: CallableCompany): Promise<CallableCompany> 
   return company
 }
 
-/** What stands in a company's stream of a call. */
+/** Events in a company's stream of a call. */
 const factsOf = ({ companyId }: CallableCompany, callId: CallId) =>
   collectEvents(world.ports.store.read(callStreamOf(companyId, callId).stream))
 
 describe("a number that is released", () => {
-  it("and bought by another company during a voicemail leaves it whole, and theirs alone", async () => {
+  it("and bought by another company during a voicemail leaves the voicemail to the first company", async () => {
     const company = await makeCallableCompany(world)
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "say", callId)
     expect(await liveCallOf(world, company, callId)).toMatchObject({ phase: "voicemail" })
     await release(company)
-    const other = await buyer(company)
+    const other = await makeBuyer(company)
     await advance(world, "7s")
     await performCallAction(world, "hang-up", callId)
     expect(await liveCallOf(world, company, callId)).toMatchObject({
@@ -309,8 +313,8 @@ describe("a number that is released", () => {
     expect(await billedMinutesOf(world, other)).toEqual([])
   })
 
-  it("while two talk loses neither the recording nor the end", async () => {
-    const company = await makeCallableCompany(world, { ...ONE, recordCalls: true })
+  it("during a conversation keeps the recording and the end of the call", async () => {
+    const company = await makeCallableCompany(world, { ...ONE_PHONE, recordCalls: true })
     const callId = await startIncomingCall(world, company)
     await performCallAction(world, "answer", callId)
     await performCallAction(world, "say", callId)
@@ -326,12 +330,12 @@ describe("a number that is released", () => {
     expect(states).toEqual(["final", "final"])
   })
 
-  it("while it rings lets the call be taken, and lets the caller go", async () => {
+  it("while it rings still lets the call be accepted or missed", async () => {
     for (const isTaken of [true, false]) {
-      const company = await makeCallableCompany(world, ONE)
+      const company = await makeCallableCompany(world, ONE_PHONE)
       const callId = await startIncomingCall(world, company)
       await release(company)
-      const other = await buyer(company)
+      const other = await makeBuyer(company)
       if (isTaken) await performCallAction(world, "answer", callId)
       await performCallAction(world, "hang-up", callId)
       expect(await liveCallOf(world, company, callId)).toMatchObject({
@@ -343,16 +347,16 @@ describe("a number that is released", () => {
     }
   })
 
-  it("and bought rings nobody else where its carrier tells of the same call once more", async () => {
-    const company = await makeCallableCompany(world, ONE)
+  it("and bought does not ring the new company if the carrier reports the same call again", async () => {
+    const company = await makeCallableCompany(world, ONE_PHONE)
     const callId = await startIncomingCall(world, company)
     const { carrierRef, startedAt } = (await liveCallOf(world, company, callId)).offered
     await release(company)
-    const other = await buyer(company)
-    const came = { ref: carrierRef, from: "+12125550199", to: company.number, startedAt }
-    const event = { type: "call_came", ...came, attestation: null } as const
-    const place = await receiveCallEvent(world.ports, event, causedBy("test twice"))
-    expect(place).toEqual({ companyId: company.companyId, callId })
+    const other = await makeBuyer(company)
+    const call = { ref: carrierRef, from: "+12125550199", to: company.number, startedAt }
+    const event = { type: "call_came", ...call, attestation: null } as const
+    const result = await receiveCallEvent(world.ports, event, causedBy("test twice"))
+    expect(result).toEqual({ companyId: company.companyId, callId })
     expect([await factsOf(other, callId), await listCallsOf(world, other)]).toEqual([[], []])
   })
 })
