@@ -193,14 +193,14 @@ describe("the rate limit of replies", () => {
 describe("served zones", () => {
   it("batch lookups, load each domain once, and answer from memory while the database is away", async () => {
     const time = new Time()
-    const asked: (readonly string[])[] = []
+    const lookups: (readonly string[])[] = []
     let isAway = false
     const faults: unknown[] = []
     const zones = openServedZones({
       pacer: time.pacer,
       load: async (apexes) => {
         if (isAway) throw new Error("the database is away")
-        asked.push(apexes)
+        lookups.push(apexes)
         return apexes.map((apex) => (apex === "acme.com" ? ZONE : null))
       },
       fixed: [],
@@ -210,7 +210,7 @@ describe("served zones", () => {
     const [found, other] = await Promise.all(names.map((name) => zones.findZone(name)))
     expect(found).toMatchObject({ zone: ZONE })
     expect(other).toBeNull()
-    expect(asked).toEqual([["acme.com", "other.com"]])
+    expect(lookups).toEqual([["acme.com", "other.com"]])
     // A name below a known one needs no lookup.
     expect(zones.findZone("random-1.b.acme.com")).toBe(found)
     expect(zones.findZone("random-2.other.com")).toBeNull()
@@ -223,11 +223,11 @@ describe("served zones", () => {
 
   it("have at most 2,000 lookups pending, however many names are queried", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    let most = 0
+    let largestBatch = 0
     const zones = openServedZones({
       pacer: new Time().pacer,
       load: async (apexes) => {
-        most = Math.max(most, apexes.length)
+        largestBatch = Math.max(largestBatch, apexes.length)
         await promise
         return apexes.map(() => null)
       },
@@ -238,7 +238,7 @@ describe("served zones", () => {
     expect(answers.filter((one) => one === "busy").length).toBe(3_000)
     resolve()
     await Promise.all(answers)
-    expect(most).toBe(500)
+    expect(largestBatch).toBe(500)
   })
 })
 

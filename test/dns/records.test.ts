@@ -40,7 +40,7 @@ describe("a record that a caller wrote", () => {
   })
 
   it("has a name of at most 253 characters, including its domain", () => {
-    const of = (length: number) => {
+    const nameOf = (length: number) => {
       const text = Array(5).fill("x".repeat(60)).join(".")
       const name = `y${text.slice(text.length - (length - 1 - ".acme.com".length))}`.replace(
         "y.",
@@ -48,9 +48,9 @@ describe("a record that a caller wrote", () => {
       )
       return `${name}.acme.com.`
     }
-    expect(of(253).length).toBe(254)
-    expect(read("A", of(253), A)).toMatchObject({ type: "A" })
-    expect(read("A", of(254), A)).toMatchObject({ field: "name" })
+    expect(nameOf(253).length).toBe(254)
+    expect(read("A", nameOf(253), A)).toMatchObject({ type: "A" })
+    expect(read("A", nameOf(254), A)).toMatchObject({ field: "name" })
   })
 
   it("has content that is valid for its type, in canonical form", () => {
@@ -59,7 +59,7 @@ describe("a record that a caller wrote", () => {
     expect(read("AAAA", "@", "1:0:0:2:0:0:0:3")).toMatchObject({ content: "1:0:0:2::3" })
     expect(read("CNAME", "www", "App.Example.com.")).toMatchObject({ content: "app.example.com" })
     expect(read("MX", "@", ".", 0)).toMatchObject({ content: ".", priority: 0 })
-    const wrong: readonly (readonly [RecordType, string])[] = [
+    const invalid: readonly (readonly [RecordType, string])[] = [
       ...["192.0.2.010", "127.1", "0x7f.1", "1.2.3.256", "1.2.3.4\n", "::1"].map(
         (one) => ["A", one] as const,
       ),
@@ -71,7 +71,7 @@ describe("a record that a caller wrote", () => {
       ),
       ...["", "x".repeat(2_049), "a\0b", "\ud800"].map((one) => ["TXT", one] as const),
     ]
-    for (const [type, content] of wrong) {
+    for (const [type, content] of invalid) {
       expect(read(type, "www", content)).toMatchObject({ field: "content" })
     }
     expect(read("MX", "@", "127.0.0.1", 1)).toMatchObject({ field: "content" })
@@ -148,9 +148,9 @@ describe("the registrar of a domain by RDAP", () => {
   afterEach(() => close())
 
   const open = async (answer: unknown, pacer: Pacer = machinePacer, onSilence = () => {}) => {
-    const asked: string[] = []
+    const requests: string[] = []
     const server = createServer((request, response) => {
-      asked.push(request.url ?? "")
+      requests.push(request.url ?? "")
       if (request.url === "/silent/domain/acme.net") return onSilence()
       const { port } = server.address() as AddressInfo
       const services = [
@@ -169,16 +169,16 @@ describe("the registrar of a domain by RDAP", () => {
     }
     const { port } = server.address() as AddressInfo
     return {
-      asked,
+      requests,
       registrar: openRdap({ pacer, bootstrapUrl: `http://127.0.0.1:${port}/dns.json` }),
     }
   }
 
   it("is looked up at the server that the bootstrap list names, and the list is cached", async () => {
-    const { asked, registrar } = await open(ANSWER)
+    const { requests, registrar } = await open(ANSWER)
     expect(await registrar.findRegistrarName("acme.com")).toBe("Some Registrar, Inc.")
     expect(await registrar.findRegistrarName("acme.org")).toBe("Some Registrar, Inc.")
-    expect(asked).toEqual(["/dns.json", "/rdap/domain/acme.com", "/rdap/domain/acme.org"])
+    expect(requests).toEqual(["/dns.json", "/rdap/domain/acme.com", "/rdap/domain/acme.org"])
   })
 
   it("is null if no server is listed, or its answer has another form or is late", async () => {
@@ -199,7 +199,7 @@ describe("the registrar of a domain by RDAP", () => {
 })
 
 /** Methods of the requests so far, and the zones that exist. */
-const asked: string[] = []
+const methods: string[] = []
 const zones = new Set<string>()
 /** Status of the next response to a method; the call has taken effect all the same. */
 const next = new Map<string, number>()
@@ -207,7 +207,7 @@ const next = new Map<string, number>()
 const ANSWERS: Readonly<Record<string, number>> = { GET: 200, PATCH: 204, DELETE: 204 }
 const server = createServer((request, response) => {
   const method = request.method ?? ""
-  asked.push(method)
+  methods.push(method)
   const status = next.get(method) ?? ANSWERS[method] ?? (zones.has("zone") ? 409 : 201)
   next.delete(method)
   if (method === "POST") zones.add("zone")
@@ -220,7 +220,7 @@ await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
 const { port } = server.address() as AddressInfo
 const powerDns = openPowerDns({ url: `http://127.0.0.1:${port}`, key: "KEY1" })
 beforeEach(() => {
-  asked.length = 0
+  methods.length = 0
   zones.clear()
   next.clear()
 })
@@ -235,7 +235,7 @@ describe("PowerDNS", () => {
   it("creates a zone once, and treats 409 as success", async () => {
     await powerDns.publish(ZONE)
     await powerDns.publish(ZONE)
-    expect(asked).toEqual(["POST", "GET", "PATCH", "POST", "GET", "PATCH"])
+    expect(methods).toEqual(["POST", "GET", "PATCH", "POST", "GET", "PATCH"])
   })
 
   it.each([307, 408, 425, 500, 502, 503, 504])(

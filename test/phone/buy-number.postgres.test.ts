@@ -261,8 +261,8 @@ describe("a release", () => {
   it("of another company's number is 404", async () => {
     const { id } = await buyNumberForId(world, await makeCompany(world))
     const other = await makeCompany(world)
-    for (const wrong of [id, "num_none", "no id"]) {
-      expect((await requestNumberRelease(world, other, wrong)).status).toBe(404)
+    for (const unknownId of [id, "num_none", "no id"]) {
+      expect((await requestNumberRelease(world, other, unknownId)).status).toBe(404)
     }
   })
 

@@ -224,8 +224,10 @@ const change = (changes: Partial<ChangePhoneSettings>): ChangePhoneSettings & De
   ...changes,
 })
 
-const of = (settings: ChangePhoneSettings["numbers"][number]["settings"], numberId = "num_1") =>
-  ({ numberId, settings }) as ChangePhoneSettings["numbers"][number]
+const numberChange = (
+  settings: ChangePhoneSettings["numbers"][number]["settings"],
+  numberId = "num_1",
+) => ({ numberId, settings }) as ChangePhoneSettings["numbers"][number]
 
 const acknowledged = { type: "RecordingAcknowledged", at: NOW, ...NO_ACTOR } as const
 
@@ -233,10 +235,10 @@ describe("settings", () => {
   it("change only in the fields that are sent", () => {
     const before = phoneSettingsChanged({ ringSeconds: 40, label: "s1.co_1.YQ" })
     given(phoneDecider, numberAdded(), before)
-      .when(change({ numbers: [of({ ringMode: "order" })] }))
+      .when(change({ numbers: [numberChange({ ringMode: "order" })] }))
       .records(phoneSettingsChanged({ ringSeconds: 40, label: "s1.co_1.YQ", ringMode: "order" }))
     given(phoneDecider, numberAdded(), before)
-      .when(change({ numbers: [of({ label: null })] }))
+      .when(change({ numbers: [numberChange({ label: null })] }))
       .records(phoneSettingsChanged({ ringSeconds: 40 }))
     expect(numberSettingsOf(foldFacts(phoneDecider, numberAdded()), "num_1")).toEqual(
       DEFAULT_NUMBER_SETTINGS,
@@ -246,7 +248,9 @@ describe("settings", () => {
   it("of numbers and of texting change in one fact", () => {
     const texting = { ...DEFAULT_TEXTING_SETTINGS, optOutLine: false }
     given(phoneDecider, numberAdded())
-      .when(change({ numbers: [of({ voicemail: false })], texting: { optOutLine: false } }))
+      .when(
+        change({ numbers: [numberChange({ voicemail: false })], texting: { optOutLine: false } }),
+      )
       .records(phoneSettingsChanged({ voicemail: false }, texting))
     const state = foldFacts(phoneDecider, numberAdded(), phoneSettingsChanged({}, texting))
     expect(textingSettingsOf(state)).toEqual({ texting, repliesAppliedAt: null })
@@ -260,12 +264,16 @@ describe("settings", () => {
 
   it("change completely or not at all: an unknown number rejects the whole change", () => {
     given(phoneDecider, numberAdded())
-      .when(change({ numbers: [of({ voicemail: false }), of({ voicemail: true }, "num_2")] }))
+      .when(
+        change({
+          numbers: [numberChange({ voicemail: false }), numberChange({ voicemail: true }, "num_2")],
+        }),
+      )
       .refuses("no_such_number", { numberId: "num_2" })
   })
 
   it("allow call recording only after one acknowledgement, which covers all numbers", () => {
-    const record = change({ numbers: [of({ recordCalls: true })] })
+    const record = change({ numbers: [numberChange({ recordCalls: true })] })
     given(phoneDecider, numberAdded())
       .when(record)
       .refuses("not_acknowledged", { numberId: "num_1" })
@@ -279,13 +287,13 @@ describe("settings", () => {
       .when(change({ acknowledgesRecording: true }))
       .recordsNothing()
     given(phoneDecider, numberAdded())
-      .when(change({ numbers: [of({ recordCalls: false })] }))
+      .when(change({ numbers: [numberChange({ recordCalls: false })] }))
       .records(phoneSettingsChanged({ recordCalls: false }))
   })
 
   it("do not change if no field is sent", () => {
     given(phoneDecider, numberAdded())
-      .when(change({ numbers: [of({})] }))
+      .when(change({ numbers: [numberChange({})] }))
       .recordsNothing()
   })
 })

@@ -77,10 +77,10 @@ describe("the settings", () => {
     const company = await makeCompany(world)
     const id = await firstIdOf(company)
     const other = await firstIdOf(await makeCompany(world))
-    for (const wrong of [other, "num_none", "none"]) {
+    for (const unknownId of [other, "num_none", "none"]) {
       const numbers = [
         { id, voicemail: false },
-        { id: wrong, voicemail: false },
+        { id: unknownId, voicemail: false },
       ]
       const { status } = await patch(company, { numbers, texting: { optOutLine: false } })
       expect(status).toBe(404)
@@ -162,11 +162,11 @@ describe("400 validation", () => {
 
   it("rejects ringing a number of this installation, because two could forward to each other forever", async () => {
     const company = await makeCompany(world)
-    const own = (await buyNumberForId(world, company)).number
+    const bought = (await buyNumberForId(world, company)).number
     const foreign = (await buyNumberForId(world, await makeCompany(world))).number
     await world.operate("wait")
     const id = await firstIdOf(company)
-    const ringTo = [{ phone: own }, { phone: "+14155557001" }, { phone: foreign }]
+    const ringTo = [{ phone: bought }, { phone: "+14155557001" }, { phone: foreign }]
     const { body } = await patch(company, { numbers: [{ id, ringTo }] })
     expect(Object.keys(body.fields)).toEqual([
       "numbers.0.ringTo.0.phone",

@@ -133,18 +133,18 @@ describe("a configured provider", () => {
     const other = await openWorld("start", { settings: { PLACES_PHOTON_URL: photon.url } })
     try {
       await makeCallsFree(other)
-      const made = await makeCompany(other)
-      const { body } = await requestSuggestions(other, made)
+      const otherCompany = await makeCompany(other)
+      const { body } = await requestSuggestions(other, otherCompany)
       expect(body.result[0].main).toBe("12 Maple Street")
       const { placeId } = body.result[0]
-      expect((await requestDetails(other, made, { placeId })).body.result).toMatchObject({
+      expect((await requestDetails(other, otherCompany, { placeId })).body.result).toMatchObject({
         zip: "40218",
       })
       // A place ID works only for the company that received it.
       const stranger = await makeCompany(other)
       expect((await requestDetails(other, stranger, { placeId })).body).toEqual({ result: null })
       photon.nextReply = { status: 403, body: "" }
-      expect((await requestSuggestions(other, made)).status).toBe(503)
+      expect((await requestSuggestions(other, otherCompany)).status).toBe(503)
       expect(other.warnings).toEqual([
         expect.stringMatching(
           /^the address provider rejects our settings, so addresses cannot be looked up: .*check PLACES_PHOTON_URL$/,

@@ -41,8 +41,8 @@ describe("a Telnyx signature", () => {
     expect(check(received(without), NOW)).toBeNull()
     const { "telnyx-timestamp": _timestamp, ...timeless } = headers
     expect(check(received(timeless), NOW)).toBeNull()
-    for (const wrong of ["", "AAAA", "*".repeat(88), `${"A".repeat(86)}==`]) {
-      expect(check(received({ ...headers, "telnyx-signature-ed25519": wrong }), NOW)).toBeNull()
+    for (const invalid of ["", "AAAA", "*".repeat(88), `${"A".repeat(86)}==`]) {
+      expect(check(received({ ...headers, "telnyx-signature-ed25519": invalid }), NOW)).toBeNull()
     }
   })
 

@@ -44,8 +44,8 @@ async function blobsOf(callId: string): Promise<number> {
 
 describe("audio at a carrier", () => {
   it("is stored once and deleted at the carrier, however often it is downloaded", async () => {
-    const own = await makeCompany(world)
-    const saved = await savedAudio(world, own)
+    const newCompany = await makeCompany(world)
+    const saved = await savedAudio(world, newCompany)
     const source = carrierWithRecording(BYTES)
     await store(saved, source)
     await store(saved, source)
@@ -54,26 +54,26 @@ describe("audio at a carrier", () => {
       "download rec_1",
       ...Array.from({ length: 4 }, () => "delete rec_1"),
     ])
-    expect(await factsOf(own)).toEqual(["RecordingStored"])
-    expect(String((await fetchRecording(world, own, saved.callId)).bytes)).toBe("abcdef")
+    expect(await factsOf(newCompany)).toEqual(["RecordingStored"])
+    expect(String((await fetchRecording(world, newCompany, saved.callId)).bytes)).toBe("abcdef")
   })
 
   it("is stored once by concurrent downloads", async () => {
-    const own = await makeCompany(world)
-    const saved = await savedAudio(world, own)
+    const newCompany = await makeCompany(world)
+    const saved = await savedAudio(world, newCompany)
     await Promise.all(Array.from({ length: 4 }, () => store(saved, carrierWithRecording(BYTES))))
-    expect(await factsOf(own)).toEqual(["RecordingStored"])
+    expect(await factsOf(newCompany)).toEqual(["RecordingStored"])
     expect(await blobsOf(saved.callId)).toBe(1)
-    expect(String((await fetchRecording(world, own, saved.callId)).bytes)).toBe("abcdef")
+    expect(String((await fetchRecording(world, newCompany, saved.callId)).bytes)).toBe("abcdef")
   })
 
   it("is stored separately for the call and the voicemail", async () => {
-    const own = await makeCompany(world)
-    const saved = await savedAudio(world, own, { seconds: 61 })
+    const newCompany = await makeCompany(world)
+    const saved = await savedAudio(world, newCompany, { seconds: 61 })
     await store(saved, carrierWithRecording(BYTES))
     const later = { ...saved, kind: "voicemail" as const, seconds: 5 }
     await store(later, carrierWithRecording([Buffer.from("x")]))
-    expect(await listRecordingsOf(world, own)).toMatchObject([
+    expect(await listRecordingsOf(world, newCompany)).toMatchObject([
       { id: saved.callId, recording: { seconds: 61 }, voicemail: { seconds: 5 } },
     ])
   })
@@ -140,16 +140,16 @@ describe("audio is not stored, and is deleted at the carrier, if it", () => {
   })
 
   it("is deleted during its download", async () => {
-    const own = await makeCompany(world)
-    const saved = await savedAudio(world, own)
+    const newCompany = await makeCompany(world)
+    const saved = await savedAudio(world, newCompany)
     async function* slow() {
       yield BYTES[0] as Buffer
       await store(saved, carrierWithRecording(BYTES))
-      await removeRecording(world, own, saved.callId)
+      await removeRecording(world, newCompany, saved.callId)
       yield BYTES[1] as Buffer
     }
     await store(saved, { ...carrierWithRecording([]), downloadRecording: async () => slow() })
-    expect(await factsOf(own)).toEqual(["RecordingStored", "RecordingDeleted"])
+    expect(await factsOf(newCompany)).toEqual(["RecordingStored", "RecordingDeleted"])
     expect(await blobsOf(saved.callId)).toBe(0)
   })
 
@@ -174,11 +174,11 @@ describe("audio is not stored, and is deleted at the carrier, if it", () => {
   })
 
   it("belongs to an erased company", async () => {
-    const own = await makeCompany(world)
-    const saved = await savedAudio(world, own)
-    await world.ports.erasure.destroyKeys(own.companyId)
+    const newCompany = await makeCompany(world)
+    const saved = await savedAudio(world, newCompany)
+    await world.ports.erasure.destroyKeys(newCompany.companyId)
     const source = carrierWithRecording(BYTES)
     await store(saved, source)
-    expect([source.calls.at(-1), await factsOf(own)]).toEqual(["delete rec_1", []])
+    expect([source.calls.at(-1), await factsOf(newCompany)]).toEqual(["delete rec_1", []])
   })
 })

@@ -144,8 +144,10 @@ describe("a submitted form", () => {
     expect(await submitOptIn(world, host, hundredth)).toMatchObject(REDIRECTED_TO_THANKS)
     expect(await optInsOf(world, company)).toHaveLength(1)
     const other = await makeHostedPages(world)
-    const own = { ...formValues(), _time: await waitForFormTime(world, other.hostname) }
-    expect(await submitOptIn(world, other.hostname, own)).toMatchObject(REDIRECTED_TO_THANKS)
+    const otherValues = { ...formValues(), _time: await waitForFormTime(world, other.hostname) }
+    expect(await submitOptIn(world, other.hostname, otherValues)).toMatchObject(
+      REDIRECTED_TO_THANKS,
+    )
     expect(await optInsOf(world, other.company)).toHaveLength(1)
     await world.operate("clock advance", { duration: "1d" })
     expect(await submitOptIn(world, host, formValues())).toMatchObject(REDIRECTED_TO_THANKS)

@@ -25,18 +25,18 @@ async function withCanary(
     response.writeHead(200, { "content-type": "text/html" }).end("<p>canary")
   const canary: SiteServer = await openSiteServer(answer ?? page, CERTIFIED)
   closing.push(canary.close)
-  const asked: string[] = []
-  const own = new Set(["ledger.acme.example", "198.41.0.4", "2a00::4"])
+  const lookups: string[] = []
+  const ownHosts = new Set(["ledger.acme.example", "198.41.0.4", "2a00::4"])
   const { read } = openPublicSites({
     pacer: new ManualTime().pacer,
     connect: canary.connect,
-    isOwn: (host) => own.has(host),
+    isOwn: (host) => ownHosts.has(host),
     resolve: async (host) => {
-      asked.push(host)
+      lookups.push(host)
       return names[host] ?? []
     },
   })
-  return { canary, asked, read }
+  return { canary, lookups, read }
 }
 
 /** Addresses that are not public (reliability.md, 13; IANA's registries of special-purpose addresses). */
@@ -174,12 +174,12 @@ describe("a web address", () => {
     "127。0。0。1",
     "①②⑦.1",
   ])("is blocked without a name lookup: %s", async (host) => {
-    const { canary, asked, read } = await withCanary({
+    const { canary, lookups, read } = await withCanary({
       localhost: [PUBLIC_ADDRESS],
       ledger: [PUBLIC_ADDRESS],
     })
     expect(await read(`https://${host}/`)).toEqual(BLOCKED)
-    expect([canary.destinations, asked]).toEqual([[], []])
+    expect([canary.destinations, lookups]).toEqual([[], []])
   })
 
   it.each<[string, string]>([
@@ -200,9 +200,9 @@ describe("a web address", () => {
     ["acme.example", "unreachable"],
     ["", "unreachable"],
   ])("is rejected before any lookup or connection: %s is %s", async (url, code) => {
-    const { canary, asked, read } = await withCanary({ "acme.example": [PUBLIC_ADDRESS] })
+    const { canary, lookups, read } = await withCanary({ "acme.example": [PUBLIC_ADDRESS] })
     expect(await read(url)).toEqual(problem(code))
-    expect([canary.destinations, asked]).toEqual([[], []])
+    expect([canary.destinations, lookups]).toEqual([[], []])
   })
 
   it("may have the default port, any letter case or a public IP address", async () => {
@@ -295,13 +295,13 @@ describe("a redirect", () => {
   )
 
   it("is followed three times, and each time the name is looked up again", async () => {
-    const { asked, read } = await withCanary(NAMES, (request, response) => {
+    const { lookups, read } = await withCanary(NAMES, (request, response) => {
       const at = Number(request.url?.slice(1))
       const head = at === 0 ? { "content-type": "text/html" } : { location: `/${at - 1}` }
       response.writeHead(at === 0 ? 200 : 308, head).end("<p>canary")
     })
     expect(await read("https://acme.example/3")).toMatchObject(PAGE)
-    expect(asked).toHaveLength(4)
+    expect(lookups).toHaveLength(4)
     expect(await read("https://acme.example/4")).toEqual(problem("unreachable"))
   })
 })

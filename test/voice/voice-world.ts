@@ -90,10 +90,10 @@ export async function switchCountry(
   on: boolean,
 ): Promise<void> {
   const command = { type: "SwitchDestination", country, on, by: "company" } as const
-  const who = { keyId: null, personId: null }
+  const actor = { keyId: null, personId: null }
   await ports.runner.execute(
     phoneStreamOf(companyId),
-    { ...command, ...who },
+    { ...command, ...actor },
     causedBy("test switch"),
   )
 }

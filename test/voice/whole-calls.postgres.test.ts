@@ -172,8 +172,8 @@ describe("a call when all slots are reserved", () => {
   it("gets the slot of a call that has just ended, before a job frees it", async () => {
     const { companyId, callId, at, phaseOfNext } = await reserveAllSlots()
     const leg = { kind: "leg", companyId, callId, leg: 0, ref: null } as const
-    const gone = { type: "leg_gone", leg, goneAt: at, answeredAt: null } as const
-    await receiveCallEvent(world.ports, gone, causedBy("test end"))
+    const hangUp = { type: "leg_gone", leg, goneAt: at, answeredAt: null } as const
+    await receiveCallEvent(world.ports, hangUp, causedBy("test end"))
     expect(await phaseOfNext()).toBe("ringing")
   })
 
