@@ -17,7 +17,7 @@ export const BUSINESS_INPUT = {
   region: "TX",
   postalCode: "78701",
   repFirstName: "Ada",
-  repLastName: "Lane",
+  repLastName: "Lovelace",
   repEmail: "ada@acme.example",
   repPhone: "+15125550123",
 }

@@ -86,7 +86,7 @@ describe("a business", () => {
         email: "ada@acme.example",
         phone: "+15125550123",
         firstName: "Ada",
-        lastName: "Lane",
+        lastName: "Lovelace",
         businessContactEmail: "ada@acme.example",
         stockSymbol: "ACME",
         stockExchange: "NYSE",
