@@ -135,12 +135,12 @@ describe("a person who may change the team", () => {
       ACCEPTED,
     )
     const { browser } = await asUser(["Team", "Use phone"])
-    const asked = await browser.send("POST", at("/operations/person-change"), {
+    const refused = await browser.send("POST", at("/operations/person-change"), {
       input: { personId: user, role: "manager" },
     })
     const message =
       'You do not have "Manage phone", which comes with the role manager, and cannot grant it.'
-    expect(asked.body.message).toBe(message)
+    expect(refused.body.message).toBe(message)
   })
 
   it("neither takes over a person by changing their email nor lifts a denial of a permission they lack", async () => {
@@ -169,8 +169,8 @@ describe("a person who may change the team", () => {
     const { act } = await asManager()
     const invite = async (role: string) => {
       const email = `${role}-to-be@example.com`
-      const asked = { company: company.companyId, email, role }
-      return (await world.operate("person invite", asked)).inviteId as string
+      const input = { company: company.companyId, email, role }
+      return (await world.operate("person invite", input)).inviteId as string
     }
     for (const role of ["owner", "admin"]) {
       const inviteId = await invite(role)
@@ -181,28 +181,28 @@ describe("a person who may change the team", () => {
 
   it("creates keys for themselves only, limited to their own permissions and without adding funds", async () => {
     const { personId, browser, act } = await asManager()
-    const own = { person: personId, operations: ["phone.messages.send"] }
-    expect(await act("key-create", own)).toEqual(ACCEPTED)
-    expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(REJECTED)
-    expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(REJECTED)
+    const ownKey = { person: personId, operations: ["phone.messages.send"] }
+    expect(await act("key-create", ownKey)).toEqual(ACCEPTED)
+    expect(await act("key-create", { ...ownKey, operations: ["code.push"] })).toEqual(REJECTED)
+    expect(await act("key-create", { ...ownKey, person: company.ownerId })).toEqual(REJECTED)
     expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(
       REJECTED,
     )
-    const asked = async (operations: readonly string[]) => {
-      const input = { ...own, operations }
+    const messageFor = async (operations: readonly string[]) => {
+      const input = { ...ownKey, operations }
       return (await browser.send("POST", at("/operations/key-create"), { input })).body.message
     }
-    expect(await asked(["phone.messages.send", "code.push"])).toBe(
+    expect(await messageFor(["phone.messages.send", "code.push"])).toBe(
       'Your key cannot use code.push: you do not have the permission "Push and upload code".',
     )
-    expect(await asked(["account.company.delete", "code.push"])).toBe(
+    expect(await messageFor(["account.company.delete", "code.push"])).toBe(
       "Your key cannot use account.company.delete: only owners may use it (and 1 more).",
     )
     await world.operate("person app", { personId, deny: ["phone.calls.read"] })
-    expect(await asked(["phone.calls.read"])).toBe(
+    expect(await messageFor(["phone.calls.read"])).toBe(
       "Your key cannot use phone.calls.read: it is denied to you.",
     )
-    const buying = { ...own, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
+    const buying = { ...ownKey, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
     expect(await act("key-create", buying)).toEqual(REJECTED)
   })
 })
@@ -210,8 +210,8 @@ describe("a person who may change the team", () => {
 describe("a file of the server", () => {
   it("cannot be read by sending its path instead of a file", async () => {
     const input = { file: "/etc/passwd" }
-    const asked = await owner.send("POST", at("/operations/repository-import"), { input })
-    expect([asked.status, asked.body.error]).toEqual([400, "validation"])
+    const byPath = await owner.send("POST", at("/operations/repository-import"), { input })
+    expect([byPath.status, byPath.body.error]).toEqual([400, "validation"])
     const sent = await owner.send(
       ...(["POST", at("/files/repository-import?file=/etc/passwd"), undefined] as const),
       { bytes: Buffer.from("no bundle"), headers: { "content-type": "application/octet-stream" } },

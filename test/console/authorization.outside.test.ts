@@ -42,7 +42,7 @@ const NOT_ALLOWED = "403 not_allowed"
 function outcomeOf(name: string, { status, body }: BrowserAnswer): string {
   const error = (body as { readonly error?: string }).error ?? ""
   expect(status === 500, `${name}: ${JSON.stringify(body)}`).toBe(false)
-  return REJECTION_CODES.has(error) ? `${status} ${error}` : "let in"
+  return REJECTION_CODES.has(error) ? `${status} ${error}` : "accepted"
 }
 
 function callOperation(
@@ -80,20 +80,20 @@ describe("the operations of the console", () => {
   })
 
   it("accept exactly the visitors that their rows allow", async () => {
-    const found: Record<string, string> = {}
-    const wanted: Record<string, string> = {}
+    const actual: Record<string, string> = {}
+    const expected: Record<string, string> = {}
     for (const { name, personId, browser, membership } of visitors) {
       for (const [operation, row] of Object.entries(OPERATION_ACCESS)) {
         const attempt = `${operation} by ${name}`
-        found[attempt] = outcomeOf(
+        actual[attempt] = outcomeOf(
           attempt,
           await callOperation(browser, operation, row, { ...ids, me: personId }),
         )
-        wanted[attempt] =
-          membership === null ? SIGNED_OUT : mayCall(row, membership) ? "let in" : NOT_ALLOWED
+        expected[attempt] =
+          membership === null ? SIGNED_OUT : mayCall(row, membership) ? "accepted" : NOT_ALLOWED
       }
     }
-    expect(found).toEqual(wanted)
+    expect(actual).toEqual(expected)
   }, 300_000)
 
   it("are listed with the visitor's access to each", async () => {
@@ -107,12 +107,12 @@ describe("the operations of the console", () => {
       const offeredHere = Object.entries(OPERATION_ACCESS).filter(
         ([operation]) => !PROCESSOR_OPERATIONS.includes(operation),
       )
-      const wanted = offeredHere.map(([operation, row]) => {
+      const expected = offeredHere.map(([operation, row]) => {
         const rest = row.isOwn ? "own" : "no"
         return [operation, mayCall(row, membership) ? "all" : rest]
       })
       expect(Object.fromEntries(shown.map((one) => [one.name, one.may]))).toEqual(
-        Object.fromEntries(wanted),
+        Object.fromEntries(expected),
       )
     }
   })
@@ -143,9 +143,10 @@ describe("the API called with a session", () => {
     { role, held }: NonNullable<ConsoleVisitor["membership"]>,
   ): boolean {
     if (spec.roles !== undefined && !spec.roles.includes(role)) return false
-    const own = spec.operation === null ? "any person" : (needs[spec.operation] ?? "any person")
-    if (own === "owner" && role !== "owner") return false
-    const named = own === "owner" || own === "any person" ? [] : [own]
+    const required =
+      spec.operation === null ? "any person" : (needs[spec.operation] ?? "any person")
+    if (required === "owner" && role !== "owner") return false
+    const named = required === "owner" || required === "any person" ? [] : [required]
     return [...named, ...(spec.permissions ?? [])].every((one) => held.includes(one))
   }
 
@@ -164,8 +165,8 @@ describe("the API called with a session", () => {
   })
 
   it("accepts exactly the visitors whose key it would accept", async () => {
-    const found: Record<string, string> = {}
-    const wanted: Record<string, string> = {}
+    const actual: Record<string, string> = {}
+    const expected: Record<string, string> = {}
     // Keys and sessions need the same permissions; test/api/authorization tries each permission separately.
     const byRole = visitors.filter(({ name }) => !name.startsWith("permission "))
     for (const { name, browser, membership } of byRole) {
@@ -174,18 +175,18 @@ describe("the API called with a session", () => {
         const { path, query, body, headers } = validRequest(route)
         const attempt = `${route.name} by ${name}`
         const answer = await browser.send(route.method, urlOf(`${path}${query}`), body, { headers })
-        found[attempt] = outcomeOf(attempt, answer)
+        actual[attempt] = outcomeOf(attempt, answer)
         const isBySession = !KEY_ONLY_ROUTES.includes(route.name)
         const refused = `403 ${spec.roleRefusal ?? "not_allowed"}`
-        wanted[attempt] =
+        expected[attempt] =
           membership === null
             ? SIGNED_OUT
             : mayAsk(spec, membership) && isBySession
-              ? "let in"
+              ? "accepted"
               : refused
       }
     }
-    expect(found).toEqual(wanted)
+    expect(actual).toEqual(expected)
   }, 300_000)
 
   it("is not counted as API calls, and charges name the person", async () => {

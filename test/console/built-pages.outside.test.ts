@@ -105,8 +105,8 @@ it("is in the package, built, and without its sources", async () => {
   }[]
   const paths = packed?.files.map(({ path }) => path) ?? []
   // test/packed checks the other files of the package.
-  const own = ["LICENSE", "README.md", "bin/company-ledger.mjs", "console/dist/index.html"]
-  expect(paths).toEqual(expect.arrayContaining(own))
+  const packedFiles = ["LICENSE", "README.md", "bin/company-ledger.mjs", "console/dist/index.html"]
+  expect(paths).toEqual(expect.arrayContaining(packedFiles))
   expect(paths.some((path) => /^console\/dist\/assets\/.+\.js$/.test(path))).toBe(true)
   expect(paths.filter((path) => /^(test|bench)\/|^console\/(?!dist\/)/.test(path))).toEqual([])
 })

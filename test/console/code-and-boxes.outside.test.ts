@@ -89,9 +89,9 @@ describe("code", { timeout: WITHIN_MS }, () => {
     expect(await page.getByRole("link", { name: "Remove content", exact: true }).count()).toBe(0)
     await go(page, "Boxes")
     await page.getByText("You have no boxes").waitFor()
-    const theirs = await openSignedInPage(opened, await addConsolePerson(opened, "Uma", "user"))
-    expect(await theirs.getByRole("link", { name: "Code", exact: true }).count()).toBe(0)
-    expect(await theirs.getByRole("link", { name: "Boxes", exact: true }).count()).toBe(0)
+    const userPage = await openSignedInPage(opened, await addConsolePerson(opened, "Uma", "user"))
+    expect(await userPage.getByRole("link", { name: "Code", exact: true }).count()).toBe(0)
+    expect(await userPage.getByRole("link", { name: "Boxes", exact: true }).count()).toBe(0)
   })
 })
 

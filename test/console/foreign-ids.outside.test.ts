@@ -238,17 +238,17 @@ describe("another company's id", () => {
 
   it("is answered by every call like an unknown id, and changes nothing", async () => {
     const before = await stateOf(theirs)
-    const found: Record<string, string> = {}
-    const wanted: Record<string, string> = {}
+    const actual: Record<string, string> = {}
+    const expected: Record<string, string> = {}
     for (const { call, field, kind, send } of NAMINGS) {
       for (const [i, name] of theirs.names[kind].entries()) {
         const none = UNKNOWN_NAMES[kind][i] ?? ""
         const attempt = `${call} ${field} ${i}`
-        found[attempt] = withoutName(await send(mine, owner, name), name)
-        wanted[attempt] = withoutName(await send(mine, owner, none), none)
+        actual[attempt] = withoutName(await send(mine, owner, name), name)
+        expected[attempt] = withoutName(await send(mine, owner, none), none)
       }
     }
-    expect(found).toEqual(wanted)
+    expect(actual).toEqual(expected)
     expect(await stateOf(theirs)).toEqual(before)
   }, 240_000)
 
@@ -258,9 +258,9 @@ describe("another company's id", () => {
     for (const { call, field, kind, send } of NAMINGS) {
       if (UNTRIED.has(kind) || UNTRIED.has(call)) continue
       const [[name = ""], [none = ""]] = [mine.names[kind], UNKNOWN_NAMES[kind]]
-      const wanted = withoutName(await send(mine, owner, none), none)
-      const found = withoutName(await send(mine, owner, name), name)
-      if (found === wanted) alike.push(`${call} ${field}: ${found}`)
+      const forUnknown = withoutName(await send(mine, owner, none), none)
+      const forOwn = withoutName(await send(mine, owner, name), name)
+      if (forOwn === forUnknown) alike.push(`${call} ${field}: ${forOwn}`)
     }
     expect(alike).toEqual([])
   }, 240_000)

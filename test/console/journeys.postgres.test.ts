@@ -71,11 +71,11 @@ describe("an owner", () => {
   })
 
   it("approves the code that an app shows", async () => {
-    const asked = await world.call(null, "POST", "/api/v1/connect/start", {
+    const started = await world.call(null, "POST", "/api/v1/connect/start", {
       body: { version: "1.0.0" },
     })
-    expect(asked.status).toBe(202)
-    const approval = { code: asked.body.code, person: company.ownerId }
+    expect(started.status).toBe(202)
+    const approval = { code: started.body.code, person: company.ownerId }
     expect(await act("connect-approve", approval)).toMatchObject({
       status: 200,
       body: { personId: company.ownerId, version: "1.0.0" },

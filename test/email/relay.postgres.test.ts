@@ -167,8 +167,8 @@ describe("a relay", () => {
     smtp.rules = {}
     expect(await send()).toEqual({ answer: "taken" })
     expect(await send()).toEqual({ answer: "taken" })
-    const own = smtp.arrived.filter(({ from }) => from === "ledger@ledger.example")
-    expect(own.map(({ to }) => to).toSorted()).toEqual([
+    const systemMails = smtp.arrived.filter(({ from }) => from === "ledger@ledger.example")
+    expect(systemMails.map(({ to }) => to).toSorted()).toEqual([
       "ada@people.example",
       "owner@people.example",
     ])

@@ -26,20 +26,20 @@ const statusesOf = async (of: MailingCompany) => {
 
 describe("a mail", () => {
   it("is delivered, charged for each recipient, and shown", async () => {
-    const own = await makeMailingCompany(world)
+    const sender = await makeMailingCompany(world)
     const to = [ADA, "Bob <bob@example.com>"]
-    const sent = await postMail(world, own, { to, html: "<p>Hi</p>" })
+    const sent = await postMail(world, sender, { to, html: "<p>Hi</p>" })
     expect(sent.status).toBe(200)
     expect(sent.body).toEqual({ ...NOTHING, delivered: [ADA, "bob@example.com"] })
-    expect(await chargeAmountsOf(world, own)).toEqual([
+    expect(await chargeAmountsOf(world, sender)).toEqual([
       { micros: 2 * RECIPIENT_MICROS, state: "final" },
     ])
-    const [mail] = await mailsOf(world, own)
+    const [mail] = await mailsOf(world, sender)
     expect(mail).toMatchObject({ subject: "Hello", text: expect.stringContaining("Hi") })
     expect(mail?.to.split(", ").toSorted()).toEqual([ADA, "bob@example.com"])
-    const { body } = await world.call(own.key, "GET", "/api/v1/email/domains")
-    expect(body.senders).toEqual([`"Acme" <hello@${own.domain}>`])
-    const audit = await world.operate("audit verify", { company: own.companyId })
+    const { body } = await world.call(sender.key, "GET", "/api/v1/email/domains")
+    expect(body.senders).toEqual([`"Acme" <hello@${sender.domain}>`])
+    const audit = await world.operate("audit verify", { company: sender.companyId })
     expect(audit.checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
   })
 })
@@ -83,19 +83,19 @@ describe("400", () => {
   })
 
   it("not_sent, with a full refund, if the mailer refuses the mail for all recipients", async () => {
-    const own = await makeMailingCompany(world)
+    const sender = await makeMailingCompany(world)
     await setMailerOutcome(world, "refuse")
     const headers = { "idempotency-key": "refused" }
     const to = Array.from({ length: 10 }, (_, n) => `a${n}@example.com`)
-    const sent = await postMail(world, own, { to }, headers)
+    const sent = await postMail(world, sender, { to }, headers)
     expect([sent.status, sent.body.error]).toEqual([400, "not_sent"])
-    expect(await chargeAmountsOf(world, own)).toEqual([
+    expect(await chargeAmountsOf(world, sender)).toEqual([
       { micros: 10 * RECIPIENT_MICROS, state: "given_back" },
     ])
     await setMailerOutcome(world, "ok")
     // A rejected request releases its idempotency key, so the retry is a new attempt.
-    expect((await postMail(world, own, { to }, headers)).body.delivered).toHaveLength(10)
-    expect(await chargeAmountsOf(world, own)).toMatchObject([
+    expect((await postMail(world, sender, { to }, headers)).body.delivered).toHaveLength(10)
+    expect(await chargeAmountsOf(world, sender)).toMatchObject([
       { state: "given_back" },
       { state: "final" },
     ])
@@ -104,50 +104,50 @@ describe("400", () => {
 
 describe("a mail that is not delivered immediately", () => {
   it("bounces, and stays charged", async () => {
-    const own = await makeMailingCompany(world)
+    const sender = await makeMailingCompany(world)
     await setMailerOutcome(world, "bounce")
-    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
-    expect(await chargeAmountsOf(world, own)).toEqual([
+    expect((await postMail(world, sender)).body).toEqual({ ...NOTHING, bounced: [ADA] })
+    expect(await chargeAmountsOf(world, sender)).toEqual([
       { micros: RECIPIENT_MICROS, state: "final" },
     ])
-    expect(await statusesOf(own)).toEqual([[ADA, "bounced", "5.1.1"]])
+    expect(await statusesOf(sender)).toEqual([[ADA, "bounced", "5.1.1"]])
   })
 
   it("is queued, and delivered later", async () => {
-    const own = await makeMailingCompany(world)
+    const sender = await makeMailingCompany(world)
     await setMailerOutcome(world, "defer", 2)
-    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
-    expect(await chargeAmountsOf(world, own)).toMatchObject([{ state: "open" }])
+    expect((await postMail(world, sender)).body).toEqual({ ...NOTHING, queued: [ADA] })
+    expect(await chargeAmountsOf(world, sender)).toMatchObject([{ state: "open" }])
     await advance("1m")
-    expect(await statusesOf(own)).toEqual([[ADA, "deferred", "451"]])
+    expect(await statusesOf(sender)).toEqual([[ADA, "deferred", "451"]])
     await advance("5m")
-    expect(await statusesOf(own)).toEqual([[ADA, "delivered", null]])
-    expect(await chargeAmountsOf(world, own)).toEqual([
+    expect(await statusesOf(sender)).toEqual([[ADA, "delivered", null]])
+    expect(await chargeAmountsOf(world, sender)).toEqual([
       { micros: RECIPIENT_MICROS, state: "final" },
     ])
   })
 
   it("bounces after 72 hours", async () => {
-    const own = await makeMailingCompany(world)
+    const sender = await makeMailingCompany(world)
     await setMailerOutcome(world, "unavailable")
-    await postMail(world, own)
+    await postMail(world, sender)
     await advance("80h")
-    expect(await statusesOf(own)).toEqual([[ADA, "bounced", "4.4.7"]])
-    expect(await chargeAmountsOf(world, own)).toEqual([
+    expect(await statusesOf(sender)).toEqual([[ADA, "bounced", "4.4.7"]])
+    expect(await chargeAmountsOf(world, sender)).toEqual([
       { micros: RECIPIENT_MICROS, state: "final" },
     ])
   })
 
   it("is retried once after a lost answer, then waits for an operator, and stays charged", async () => {
-    const own = await makeMailingCompany(world)
+    const sender = await makeMailingCompany(world)
     await setMailerOutcome(world, "silent")
-    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
+    expect((await postMail(world, sender)).body).toEqual({ ...NOTHING, queued: [ADA] })
     await advance("14m")
     const mailJobs = async () => {
       const { jobs } = await world.operate("job list")
       return jobs.filter(
         ({ companyId, kind }: Record<string, string>) =>
-          companyId === own.companyId && kind === "hand-mail",
+          companyId === sender.companyId && kind === "hand-mail",
       )
     }
     expect(await mailJobs()).toMatchObject([{ kind: "hand-mail", stuck: null }])
@@ -155,7 +155,7 @@ describe("a mail that is not delivered immediately", () => {
     expect(await mailJobs()).toMatchObject([
       { kind: "hand-mail", stuck: expect.stringContaining("did not answer twice") },
     ])
-    expect(await chargeAmountsOf(world, own)).toEqual([
+    expect(await chargeAmountsOf(world, sender)).toEqual([
       { micros: RECIPIENT_MICROS, state: "final" },
     ])
   })
@@ -163,34 +163,34 @@ describe("a mail that is not delivered immediately", () => {
 
 describe("an unsubscribe link", () => {
   it("is added if switched on, unsubscribes by POST only, and stops mails of that sending domain", async () => {
-    const own = await makeMailingCompany(world)
-    const turned = { company: own.companyId, domain: own.domain, enabled: "yes" }
+    const sender = await makeMailingCompany(world)
+    const turned = { company: sender.companyId, domain: sender.domain, enabled: "yes" }
     await world.operate("suppression offer", turned)
-    await postMail(world, own)
+    await postMail(world, sender)
     await world.operate("wait")
-    const { emails } = await world.operate("email list", { company: own.companyId })
+    const { emails } = await world.operate("email list", { company: sender.companyId })
     const name = { mailId: emails[0].mailId, recipientIndex: 0 }
     const url = `/u/${unsubscribeTokenOf(world.ports.sealing, name)}`
     const shown = await world.app.inject({ method: "GET", url })
     expect([shown.statusCode, shown.body]).toEqual([200, expect.stringContaining("<button")])
-    expect((await postMail(world, own)).body.delivered).toEqual([ADA])
+    expect((await postMail(world, sender)).body.delivered).toEqual([ADA])
     const headers = { "content-type": "application/x-www-form-urlencoded" }
     const payload = "List-Unsubscribe=One-Click"
     expect((await world.app.inject({ method: "POST", url, headers, payload })).statusCode).toBe(200)
-    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
-    const { suppressions } = await world.operate("suppression list", { company: own.companyId })
+    expect((await postMail(world, sender)).body).toEqual({ ...NOTHING, bounced: [ADA] })
+    const { suppressions } = await world.operate("suppression list", { company: sender.companyId })
     expect(suppressions).toMatchObject([{ email: ADA, reason: "unsubscribed" }])
-    await world.operate("suppression lift", { company: own.companyId, email: "ADA@example.com" })
-    expect((await postMail(world, own)).body.delivered).toEqual([ADA])
+    await world.operate("suppression lift", { company: sender.companyId, email: "ADA@example.com" })
+    expect((await postMail(world, sender)).body.delivered).toEqual([ADA])
     const forged = await world.app.inject({ method: "POST", url: `${url.slice(0, -1)}x`, headers })
     expect(forged.statusCode).toBe(404)
   })
 
   it("has no page if it was not offered", async () => {
-    const own = await makeMailingCompany(world)
-    await postMail(world, own)
+    const sender = await makeMailingCompany(world)
+    await postMail(world, sender)
     await world.operate("wait")
-    const { emails } = await world.operate("email list", { company: own.companyId })
+    const { emails } = await world.operate("email list", { company: sender.companyId })
     const token = unsubscribeTokenOf(world.ports.sealing, {
       mailId: emails[0].mailId,
       recipientIndex: 0,
@@ -200,9 +200,9 @@ describe("an unsubscribe link", () => {
 })
 
 it("an operator's test mail is free", async () => {
-  const own = await makeMailingCompany(world)
-  const sent = await world.operate("email test", { company: own.companyId, to: ADA })
-  expect(sent).toMatchObject({ from: `test@${own.domain}`, to: ADA, result: "accepted" })
-  expect(await mailsOf(world, own)).toMatchObject([{ subject: "A test mail", to: ADA }])
-  expect(await chargeAmountsOf(world, own)).toEqual([])
+  const sender = await makeMailingCompany(world)
+  const sent = await world.operate("email test", { company: sender.companyId, to: ADA })
+  expect(sent).toMatchObject({ from: `test@${sender.domain}`, to: ADA, result: "accepted" })
+  expect(await mailsOf(world, sender)).toMatchObject([{ subject: "A test mail", to: ADA }])
+  expect(await chargeAmountsOf(world, sender)).toEqual([])
 })

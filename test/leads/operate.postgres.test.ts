@@ -19,8 +19,8 @@ function rendered(name: string, result: unknown): string {
 
 describe("form add", () => {
   it("returns the hosted page's address, and HTML for the company's own page", async () => {
-    const given = { company: company.companyId, name: " Contact <us> " }
-    const added = await world.operate("form add", { ...given, hostnames: ["WWW.acme.example"] })
+    const input = { company: company.companyId, name: " Contact <us> " }
+    const added = await world.operate("form add", { ...input, hostnames: ["WWW.acme.example"] })
     const { formId, url, html } = added
     expect(url).toBe(`http://ledger.test/forms/${formId}`)
     expect(rendered("form add", added)).toContain(html)
@@ -40,8 +40,8 @@ describe("form add", () => {
     const page = await world.app.inject({ method: "GET", url: `/forms/${formId}` })
     expect(page.body).toContain("<h1>Contact &lt;us&gt;</h1>")
     const { forms } = await world.operate("form list", { company: company.companyId })
-    const own = { formId, url, name: "Contact <us>", hostnames: ["www.acme.example"] }
-    expect(forms).toMatchObject([{ ...own, status: "open", refuseLinks: false }])
+    const form = { formId, url, name: "Contact <us>", hostnames: ["www.acme.example"] }
+    expect(forms).toMatchObject([{ ...form, status: "open", refuseLinks: false }])
   })
 
   it.each(["https://acme.example", "acme.example/", "a b", "-a.example", "", "a..b"])(
@@ -75,24 +75,24 @@ describe("form close", () => {
 describe("lead add", () => {
   it("adds a lead as if its form had been sent", async () => {
     const form = await openForm(world, company)
-    const given = { company: company.companyId, form, firstName: "Ada", phone: "+1 415 555 0123" }
+    const lead = { company: company.companyId, form, firstName: "Ada", phone: "+1 415 555 0123" }
     const fields = ["color=blue=green", "__proto__=x", "company=Acme"]
-    const { leadId } = await world.operate("lead add", { ...given, fields })
-    const [lead] = await listAllLeads(world, company)
-    expect(lead).toMatchObject({ id: leadId, firstName: "Ada", email: null, company: "Acme" })
-    expect(Object.entries(lead.fields)).toEqual([
+    const { leadId } = await world.operate("lead add", { ...lead, fields })
+    const [added] = await listAllLeads(world, company)
+    expect(added).toMatchObject({ id: leadId, firstName: "Ada", email: null, company: "Acme" })
+    expect(Object.entries(added.fields)).toEqual([
       ["color", "blue=green"],
       ["__proto__", "x"],
     ])
-    expect((await world.operate("lead add", { ...given, fields })).leadId).toBe(leadId)
+    expect((await world.operate("lead add", { ...lead, fields })).leadId).toBe(leadId)
     await expect(world.operate("lead add", { company: company.companyId, form })).rejects.toThrow(
       "Enter an email address or a phone number",
     )
     for (const odd of [["a=1", "a=2"], ["firstName=Eve"], ["website_url=x"]]) {
-      await expect(world.operate("lead add", { ...given, fields: odd })).rejects.toThrow(/--field/)
+      await expect(world.operate("lead add", { ...lead, fields: odd })).rejects.toThrow(/--field/)
     }
     await world.operate("form close", { formId: form })
-    await expect(world.operate("lead add", { ...given, email: "a@b.example" })).rejects.toThrow(
+    await expect(world.operate("lead add", { ...lead, email: "a@b.example" })).rejects.toThrow(
       /no such form/,
     )
   })

@@ -131,8 +131,8 @@ describe("a person", () => {
     ],
     ["sends three links to a form that allows them", false, { phone: "1", message: LINKS }, 1],
   ])("%s", async (_title, refuseLinks, values, count) => {
-    const own = await openForm(world, company, { refuseLinks })
-    expect((await postFormJson(world, own, values)).status).toBe(201)
+    const formId = await openForm(world, company, { refuseLinks })
+    expect((await postFormJson(world, formId, values)).status).toBe(201)
     expect(await listAllLeads(world, company)).toHaveLength(count)
   })
 })

@@ -23,13 +23,13 @@ export function apiCallerAt(server: string, { timeoutMs = 60_000 } = {}): World[
     })
     const text = await answer.text()
     const type = String(answer.headers.get("content-type"))
-    const found = {
+    const received = {
       status: answer.status,
       headers: Object.fromEntries(answer.headers),
       body: type.startsWith("application/json") ? (JSON.parse(text) as unknown) : text,
     }
     // An HTML page is a proxy's own answer.
-    if (!type.startsWith("text/html")) expectContract(method, url, found)
-    return found
+    if (!type.startsWith("text/html")) expectContract(method, url, received)
+    return received
   }
 }

@@ -208,8 +208,8 @@ export async function interruptCommand(
   signals: readonly NodeJS.Signals[] = ["SIGINT"],
 ): Promise<InterruptedCommand> {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
-  const own = { LEDGER_DATA_DIR: dataDir, PORT: "0" }
-  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own }
+  const settings = { LEDGER_DATA_DIR: dataDir, PORT: "0" }
+  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...settings }
   const child = spawn(process.execPath, [BUNDLE_FILE, ...words], {
     env,
     stdio: ["ignore", "pipe", "pipe"],

@@ -252,9 +252,9 @@ async function worldOf(
         send: async () => undefined,
         signal,
       }
-      const given = found.input.parse(input)
+      const parsed = found.input.parse(input)
       return runAndNotifyProcesses(ports, async (notifyingPorts) =>
-        found.run({ ...context, ports: notifyingPorts }, given),
+        found.run({ ...context, ports: notifyingPorts }, parsed),
       )
     },
     call: (key, method, url, requested) => callApp(app, key, method, url, requested),
@@ -282,13 +282,13 @@ export async function callApp(
     ...(body === undefined ? {} : { payload: body as object }),
   })
   const isJson = String(answer.headers["content-type"]).startsWith("application/json")
-  const found = {
+  const received = {
     status: answer.statusCode,
     headers: answer.headers,
     body: isJson ? (answer.json() as unknown) : answer.body,
   }
-  expectContract(method, url, found)
-  return found
+  expectContract(method, url, received)
+  return received
 }
 
 /** Sends a request with a key to a new app with other ports. */
