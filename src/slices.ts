@@ -1,4 +1,4 @@
-/** The one list of slices, and the program that it makes. */
+/** The list of all slices, and the program assembled from it. */
 import { accessSlice } from "./access/slice.ts"
 import { affiliateSlice } from "./affiliate/slice.ts"
 import { auditSlice } from "./audit/slice.ts"

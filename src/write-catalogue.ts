@@ -1,4 +1,4 @@
-/** Writes the catalogue of the command line: `node bin/catalogue.mjs`, after a command has changed. */
+/** Writes the catalogue of the command line; `node bin/catalogue.mjs` runs it after a command has changed. */
 import { writeFileSync } from "node:fs"
 import { formatCatalogue } from "./frame/operator/catalogue.ts"
 import { PROGRAM } from "./slices.ts"

@@ -182,7 +182,7 @@ function outcomeOf(recipientIndex: number, result: CopyResult): MailOutcome {
 /** Records outcomes in their order of arrival, in batches. */
 class OutcomeRecorder {
   readonly #record: (outcomes: readonly MailOutcome[]) => Promise<unknown>
-  #gathered: MailOutcome[] = []
+  #outcomes: MailOutcome[] = []
   #storing: Promise<void> | null = null
 
   constructor(record: (outcomes: readonly MailOutcome[]) => Promise<unknown>) {
@@ -190,7 +190,7 @@ class OutcomeRecorder {
   }
 
   add(outcome: MailOutcome): void {
-    this.#gathered.push(outcome)
+    this.#outcomes.push(outcome)
     this.#storing ??= this.#store()
     // `flush` reports the failure.
     this.#storing.catch(() => undefined)
@@ -204,7 +204,7 @@ class OutcomeRecorder {
   async #store(): Promise<void> {
     // Outcomes of the same moment are stored together.
     await Promise.resolve()
-    while (this.#gathered.length > 0) await this.#record(this.#gathered.splice(0))
+    while (this.#outcomes.length > 0) await this.#record(this.#outcomes.splice(0))
     this.#storing = null
   }
 }

@@ -190,7 +190,7 @@ describe("/metrics", () => {
     const sent = `ledger_call_seconds_count{route="${MESSAGES_PATH}",method="POST",status="200"}`
     expect(text.split("\n")).toContain(`${sent} 1`)
     expect(text).toContain(`ledger_refusals_total{route="${MESSAGES_PATH}",error="invalid_key"} 1`)
-    expect(text).toMatch(/^ledger_calls_in_hand \d+$/m)
+    expect(text).toMatch(/^ledger_calls_in_progress \d+$/m)
     expect(text).toMatch(/^ledger_corrupt_streams 0$/m)
   })
 

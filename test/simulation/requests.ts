@@ -307,7 +307,7 @@ async function handleText(
     resume: async (seed) => {
       const resumed = await sendText.resume?.(ports, caller, { ...input, seed })
       if (resumed === undefined) return { seed }
-      return "reply" in resumed ? { came: resumed.reply } : resumed
+      return "reply" in resumed ? { finished: resumed.reply } : resumed
     },
     perform,
     isFreeingRefusal: ({ ok }) => !ok,

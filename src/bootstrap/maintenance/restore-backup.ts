@@ -107,8 +107,8 @@ function checkMasterKey({ json }: BackupBlock, given: Buffer | null): void {
     readonly master_check: string
   }[]
   if (row === undefined) return
-  const kept = row.master_key === null ? null : Buffer.from(row.master_key.slice(2), "hex")
-  resolveMasterKey({ master_key: kept, master_check: row.master_check }, given)
+  const masterKey = row.master_key === null ? null : Buffer.from(row.master_key.slice(2), "hex")
+  resolveMasterKey({ master_key: masterKey, master_check: row.master_check }, given)
 }
 
 const BACKUP_HINT = "Name a complete file written by `company-ledger backup`."

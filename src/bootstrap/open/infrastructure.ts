@@ -77,7 +77,7 @@ export async function openInfrastructure(
     connections: poolStats,
   } = openPools(options, reached, closers)
   const processes = await registerProcess(databaseUrl, log.warn, watch)
-  closers.push({ what: "signing off", close: processes.close })
+  closers.push({ what: "this process's registration", close: processes.close })
   const memory = openInstallationState(pool, JOB_PROJECTIONS)
   await rejectUnfinishedRestore(memory)
   const chosen = await openEventStore(databaseUrl, options.eventStoreUrl, {

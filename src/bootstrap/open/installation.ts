@@ -123,13 +123,13 @@ async function openPorts(
   const { streams, streamOfIntent } = program
   const reading = { ...outside, runner, faulty, onWork: () => jobWorkers?.wake() }
   const followed = await openSubscriptions(options, reading, closers)
-  const gathered = openBuffers(
+  const buffers = openBuffers(
     runner,
     { ...log, warn: reached.onBackgroundWriteFailed },
     outside.counters,
   )
-  closers.push({ what: "buffered API calls and refusals", close: gathered.flush })
-  outside.beforeAdvance(gathered.flush)
+  closers.push({ what: "buffered API calls and refusals", close: buffers.flush })
+  outside.beforeAdvance(buffers.flush)
 
   const settings = options.settings ?? settingsReader({})
   const simulatorMemory = openSimulatorStore({ pool: writeBehindPool, clock })
@@ -144,7 +144,7 @@ async function openPorts(
     withFailurePoints: faulty.provider,
   }
   const provided = await openProviders(program.providers, { ...outside, ...asked }, () => all)
-  const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
+  const parts = { ...outside, streams, settings, ...buffers, ...provided, storeGeneration }
   const base = { ...parts, ...followed, runner, baseUrl, log, tracing }
   const all: Ports = {
     ...base,
@@ -223,7 +223,7 @@ async function openSubscriptions(
     pacer,
     onHeldBack: runner.noteAppended,
   })
-  const tellOfWork = await openJobNotifications(processes, options, onWork)
+  const notifyOfJobs = await openJobNotifications(processes, options, onWork)
   const projector = await startProjector(
     {
       pool: writeBehindPool,
@@ -235,7 +235,7 @@ async function openSubscriptions(
       warn,
       leases: processes,
       onEventsRead: runner.noteAppended,
-      onApplied: (name) => (name === JOBS_PROJECTION ? tellOfWork() : undefined),
+      onApplied: (name) => (name === JOBS_PROJECTION ? notifyOfJobs() : undefined),
       onRebuildProgress: rebuildReporter(log, options.signal),
     },
     program.readModels.map(faulty.projection),
@@ -244,14 +244,14 @@ async function openSubscriptions(
   closers.push({ what: "read models", close: projector.close })
   const { waitUntilDelivered } = projector
   const waitForOtherProcesses = await openProcessSync({ ...reading, waitUntilDelivered, warn })
-  const confirming = startReadConfirmation({
+  const readConfirmation = startReadConfirmation({
     store,
     pacer,
     runner,
     waitUntilRead: waitUntilDelivered,
     warn,
   })
-  closers.push({ what: "event subscriptions", close: confirming.stop })
+  closers.push({ what: "event subscriptions", close: readConfirmation.stop })
   closers.push({ what: "checkpoints and pending appends", close: runner.close })
   return { provenStore: proven, projector, waitForOtherProcesses }
 }

@@ -72,7 +72,7 @@ export async function openJobNotifications(
 ): Promise<() => void> {
   if (seat === undefined || seat.total === 1) return wake
   await processes.listen(JOBS_CHANNEL, (senderId) => {
-    // The sender has looked already.
+    // The sender has already checked for jobs.
     if (senderId !== processes.ownId) wake()
   })
   return () => {

@@ -66,7 +66,7 @@ async function serve(
   // socket.
   const remove = await listenOnPrivateSocket(assignment.socketPath, (path) => app.listen({ path }))
   closers.push({
-    what: "calls in hand",
+    what: "API calls in progress",
     close: async () => {
       remove()
       await app.close()

@@ -166,7 +166,7 @@ async function serve(
   const app = await buildInstallationApp(stores.ports, config)
   openFaultInjector(config.faults).server(app.server)
   const url = await listenAtAddress(config, (at) => app.listen(at))
-  closers.push({ what: "calls in hand", close: () => app.close() })
+  closers.push({ what: "API calls in progress", close: () => app.close() })
   address.now = config.baseUrl ?? url
   await startSideServers(
     { ...options, url, pid: process.pid, onAnnounced: notifySystemdReady },

@@ -66,11 +66,11 @@ export async function startSideServers(
       onFault: (error) => log.warn("an operator's command failed", error),
     }),
   )
-  closers.push({ what: "operators' commands in hand", close: closeOperators })
+  closers.push({ what: "operators' commands in progress", close: closeOperators })
   const sideServers = Object.fromEntries(listening.map(({ name, address }) => [name, address]))
   await writeRunningServer(folder, { pid, url, socketPath, folderId, sideServers })
   closers.push({
-    what: "the announcement of this server",
+    what: "server.json",
     close: () => removeRunningServer(folder),
   })
   log.info("listening", { url, pid })

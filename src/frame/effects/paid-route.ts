@@ -209,7 +209,7 @@ class PaidCall<
     }
   }
 
-  /** Finds how far an earlier request of this attempt came, and continues from there. */
+  /** Finds how far an earlier request of this attempt got, and continues from there. */
   async resume(): Promise<ResumeResult<R, number>> {
     const { seed } = this.#input
     const draft = await this.#spec.draft(this.#ports, this.#caller, this.#input)
@@ -320,7 +320,7 @@ class PaidCall<
     if (isMade) return { chargedMicros: price.amountMicros, item: price.item }
     if (searchedTo !== null) return "look again"
     // Ids derived from the request itself need no search.
-    if (made === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
+    if (made === "search again") throw new Error(`charge ${chargeId} must be searched for`)
     // It was charged before, perhaps for another variant or at another price.
     const { row } = await lookUpCharge(ports, this.#caller.companyId, chargeId)
     if (row === null) return { chargedMicros: price.amountMicros, item: price.item }

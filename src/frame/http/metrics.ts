@@ -151,7 +151,7 @@ function programMetrics(
   const backlog = cachedFor(CACHE_MS, ports, () => backlogIn(ports))
   return [
     {
-      name: "ledger_calls_in_hand",
+      name: "ledger_calls_in_progress",
       help: "API calls that are being served or wait for it.",
       read: async () => [{ value: admission.activeCalls() }],
     },

@@ -163,10 +163,10 @@ async function answerCaller(
   if (claimed.state === "refused") return refusalAnswer(claimed.refusal)
   if (claimed.state === "running") return answerInProgress(ports, given, claimed.seed)
   if (claimed.state === "replay") {
-    const kept = isRouteVariants(route)
+    const stored = isRouteVariants(route)
       ? claimed.answer
       : await replayAnswer(ports, route, caller, claimed.answer)
-    return answerFromStored(kept, null, true)
+    return answerFromStored(stored, null, true)
   }
   // Only now it is certain that no earlier request with this key was executed.
   if (!claimed.isTakenOver) progress.facts = { ...progress.facts, mayHaveRun: false }
@@ -330,7 +330,7 @@ async function resumeRequest(
   ports: Ports,
   given: AuthenticatedCall,
   seed: Seed,
-): Promise<{ readonly came: HandledCall } | { readonly seed: Seed }> {
+): Promise<{ readonly finished: HandledCall } | { readonly seed: Seed }> {
   const { call, caller, progress } = given
   const read = await progress.body()
   const entry = call.route
@@ -345,7 +345,7 @@ async function resumeRequest(
     seed,
     ...handlerContext(given),
   })
-  return "reply" in resumed ? { came: { route, result: resumed.reply } } : resumed
+  return "reply" in resumed ? { finished: { route, result: resumed.reply } } : resumed
 }
 
 /** Handles a call within a trace span, which identifies only the company of the caller. */

@@ -50,7 +50,7 @@ interface CorruptListPorts extends ProcessQueryPorts {
 
 /** Opens the list. @throws the driver's error */
 export async function openCorruptList(
-  kept: CorruptStreams,
+  stored: CorruptStreams,
   ports: CorruptListPorts,
 ): Promise<CorruptList> {
   const { processes, warn } = ports
@@ -58,7 +58,7 @@ export async function openCorruptList(
   const unsaved = new Map<string, CorruptStreamEntry>()
   const shown = new Set<string>()
   const load = async (): Promise<void> => {
-    const all = [...(await kept.list()), ...unsaved.values()]
+    const all = [...(await stored.list()), ...unsaved.values()]
     known = new Map(
       all.map((one) => [one.stream, shown.has(one.stream) ? { ...one, revision: null } : one]),
     )
@@ -70,7 +70,7 @@ export async function openCorruptList(
   }
   const store = async (): Promise<void> => {
     for (const [stream, found] of unsaved) {
-      await kept.add(found)
+      await stored.add(found)
       unsaved.delete(stream)
     }
   }
@@ -97,14 +97,14 @@ export async function openCorruptList(
     store,
     find: async (stream) => {
       await store()
-      return (await kept.list()).find((one) => one.stream === stream) ?? null
+      return (await stored.list()).find((one) => one.stream === stream) ?? null
     },
     release: async (stream, finish) => {
       try {
         await show(stream)
         await requireAllAnswered(processes, await askOthers(stream, ANSWER_TIMEOUT_MS))
         await finish()
-        await kept.remove(stream)
+        await stored.remove(stream)
       } finally {
         shown.delete(stream)
         await load()

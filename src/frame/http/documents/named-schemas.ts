@@ -92,8 +92,8 @@ export function errorBodySchema(codes: readonly string[]) {
   })
 }
 
-// Schemas with an `id` in their metadata, each request and each answer have names: they stand once among the
-// document's components and are referenced.
+// Schemas with an `id` in their metadata, requests and answers are named: the document has each once among its
+// components and refers to it.
 
 /** A part of the document. */
 export type JsonObject = Record<string, unknown>

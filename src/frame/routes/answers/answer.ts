@@ -63,23 +63,23 @@ export function storedAnswerOf(
   if (!result.ok) {
     const { status, headers } = result.refusal
     const body = JSON.stringify(refusalBody(result.refusal))
-    const kept = { status, body, position: token }
-    return headers === undefined ? kept : { ...kept, headers }
+    const stored = { status, body, position: token }
+    return headers === undefined ? stored : { ...stored, headers }
   }
   const { body, status = route.statuses?.[0] ?? 200, location } = result
-  const kept = { status, body: JSON.stringify(body), position: token }
-  return location === undefined ? kept : { ...kept, headers: { location } }
+  const stored = { status, body: JSON.stringify(body), position: token }
+  return location === undefined ? stored : { ...stored, headers: { location } }
 }
 
 /** Converts a stored answer to one that is sent. */
 export function answerFromStored(
-  kept: StoredAnswer,
+  stored: StoredAnswer,
   error: string | null,
   isReplay = false,
 ): CallAnswer {
-  const { status, body, position } = kept
+  const { status, body, position } = stored
   const headers = {
-    ...kept.headers,
+    ...stored.headers,
     ...(position === null ? {} : { "Ledger-Position": position }),
     ...(isReplay ? { "Idempotency-Replayed": "true" } : {}),
     "content-type": JSON_TYPE,
@@ -93,15 +93,15 @@ export function answerFromReply(
   route: Route,
   result: AnyReply,
 ): CallAnswer {
-  const kept = storedAnswerOf(ports, route, result)
-  const bare = answerFromStored(kept, result.ok ? null : result.refusal.error)
+  const stored = storedAnswerOf(ports, route, result)
+  const bare = answerFromStored(stored, result.ok ? null : result.refusal.error)
   if (!result.ok) return bare
   const { page, cookie } = result
   const answer = cookie === undefined ? bare : withCookie(bare, cookie)
   if (page !== undefined) {
     return { ...answer, headers: { ...answer.headers, ...PAGE_HEADERS }, body: page }
   }
-  if (result.location !== undefined || route.bodilessStatuses?.includes(kept.status) === true) {
+  if (result.location !== undefined || route.bodilessStatuses?.includes(stored.status) === true) {
     const { "content-type": _ofNothing, ...headers } = answer.headers
     return { ...answer, headers, body: null }
   }
@@ -125,15 +125,15 @@ export async function replayAnswer(
   ports: Ports,
   route: Route,
   caller: Caller,
-  kept: StoredAnswer,
+  stored: StoredAnswer,
 ): Promise<StoredAnswer> {
-  if (route.permanentIdempotency === undefined || kept.status >= 400) return kept
+  if (route.permanentIdempotency === undefined || stored.status >= 400) return stored
   const now = storedAnswerOf(
     ports,
     route,
-    await route.permanentIdempotency.replay(ports, caller, JSON.parse(kept.body)),
+    await route.permanentIdempotency.replay(ports, caller, JSON.parse(stored.body)),
   )
-  return kept.status === 200 ? { ...now, position: kept.position } : now
+  return stored.status === 200 ? { ...now, position: stored.position } : now
 }
 
 /** Returns the refusal of a permanent request without an `Idempotency-Key`. */

@@ -205,7 +205,7 @@ function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** Whose calls are counted to a rate, and whose last write a read waits for: those of a key. */
+/** Returns the scope of rate limits, and of the last write that a read waits for: the key, person or company. */
 export function callerScope({ key, person, companyId }: Caller): string {
   return key?.keyId ?? person?.personId ?? companyId
 }

@@ -100,22 +100,22 @@ function obstacleRefusal(obstacle: ApiCallBlocker): Refusal {
 /** Returns why an account lacks what is needed; null if it does not. */
 export function accountRefusal(
   need: AccountRequirement | undefined,
-  standing: CompanyProfile,
+  profile: CompanyProfile,
 ): Refusal | null {
   switch (need) {
     case undefined:
       return null
     case "managed": {
-      if (isOnManagedPlan(standing)) return null
+      if (isOnManagedPlan(profile)) return null
       const message = "This needs a card on file and a paid-up account; an owner can add a card."
       return refusal("needs_managed_plan", message)
     }
     case "card": {
-      if (standing.card !== null) return null
+      if (profile.card !== null) return null
       return refusal("card_required", "This needs a card on file; an owner can add one.")
     }
     case "verified card": {
-      if (standing.card?.verified === true) return null
+      if (profile.card?.verified === true) return null
       const message = "This needs a verified card on file; an owner can verify one."
       return refusal("card_required", message)
     }

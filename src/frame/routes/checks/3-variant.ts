@@ -18,9 +18,9 @@ export function variantFor(
   const body: unknown = value ?? {}
   if (!isObject(body)) return { refusal: invalidRefusal({ body: "The body must be an object." }) }
   const marked = entry.variants.map((route) => ({ route, marks: marksOf(route) }))
-  const telling = new Set(marked.flatMap(({ marks }) => Object.keys(marks)))
+  const allMarks = new Set(marked.flatMap(({ marks }) => Object.keys(marks)))
   const fitting = marked.filter(({ marks }) => hasMarks(body, marks))
-  const isTwo = fitting.some(({ marks }) => hasForeignMarks(body, marks, telling))
+  const isTwo = fitting.some(({ marks }) => hasForeignMarks(body, marks, allMarks))
   const [one, other] = fitting
   if (one !== undefined && other === undefined && !isTwo) return { route: one.route }
   return { refusal: noVariantRefusal(marked, isTwo ? marked : fitting) }
@@ -40,9 +40,9 @@ function hasMarks(body: VariantMarks, marks: VariantMarks): boolean {
 function hasForeignMarks(
   body: VariantMarks,
   marks: VariantMarks,
-  telling: ReadonlySet<string>,
+  allMarks: ReadonlySet<string>,
 ): boolean {
-  return [...telling].some((name) => !(name in marks) && body[name] !== undefined)
+  return [...allMarks].some((name) => !(name in marks) && body[name] !== undefined)
 }
 
 /** Returns the literals of a route's body; without any, its required fields. */

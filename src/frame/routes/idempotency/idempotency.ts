@@ -19,11 +19,11 @@ import { isRouteVariants } from "../declare/route-variants.ts"
 /** How a request that was taken over is executed; `T` is its outcome. */
 export interface TakeoverSteps<T> {
   /** Finds what was done of an attempt and continues it; the same seed if nothing was done. */
-  readonly resume: (seed: Seed) => Promise<{ readonly came: T } | { readonly seed: Seed }>
+  readonly resume: (seed: Seed) => Promise<{ readonly finished: T } | { readonly seed: Seed }>
   /** Executes the attempt. */
   readonly perform: (seed: Seed) => Promise<T>
   /** Whether an outcome is a refusal that frees the key. */
-  readonly isFreeingRefusal: (came: T) => boolean
+  readonly isFreeingRefusal: (result: T) => boolean
 }
 
 /** The outcome of a request. */
@@ -193,9 +193,9 @@ async function finishClaim(
 async function unsealAnswer(
   ports: Pick<Ports, "sealing">,
   claim: IdempotencyClaimRequest,
-  kept: string,
+  sealed: string,
 ): Promise<StoredAnswer> {
-  const text = await ports.sealing.unseal(claim.companyId, parseStored(parseSealedText, kept))
+  const text = await ports.sealing.unseal(claim.companyId, parseStored(parseSealedText, sealed))
   if (text === null) throw new Error("the answer's key was erased while its API key still works")
   return JSON.parse(text) as StoredAnswer
 }
@@ -229,11 +229,11 @@ export async function continueTakenOver<T>(
   { resume, perform, isFreeingRefusal }: TakeoverSteps<T>,
 ): Promise<TakeoverResult<T>> {
   const found = await resume(seed)
-  if ("came" in found) return { result: found.came, isOver: true }
+  if ("finished" in found) return { result: found.finished, isOver: true }
   const result = await perform(found.seed)
   // No other process can have begun an attempt that follows a finished one.
   if (found.seed !== seed || !isFreeingRefusal(result)) return { result, isOver: true }
   const again = await resume(seed)
-  if ("came" in again) return { result: again.came, isOver: true }
+  if ("finished" in again) return { result: again.finished, isOver: true }
   return { result, isOver: again.seed !== seed }
 }

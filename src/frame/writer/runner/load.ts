@@ -54,20 +54,20 @@ export async function loadStream<S, E extends Fact>(
   stream: string,
 ): Promise<LoadedState<S>> {
   const form = aggregate.checkpoint
-  const kept = form === undefined ? null : await ports.checkpoints.load(stream)
-  if (form !== undefined && kept !== null && kept.format === form.version) {
+  const checkpoint = form === undefined ? null : await ports.checkpoints.load(stream)
+  if (form !== undefined && checkpoint !== null && checkpoint.format === form.version) {
     const [loaded] = await Promise.all([
-      foldFrom(ports.store, aggregate, stream, form, kept),
-      verifyBeginning(ports.store, stream, kept),
+      foldFrom(ports.store, aggregate, stream, form, checkpoint),
+      verifyBeginning(ports.store, stream, checkpoint),
     ])
     if (loaded !== null) return loaded
   }
   const fresh = initialState(aggregate)
   for await (const page of ports.store.read(stream)) foldEvents(aggregate, fresh, page)
-  if (kept === null || kept.revision <= fresh.revision) return fresh
+  if (checkpoint === null || checkpoint.revision <= fresh.revision) return fresh
   const expected = "the last fact of its checkpoint"
   const found = `nothing after revision ${fresh.revision}`
-  throw new CorruptStream({ stream, revision: kept.revision, expected, found })
+  throw new CorruptStream({ stream, revision: checkpoint.revision, expected, found })
 }
 
 /** The state of a stream before its first fact. */
@@ -122,20 +122,21 @@ async function foldFrom<S, E extends Fact>(
   aggregate: Foldable<S, E>,
   stream: string,
   form: CheckpointFormat<S>,
-  kept: Checkpoint,
+  checkpoint: Checkpoint,
 ): Promise<LoadedState<S> | null> {
   let loaded: LoadedState<S> | null = null
-  for await (const page of store.read(stream, { from: kept.revision })) {
+  for await (const page of store.read(stream, { from: checkpoint.revision })) {
     if (loaded !== null) {
       foldEvents(aggregate, loaded, page)
       continue
     }
     const first = page[0]
-    if (first?.revision !== kept.revision || !hasHash(first.metadata, kept.hash)) return null
+    if (first?.revision !== checkpoint.revision || !hasHash(first.metadata, checkpoint.hash))
+      return null
     const { at } = decodeStored(aggregate.codec, first)
-    const { revision, hash } = kept
+    const { revision, hash } = checkpoint
     const sinceCheckpoint = { facts: 0, bytes: 0 }
-    const from = stateIn(form, kept.state)
+    const from = stateIn(form, checkpoint.state)
     if (from === null) return null
     const { state } = from
     loaded = { state, revision, hash, at, position: first.position, sinceCheckpoint }
