@@ -6,7 +6,6 @@ import { SERVER_VARIABLE, STORES } from "./benchmark.ts"
 import type { SkippedMeasurement } from "./skipped.ts"
 import { limitToSize } from "./filter-benchmark.ts"
 
-/** The argument for all curves. */
 const ALL_CURVES = "growth"
 /** Default folder of results and data sets; git ignores both. */
 const RESULTS_FOLDER = "bench-results"

@@ -64,7 +64,6 @@ function unitOf({ figures }: Benchmark, { of, per }: Ratio): Unit | null {
   return per === null ? (figures.find(({ name }) => name === of)?.unit ?? null) : null
 }
 
-/** Returns a curve with its points and findings. */
 function curveDocument(measured: BenchmarkResult, { title, across, up, lines, find }: Curve) {
   const found = lines.map(({ title: name, points }): ChartLine => {
     const placed = points.map(({ x, figure }) => ({

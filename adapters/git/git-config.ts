@@ -13,7 +13,6 @@ const MAX_PACK_BYTES = 512 * 1024 * 1024
  */
 const MAX_ALLOCATION = "320m"
 
-/** A setting of git with its name and value. */
 type GitSetting = readonly [name: string, value: string]
 
 /** The order matters: for hidden refs the last match applies. */

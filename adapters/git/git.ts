@@ -84,7 +84,6 @@ export function openGit(options: GitOptions): Repositories {
     })
     return opened
   }
-  /** The runtime and folder of an existing repository. */
   const findRepository = async (companyId: CompanyId) => {
     const runtime = await root()
     const folder = folderOf(runtime.codeDir, companyId)

@@ -8,7 +8,6 @@ import { MAX_CHUNK_BYTES } from "./port.ts"
 import type { GitCommand, GitRuntime, GitProcess } from "./process.ts"
 import { gitExitError, gitExitsWithZero, gitOutput, startGit } from "./process.ts"
 
-/** A push in quarantine. */
 interface QuarantinedPush {
   readonly runtime: GitRuntime
   readonly folder: string
@@ -312,7 +311,6 @@ export async function gitObjectType(
 
 const NEWLINE = 0x0a
 
-/** Reads from chunks. */
 interface ByteReader {
   /** The next line without its newline; null at the end. @throws Error if it is too long */
   readonly line: () => Promise<string | null>

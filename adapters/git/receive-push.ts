@@ -268,7 +268,6 @@ function parseLength(start: Buffer): number {
   return /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : 0
 }
 
-/** A report with the reason of a rejection. */
 function rejectionReport(reason: string, hasSideBand: boolean): Buffer {
   const report = Buffer.concat([pktLine(`unpack ${reason}\n`), FLUSH_PACKET])
   if (!hasSideBand) return report

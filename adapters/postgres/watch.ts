@@ -40,7 +40,6 @@ export const DEFAULT_DATABASE_TIMEOUTS: DatabaseTimeouts = {
 
 /** Connections that the watch may close. */
 interface WatchedPools {
-  /** The class for connections with a policy. */
   readonly clientClass: (policy: ConnectionPolicy) => typeof pg.Client
   /**
    * Creates a pool. During an outage it opens no connections: `refuse` fails immediately, `wait`

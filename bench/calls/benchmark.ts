@@ -122,7 +122,6 @@ function openMeasurements(exchange: PhoneExchange): Omit<OpenBenchmark, "close">
   }
 }
 
-/** Returns a percentile of some values. */
 function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.ceil(sorted.length * share) - 1] ?? 0

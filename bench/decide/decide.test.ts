@@ -80,7 +80,6 @@ describe("the bare sums", () => {
 describe("writing down", () => {
   const facts = chargedIn(20)
 
-  /** The encoded facts, each changed. */
   function written(change: (text: string) => string = (text) => text) {
     let hash = NO_HASH
     const wrapped = facts.map((fact, revision) => {

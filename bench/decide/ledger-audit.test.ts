@@ -89,7 +89,6 @@ function reading({ holder, holderId, class: limited }: LimitSet, usedMicros: num
   }
 }
 
-/** An audit that read these facts. */
 function auditOf(events: readonly LedgerEvent[]) {
   const audit = openLedgerAudit()
   for (const event of events) audit.record(event)

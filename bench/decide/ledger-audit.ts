@@ -186,7 +186,6 @@ export function checkCalls(calls: readonly ChargeCommand[], events: readonly Led
   }
 }
 
-/** Names a limit for people. */
 function nameOf({ holder, holderId, class: limited }: LimitScope): string {
   return `the limit ${[holder, holderId, limited].filter((part) => part !== null).join(" ")}`
 }

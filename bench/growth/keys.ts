@@ -11,7 +11,6 @@ const SEED = 20_261_121
 const STEP_CALLS = 200
 const STEPS = 200
 const WARMING_STEPS = 50
-/** Number of keys of each person. */
 const KEYS_PER_PERSON = 5
 /** With few keys, the key with a small limit has a large share, so that more is rejected. */
 const FEW_KEYS = 25

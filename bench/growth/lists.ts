@@ -47,7 +47,6 @@ export const listsGrowthBenchmark: Benchmark = {
   open,
 }
 
-/** The companies that call. */
 type CompanyIds = readonly string[]
 
 async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {

@@ -15,7 +15,6 @@ export interface SizedLine {
 /** The time of a commit, measured with every store. */
 export const FLUSH_FIGURE: Figure = { name: "flush", title: "one-row commit", unit: "µs" }
 
-/** The name of the figure at a size. */
 function figureAt({ name }: Pick<SizedLine, "name">, size: number): string {
   return `${name} ${size}`
 }

@@ -32,7 +32,6 @@ const PRICE_MICROS = 9_000
 const TAG_DIGITS = 64
 const AMPLE_FUNDS = "1000000"
 
-/** A company of a store, with its sealed texts. */
 interface TextingCompanyKeys {
   readonly companyId: CompanyId
   readonly to: SealedText

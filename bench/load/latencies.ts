@@ -9,7 +9,6 @@ export class Latencies {
   #count = 0
   #most = 0
 
-  /** Number of times. */
   get count(): number {
     return this.#count
   }

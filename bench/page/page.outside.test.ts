@@ -19,7 +19,6 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }))
 
-/** The page of a run. */
 async function pageOf(benchmarks: readonly Benchmark[], ...words: readonly string[]) {
   const silent = { out: () => undefined, err: () => undefined }
   const terminal = { ...silent, isTTY: false, errIsTTY: false, columns: 120 }

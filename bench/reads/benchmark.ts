@@ -129,7 +129,6 @@ function readAsOwner(
   return (_companyId, query) => query(readAll)
 }
 
-/** The calls of a company that its ledger counted. */
 async function countedCalls(
   { operate }: BenchInstallation,
   { companyId }: Pick<TextingCompany, "companyId">,

@@ -85,7 +85,6 @@ const PERCENT = 100
 
 type SimulationProcess = PeerProcess<SimulationRequest, RoutingSummary | FailoverWaits>
 
-/** The figures that are calculated from the costs. */
 function derivedFigures(
   costs: () => Costs,
   simulating: SimulationProcess,

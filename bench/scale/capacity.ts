@@ -6,7 +6,6 @@ export interface Costs {
   readonly textCpu: number
   /** CPU of PostgreSQL for the same. */
   readonly textDatabaseCpu: number
-  /** Number of events of one text. */
   readonly textEvents: number
   /** CPU of the process to load one stream with few facts after its checkpoint. */
   readonly loadCpu: number

@@ -10,7 +10,6 @@ import { movedCompanies, routeCompanies, processShares } from "./routing.ts"
 
 /** Every simulation has the same companies and calls. */
 const SEED = 20_261_126
-/** The process that dies. */
 const DEAD_PROCESS = 4
 
 /** A simulation to run. */

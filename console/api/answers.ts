@@ -49,7 +49,6 @@ export interface TeamMember {
   readonly role: string
   /** Permissions of the role and individual ones. */
   readonly permissions: readonly string[]
-  /** Permissions of the role. */
   readonly rolePermissions: readonly string[]
   readonly grant: readonly string[]
   readonly deny: readonly string[]

@@ -5,7 +5,6 @@ export class RequestError extends Error {
   readonly status: number
   /** Error code: `not_allowed`, `spend_limit_reached`. */
   readonly code: string
-  /** Id of the request, for support. */
   readonly requestId: string | null
   /** Seconds until a retry is allowed; null if not specified. */
   readonly retryAfter: number | null

@@ -186,7 +186,6 @@ function useCharges(): ReadonlyMap<string | null, Charge> {
   return new Map((found.data?.charges ?? []).map((charge) => [charge.resource, charge]))
 }
 
-/** How to publish with a key. */
 function HowToPublish() {
   const mayRead = useCanRun("repository-show")
   const code = useOperationQuery<RepositoryDetails>("repository-show", {}, mayRead).data

@@ -12,7 +12,6 @@ interface PermissionChoiceProps {
   readonly chosen: readonly string[]
   /** Current permissions; anyone who can edit can remove them. */
   readonly held: readonly string[]
-  /** Permissions of the role. */
   readonly rolePermissions: readonly string[]
   readonly onChoose: (chosen: readonly string[]) => void
 }

@@ -27,7 +27,6 @@ const UNKNOWN_RETRY_DELAY_MS = 15 * MINUTE_MS
 /** "Message expired": it was retried long enough (RFC 3463). */
 const EXPIRED = "4.4.7"
 
-/** The number of deferred and unknown dispatches, and the latest one. */
 interface DispatchAttempts {
   readonly deferred: number
   readonly unknown: number

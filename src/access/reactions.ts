@@ -88,7 +88,6 @@ export const mailLeakedKey = reaction({
   },
 })
 
-/** Writes the email about a leaked key. */
 function leakedKeyText(
   { at, keyId, pushId, inOwnCode }: z.infer<typeof LeakedKeyPayload>,
   { company, label }: { readonly company: string; readonly label: string | null },

@@ -5,7 +5,6 @@ import { companyProfileOf } from "../../domain/access/access.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { dollarsSchema, isoTimeSchema } from "../frame/kernel/schema.ts"
 
-/** The minimum payout, dollars. */
 const MINIMUM_DOLLARS = 50
 
 const joined = "Whether the company takes part"

@@ -9,7 +9,6 @@ import { constants, createReadStream } from "node:fs"
 
 const PROGRESS_EVERY_EVENTS = 1_000
 
-/** The input of a file check. */
 interface FileCheck {
   readonly path: string
   /** The only key that may have signed it, base64; null for any. */

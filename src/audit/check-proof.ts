@@ -51,7 +51,6 @@ const DecisionInputsSchema = z.object({
   events: z.array(ProvenEventSchema).readonly(),
 })
 
-/** The file format of a proof. */
 const ProofSchema = z.object({
   companyLedger: z.literal("proof"),
   form: z.literal(1),

@@ -16,7 +16,6 @@ import { createHash } from "node:crypto"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 
-/** Context of a stored fact. */
 interface FactContext {
   readonly revision: number
   /** Id of the command that recorded it. */
@@ -27,7 +26,6 @@ interface FactContext {
   readonly text: string | null
 }
 
-/** Handlers of a replay. */
 interface ReplayHandlers {
   readonly onDifference: (difference: DecisionDifference) => void
   /** Called after each folded fact; refusals may refer to its revision. */
@@ -74,7 +72,6 @@ export class LedgerReplay {
     return this.#state
   }
 
-  /** Applies the next fact of the stream. */
   apply(fact: LedgerEvent, context: FactContext): void {
     if (this.#next < this.#expected.length) {
       const expected = this.#expected[this.#next] as LedgerEvent
@@ -199,13 +196,11 @@ const MAX_LOAD_FACTOR = 0.7
 
 /** The amounts left of a ledger's charges. */
 export class RemainingCharges {
-  /** The key of each slot. */
   #keys = new Uint32Array(INITIAL_SLOTS * KEY_WORDS)
   /** Amounts in micros; `NaN` marks an empty slot. */
   #left = new Float64Array(INITIAL_SLOTS).fill(Number.NaN)
   #full = 0
 
-  /** Applies the next fact of the ledger. */
   apply(fact: LedgerEvent): void {
     if (fact.type === "Charged") {
       const { chargeId, amountMicros, isAlreadyCounted, servedFrom, at } = fact

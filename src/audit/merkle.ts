@@ -41,7 +41,6 @@ export class TreeEdge {
     this.#roots = edge.match(/[0-9a-f]{64}/g) ?? []
   }
 
-  /** Number of leaves. */
   get size(): number {
     return this.#size
   }

@@ -21,7 +21,6 @@ import { NoSuchPosition, answerWhatIf } from "./what-if.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 
 const MAX_REFUSALS = 200
-/** The name of this list in its cursors. */
 const CURSOR_LIST = "refusals"
 
 const Query = z.object({

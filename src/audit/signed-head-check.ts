@@ -11,7 +11,6 @@ import { hasValidSignature } from "./check-history.ts"
 import { TreeEdge } from "./merkle.ts"
 import { treeNameOf } from "./trees.ts"
 
-/** A tree and its signed heads. */
 interface SignedTree {
   readonly edge: TreeEdge
   /** Smallest first, with the index of the next head to check. */

@@ -168,7 +168,6 @@ export interface AuditPorts extends Pick<
   readonly jobs: Pick<AdminPorts["jobs"], "listNames">
 }
 
-/** An expected and a found value of a checkpoint. */
 interface CheckpointFault {
   readonly expected: string
   readonly found: string

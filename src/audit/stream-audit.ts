@@ -21,7 +21,6 @@ import { SignedHeadCheck } from "./signed-head-check.ts"
 import type { SkippedCheck, StreamAuditCounts } from "./expected-streams.ts"
 import { ExpectedStreams, hasRevision, coverageTexts, skippedChecks } from "./expected-streams.ts"
 
-/** The result of auditing the streams. */
 interface StreamAuditResult {
   readonly checks: readonly AuditCheck[]
   /** The first discrepancy, in reading order. */
@@ -137,7 +136,6 @@ class StreamAudit {
     }
   }
 
-  /** Checks an event against the chain of its stream. */
   #take(stored: StoredEvent): void {
     this.#events += 1
     const chains = this.#chains
@@ -265,7 +263,6 @@ export class StreamChains {
   #hashes = Buffer.alloc(INITIAL_STREAMS * HASH_BYTES)
   #broken = new Uint8Array(INITIAL_STREAMS)
 
-  /** Number of streams. */
   get size(): number {
     return this.#numbers.size
   }

@@ -34,7 +34,6 @@ export interface StreamAuditState {
   readonly counts: Pick<StreamAuditCounts, "olderFormats">
 }
 
-/** A decoded event. */
 interface DecodedEvent {
   readonly fact: Fact
   readonly command: string
@@ -71,7 +70,6 @@ export class StreamReplay {
     this.#state = checkpoint === null ? null : (this.#folded?.decider.initial() ?? null)
   }
 
-  /** Applies the next event. */
   apply(stored: StoredEvent): void {
     const { revision } = stored
     const previousHash = this.#hash

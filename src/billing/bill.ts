@@ -15,7 +15,6 @@ export type BillSums = Readonly<MonthSums>
 /** The head of a month's bill, from the ledger. */
 export interface BillHead {
   readonly companyId: CompanyId
-  /** The issuer. */
   readonly issuer: string
   /** `YYYY-MM`, UTC. */
   readonly month: string
@@ -84,7 +83,6 @@ export function unreadableFactError(stream: string, fault: FormatFault): BillRej
 /** The totals of a bill's lines. */
 export interface BillTotals {
   readonly add: (lines: readonly BillLine[]) => void
-  /** Number of lines. */
   readonly lines: () => number
   /** The sum of their amounts: the change of the funds. */
   readonly totalMicros: () => Micros

@@ -181,7 +181,6 @@ function pricingUnitOfLine(line: BillLine, head: BillHead): string | null {
   return classOf(line, head) === null ? "Give-backs" : null
 }
 
-/** The service of a line. */
 function serviceOfLine({ item, class: charged }: BillLine): ServiceCategory {
   if (item === "") return FUNDS_SERVICE
   return billingServiceOf(item) ?? (charged === "ai" ? AI_SERVICE : OTHER_SERVICE)

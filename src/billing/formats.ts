@@ -10,7 +10,6 @@ import { formatDollars } from "../../domain/kernel/money.ts"
 
 /** A format of bills. */
 export interface BillFormatSpec {
-  /** The media type. */
   readonly mediaType: string
   /** The extension of file names. */
   readonly extension: string

@@ -163,13 +163,11 @@ interface LedgerSnapshot {
   readonly upTo: number
 }
 
-/** The stored closing of a month. */
 interface Closing {
   readonly stored: StoredEvent
   readonly fact: MonthClosed
 }
 
-/** The boundary between two months. */
 interface MonthBoundary {
   /** The last revision before it; -1 if the ledger began later. */
   readonly lastRevision: number

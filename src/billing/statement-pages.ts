@@ -179,7 +179,6 @@ function putTable(sheet: Sheet, columns: readonly PageColumn[], rows: readonly P
   }
 }
 
-/** The width of each column. */
 function widthsOf(
   sheet: Sheet,
   columns: readonly PageColumn[],
@@ -194,7 +193,6 @@ function widthsOf(
   return columns.map(({ holds }, i) => (holds === "names" ? left : (widths[i] ?? 0)))
 }
 
-/** The fonts of a row. */
 interface RowStyle {
   readonly names: FontStyle
   readonly amounts: FontStyle

@@ -152,7 +152,6 @@ const MOVEMENT_LABELS: Readonly<Record<FundsMovement["kind"], string>> = {
   give_back: "Refunded",
 }
 
-/** Writes the movements of the funds with their reasons. */
 function writeMovements(
   pages: StatementPages,
   { rows, othersMicros }: FundsMovements,

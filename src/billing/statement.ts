@@ -10,13 +10,11 @@ import { formatInstant } from "../../domain/kernel/instant.ts"
 export interface StatementSpending {
   /** The item or class, or the id of the person or key; empty for none. */
   readonly name: string
-  /** Number of charges. */
   readonly charges: number
   readonly chargedMicros: Micros
   readonly refundedMicros: Micros
 }
 
-/** The spending of a month. */
 interface SpendingTotals {
   readonly byItem: readonly StatementSpending[]
   readonly byPerson: readonly StatementSpending[]

@@ -22,7 +22,6 @@ export interface BillTarget {
   readonly signal: AbortSignal
 }
 
-/** The summary of a written bill. */
 interface BillSummary {
   readonly companyId: string
   readonly month: string
@@ -93,7 +92,6 @@ async function sendChunk(target: BillTarget, chunk: FileChunk): Promise<void> {
   if (chunk.length > 0) await target.send(chunk)
 }
 
-/** Formats the progress, by the revisions of the lines. */
 function progressText(
   { bill, revision, lines }: { bill: OpenedBill; revision: number; lines: number },
   tookMs: number,
@@ -111,7 +109,6 @@ function progressText(
 /** Minimum number of lines in a page. */
 const PAGE_LINES = 5_000
 
-/** A page of lines. */
 interface LinePage {
   readonly lines: readonly BillLine[]
   /** The revision of the last fact read. */

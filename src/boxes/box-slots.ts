@@ -35,7 +35,6 @@ export async function reserveSlot(
   return { refusal: refusal(TOO_MANY_BOXES, message) }
 }
 
-/** Releases the slots of boxes that have ended. */
 async function releaseEndedBoxes(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,

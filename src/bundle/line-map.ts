@@ -67,7 +67,6 @@ export function openLineMap({ sources, mappings }: SourceMapText): FindSourceLoc
 class MappingReader {
   readonly #text: string
   at: number
-  /** Column in the bundle. */
   generatedColumn = 0
   source: number
   line: number

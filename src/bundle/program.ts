@@ -42,7 +42,6 @@ function runProgramFile(): ModuleLoaders {
   return made.exports.modules ?? {}
 }
 
-/** The function of a CommonJS module. */
 type ProgramFunction = (require: NodeJS.Require, module: object, dirname: string) => void
 
 /** Reads the cached code for this Node version. `path` is null if Node's compile cache is off. */

@@ -8,7 +8,6 @@ import { fileURLToPath } from "node:url"
 import type { FindSourceLocation, SourceMapText } from "./line-map.ts"
 import { openLineMap } from "./line-map.ts"
 
-/** The folder of the bundle. */
 const BUNDLE = fileURLToPath(new URL("../../dist/", import.meta.url))
 
 /** The maps of the files in stacks so far; null for a file without a map. */

@@ -162,7 +162,6 @@ export const Reminder = z.object({
 /** A reached reminder. */
 export type Reminder = z.infer<typeof Reminder>
 
-/** Names for the text of a reminder. */
 interface ReminderNames {
   readonly company: string
   /** Holder of the limit, such as `Ada` or `the key "laptop"`; null for the company's own. */

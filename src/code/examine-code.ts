@@ -99,7 +99,6 @@ async function findMissing(folder: string, stored: DoctorStore): Promise<Missing
   }
 }
 
-/** The nearest existing folder above. */
 async function nearestExisting(folder: string): Promise<string> {
   const above = dirname(folder)
   if (above === folder) return above

@@ -23,7 +23,6 @@ export interface PlatformKey {
   readonly keyId: KeyId
 }
 
-/** The prefix in percent-encoding, as in URLs. */
 const PERCENT_ENCODED_PREFIX = "cpk%5"
 /**
  * The prefix in base64, as in `Authorization: Basic` headers and Kubernetes secrets, for each alignment.

@@ -40,7 +40,6 @@ export const latestVersionField = z
 /** The release channel of the company. */
 export const channelField = z.string().describe("The release channel that the company follows")
 
-/** A version, parsed for comparison. */
 const orderedVersion = versionField.transform((text) => parseVersion(text) ?? z.NEVER)
 
 /** Creates a field that takes one of these words. */

@@ -141,7 +141,6 @@ function codeExpired(): Reply<never> {
 // Any app that has an approved code gets the key, so a code is too long to guess and expires soon. The key derives
 // from the code and the installation's master key: it is not stored, and a lost answer can be requested again.
 
-/** Lifetime of a code. */
 const CODE_TTL_MS = 10 * 60_000
 
 /** What an app's key may do. */

@@ -9,7 +9,6 @@ export interface Daemon {
   readonly start: (ports: Ports) => Promise<RunningDaemon>
 }
 
-/** A started daemon. */
 interface RunningDaemon {
   readonly stop: () => Promise<void>
   /** Its address if it listens; written to the log at the start and to `server.json`. */

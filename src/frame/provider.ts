@@ -21,7 +21,6 @@ export interface ProviderContext {
   readonly pool: Pool
   /** The data folder, absolute; for files whose path no setting gives. */
   readonly dataDir: string
-  /** Memory of the simulators. */
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
   readonly settings: SettingsReader
@@ -59,7 +58,6 @@ export interface Provider {
 
 /** The providers that some settings leave simulated. */
 export interface SimulatedProviders {
-  /** The names of providers. */
   readonly names: readonly string[]
   /** Whether real money is taken for what they simulate. */
   readonly takesRealMoney: boolean

@@ -273,7 +273,6 @@ function migrationsOf(slices: readonly Slice[]): Migrations {
   return Object.assign({}, ...slices.map((one) => one.migrations ?? {})) as Migrations
 }
 
-/** The names of all routes and of their variants. */
 const namesOf = (entries: readonly (Route | RouteVariants)[]): readonly string[] =>
   entries.flatMap((entry) => [
     entry.name,

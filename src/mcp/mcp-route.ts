@@ -132,7 +132,6 @@ const Message = z.object({
     ),
 })
 
-/** A message. */
 type Message = z.infer<typeof Message>
 
 const { anyOf } = jsonSchemaOf(z.union([Message, z.array(Message).min(1).max(1_000)]), "input")

@@ -182,13 +182,11 @@ function takesNull({ type, anyOf = [] }: JsonObject): boolean {
   return [type].flat().includes("null") || (anyOf as JsonObject[]).some(takesNull)
 }
 
-/** The constant values of a schema. */
 function constantsIn(schema: JsonObject): readonly unknown[] {
   const { const: constant, enum: values = [], anyOf = [] } = schema
   return [constant, ...(values as unknown[]), ...(anyOf as JsonObject[]).flatMap(constantsIn)]
 }
 
-/** An argument of a tool. */
 interface ToolArgument {
   readonly name: string
   readonly location: "path" | "query" | "body"

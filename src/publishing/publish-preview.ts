@@ -220,7 +220,6 @@ async function build(run: PublishRun, { commit }: PublishView): Promise<void> {
   await recordOutcome(run, { type: "StoreArtifact", publishId, kind, tag, files: count, bytes })
 }
 
-/** A sentence, followed by the end of a log. */
 function withLogTail(sentence: string, log: string): string {
   const tail = toPrintableText(log).trimEnd().slice(-ERROR_TAIL)
   return (tail === "" ? sentence : `${sentence}\n${tail}`).toWellFormed()

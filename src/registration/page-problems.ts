@@ -19,7 +19,6 @@ const PLACEHOLDER =
   /lorem ipsum|\[(?:your|company|insert|brand)\b[^\]]{0,100}\]|\{\{[^}]{0,100}\}\}|<(?:your|company|insert)\b[^>]{0,100}>|\bTODO\b|your company name/i
 const CONTACT =
   /[\w.+-]{1,64}@[\w-]{1,63}\.\w|(?<!\d)(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]{0,2}\d{3}[ .-]?\d{4}(?!\d)/
-/** Words of consent, and words about texts. */
 const CONSENT_WORDS =
   /\b(?:agree|consent|opt(?:ing)?[ -]in|authori[sz]e|subscribe|sign me up|yes)\b/i
 const ABOUT_TEXTS =

@@ -29,7 +29,6 @@ const APPEND_EVENTS = 500
 
 const APPEND_BYTES = 512 * 1024
 
-/** Events of one stream to be appended together. */
 interface ReadyAppend {
   readonly stream: string
   readonly events: readonly ProposedEvent[]
@@ -248,7 +247,6 @@ function checkSameEvent(source: PortableEvent, target: PortableEvent): void {
   )
 }
 
-/** Stream and revision of an event, for messages. */
 function describeEvent({ stream, revision }: PortableEvent): string {
   return `${stream} revision ${formatRevision(revision)}`
 }

@@ -190,7 +190,6 @@ const missing = (reply: z.ZodType, fields: Fields): readonly string[] => {
   return missingIn(fields, objectsOf(root, root), root)
 }
 
-/** The routes that are in the specification. */
 const ROUTES = PROGRAM.routes.filter((route) => specsOfRoute(route, SPEC).length > 0)
 
 describe("an answer of the specification", () => {

@@ -147,7 +147,6 @@ const CHARGE_IDS = JSON.parse(
   readFileSync(join(import.meta.dirname, "..", "data", "upgrade", "charge-ids.json"), "utf8"),
 ) as Readonly<Record<string, readonly string[]>>
 
-/** An idempotency claim, as stored. */
 interface Claim {
   readonly key_id: string
   readonly idempotency_key: string

@@ -39,7 +39,6 @@ async function newRequest(named = true) {
   return { company, sendTo }
 }
 
-/** Ports whose runner fails with this error for streams of this kind. */
 function without(kind: string, error: Error): Ports {
   const { runner } = world.ports
   const fail = (stream: string) => {

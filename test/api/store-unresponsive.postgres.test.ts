@@ -39,7 +39,6 @@ async function accept(): Promise<void> {
   await server.relay.accept()
 }
 
-/** An app that counts the calls it admitted. */
 async function countingApp() {
   const counted = { calls: 0 }
   const { runner } = world.ports

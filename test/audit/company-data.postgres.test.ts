@@ -21,7 +21,6 @@ interface Line {
   readonly end?: { readonly facts: number }
 }
 
-/** The lines that the command writes for a company. */
 async function exported(companyId: string): Promise<readonly Line[]> {
   const host = fakeHost(PROGRAM.operations, {
     openInProcess: () => openFakeStores(PROGRAM.operations, world.ports),

@@ -342,7 +342,6 @@ describe("the skipped checks", () => {
 
 const NAMES = Array.from({ length: 200 }, (_, i) => `stream-${i}`)
 
-/** A store that returns two pages of each stream, and counts its open reads. */
 function counting(page: readonly StoredEvent[] = []) {
   const counts = { opened: 0, open: 0 }
   const read: EventStore["read"] = async function* (stream) {

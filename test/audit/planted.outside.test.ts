@@ -18,7 +18,6 @@ type Any = any
 /** A change to plant: its name, its path in a proof, and the new value. */
 type Planted = readonly [string, string, (value: Any, all: Any) => unknown]
 
-/** A proof with a changed value. */
 function planted(proof: string, [, path, change]: Planted): string {
   const all = JSON.parse(proof)
   const names = path.split(".")
@@ -132,7 +131,6 @@ async function signedByAnother(line: string): Promise<string> {
   return JSON.stringify({ head: await signHead(newSigning(), head) })
 }
 
-/** Changes in an export. */
 const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
   "one byte of an amount": () => edit('"Charged"', '\\"1000000\\"', '\\"1000001\\"'),
   "one byte of a stored hash": () => edit('"Charged"', /\\"hash\\":\\"./, '\\"hash\\":\\"x'),

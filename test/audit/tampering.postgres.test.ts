@@ -35,7 +35,6 @@ interface Check {
   readonly detail: string
 }
 
-/** The failed checks of an audit. */
 async function faults(of: { readonly company?: string } = {}): Promise<readonly Check[]> {
   const { ok, checks } = await world.operate("audit verify", of)
   const found = (checks as Check[]).filter((check) => !check.ok)

@@ -111,7 +111,6 @@ describe("the Merkle tree", () => {
 
 const OTHER = ledgerStreamOf("co_bbbbbb")
 
-/** Heads and trees in memory. */
 function memoryTreeHeads(): TreeHeads {
   let progress: TreeProgress | null = null
   const heads: SignedTreeHead[] = []

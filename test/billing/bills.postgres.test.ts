@@ -95,7 +95,6 @@ async function callUntil(night: string): Promise<void> {
   await world.operate("wait")
 }
 
-/** Refunds the calls of a day. */
 async function refundCalls(day: string): Promise<void> {
   await world.operate(
     "charge refund",

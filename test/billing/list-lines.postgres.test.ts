@@ -27,7 +27,6 @@ const list = (query = "", key = company.key) => world.call(key, "GET", `${URL}${
 const resources = ({ body }: ApiAnswer) =>
   body.lines.map((line: { resource: string | null }) => line.resource)
 
-/** Makes charges with these resources. */
 const charge = (...names: readonly string[]) =>
   executeCommands(
     world,

@@ -15,7 +15,6 @@ import {
 
 const world = await ownWorld("time")
 let company: Company
-/** The current month. */
 const month = () => new Date(world.ports.clock.now()).toISOString().slice(0, 7)
 await makeCallsFree(world)
 await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
@@ -23,7 +22,6 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-/** A world whose store returns changed events. */
 function readAs(change: (stored: StoredEvent) => StoredEvent | null): World {
   const { store } = world.ports
   const read: EventStore["read"] = async function* (stream, range) {

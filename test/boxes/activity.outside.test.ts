@@ -114,7 +114,6 @@ const eventsOf = async ({ key }: Pick<Company, "key">, boxId: BoxId) =>
 const exec = ({ key }: Pick<Company, "key">, boxId: BoxId, command: string) =>
   world.call(key, "POST", `${BOXES_PATH}/${boxId}/exec`, { body: { command } })
 
-/** As the journal has them. */
 const keptOf = ({ companyId }: Company, boxId: BoxId) =>
   world.ports.activityLog
     .of<{ readonly detail: SealedText | null }>({

@@ -28,14 +28,12 @@ const client = new Client({ name: "an agent", version: "1.0.0" })
 await client.connect(transport)
 afterAll(() => client.close())
 
-/** A server that a box runs. */
 const SERVER =
   `require("http").createServer((asked, answer) => answer.end("A page of the box"))` +
   `.listen(3000, "0.0.0.0", () => console.log("Serving on port 3000"))`
 
 const called = new Set<string>()
 
-/** Calls a tool, as an agent reads it. */
 async function use(name: keyof typeof BOX_TOOLS, given: object = {}) {
   called.add(name)
   const { content, isError } = await client.callTool({ name, arguments: { ...given } })

@@ -41,7 +41,6 @@ const REACTIONS: readonly Reaction[] = [
 
 /** The world of a history. */
 export class MinuteWorld extends InterleavedProcesses {
-  /** Of each process. */
   readonly machines: readonly SimulatedBoxes[]
   readonly #hosts: readonly BoxHost[]
   isCloneFailing = false

@@ -91,7 +91,6 @@ const histories = fc.record({
   steps: fc.array(anyStep, { maxLength: 160, size: "max" }),
 })
 
-/** A history that is played. */
 class Play {
   readonly world = new MinuteWorld(PROCESSES)
   readonly #starts: StartRequest[] = []

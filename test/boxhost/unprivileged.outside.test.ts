@@ -31,7 +31,6 @@ interface Answer {
   readonly failed?: string
 }
 
-/** The program, and the folders that it has. */
 type Ordinary = Awaited<ReturnType<typeof ordinaryProgram>>
 
 /**

@@ -118,7 +118,6 @@ export function withAcceptedRefusals(
   })
 }
 
-/** The fact of an accepted charge. */
 function chargedFactOf(command: ChargeCommand & DecisionStamp): Charged {
   const { searchedUpTo, headHash: _headHash, ...request } = command
   return {

@@ -33,7 +33,6 @@ const FORGOTTEN_PARTS: readonly (readonly [
   ["the names in use", "recent.names", [], "crowded"],
 ]
 
-/** A faulty ledger for each lost part of a checkpoint. */
 const FAULTY_CHECKPOINTS = FORGOTTEN_PARTS.map(
   ([what, place, instead, histories]): FaultyLedger => ({
     fault: `a checkpoint loses ${what}`,

@@ -29,7 +29,6 @@ export interface LedgerSnapshot {
 interface Step {
   readonly process: ProcessIndex
   readonly at: number
-  /** The number of facts before the step. */
   readonly factsBefore: number
   /** The process's buffered calls before the step. */
   readonly buffered: readonly BufferedCall[]

@@ -146,7 +146,6 @@ describe("a refusal decided again", () => {
     limitSet(),
   ]
 
-  /** The refusal of a charge while a call is buffered. */
   function refused(...facts: readonly LedgerEvent[]): ChargeRefused {
     const state = foldFacts(ledgerDecider, ...facts)
     bufferServedCall(state, call, NOW)

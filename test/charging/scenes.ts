@@ -138,7 +138,6 @@ const callScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
       })
   })
 
-/** The same turn by the other process. */
 function inOtherProcess(turn: HistoryTurn): HistoryTurn {
   return { ...turn, process: 1 }
 }

@@ -69,7 +69,6 @@ class TablePlayer {
   readonly #facts: LedgerEvent[] = []
   readonly #boxes = new Map<string, { readonly who: Spender; readonly price: Price }>()
 
-  /** The answer to a step. */
   step(at: number, step: string, words: readonly string[]): string {
     const [first = "", second = ""] = words
     switch (step) {

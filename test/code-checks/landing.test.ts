@@ -21,7 +21,6 @@ import { acceptPushCommand, refUpdate } from "./code-commands.ts"
 
 const TAGS = ["main", "other"] as const
 
-/** The next step of one of the pushes. */
 interface Step {
   readonly does: "accept" | "move" | "break" | "read" | "end" | "external"
   readonly push: number
@@ -42,7 +41,6 @@ const step: fc.Arbitrary<Step> = fc.record({
   push: fc.nat(2),
 })
 
-/** The state of a push. */
 interface PushProgress {
   readonly command: AcceptPush
   /** How many of its refs git has moved; null before it begins. */

@@ -309,7 +309,6 @@ describe("a ref", () => {
   })
 })
 
-/** A pack of a commit, its tree and the file. */
 const packAt = async (commit: string): Promise<Buffer> => {
   const tree = await here.desk.right(["rev-parse", `${commit}^{tree}`], { folder: AT })
   return writePack(here.desk, AT, [commit, tree, file])

@@ -53,7 +53,6 @@ async function codeWorldOn(world: World, made?: GitWorkspace) {
       repositoryUrl(server, { user: name, key }),
     /** What the world's log has warned of since. */
     warnings: () => world.warnings.slice(before),
-    /** Closes the world and clears the desk. */
     close: async () => {
       await world.close()
       await desk.clear()

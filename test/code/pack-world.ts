@@ -32,7 +32,6 @@ export async function openPackWorld(own?: World) {
     return company
   }
   let latest = await made()
-  /** The company that packs are sent to. */
   const at = { company: latest }
   const tips = async () => Object.fromEntries((await code.find(at.company.companyId))?.tips ?? [])
   /** What was told of the pushes behind the first. */
@@ -92,7 +91,6 @@ export async function* asByteStream(...pieces: readonly Uint8Array[]): AsyncGene
   yield* pieces
 }
 
-/** The owner of a company, by the company's key. */
 async function callerOf({ ports }: World, { companyId, keyId, ownerId }: Company): Promise<Caller> {
   const who = (state: AccessState) => ({
     key: findKey(state, keyId),

@@ -63,7 +63,6 @@ async function all<T>(rows: AsyncIterable<T>): Promise<readonly T[]> {
   return found
 }
 
-/** All that is sent. */
 async function collected(
   write: (send: (piece: Uint8Array) => Promise<void>) => Promise<unknown>,
 ): Promise<Buffer> {

@@ -133,7 +133,6 @@ describe("repository import and export", () => {
   })
 })
 
-/** Uploads a zip of these entries. */
 function upload(entries: readonly ZipEntry[] | Buffer, input: object = {}) {
   const file = join(code.folder, "upload.zip")
   writeFileSync(file, Buffer.isBuffer(entries) ? entries : buildZip(entries))

@@ -56,11 +56,9 @@ const secretsIn = async (target: World) =>
     planted.secrets,
   )
 
-/** The contents of the database's files. */
 const contents = async (target: World) =>
   (await databaseFiles(target)).map(({ content }) => content)
 
-/** The ids of open erasure jobs. */
 async function openErasures(target: World): Promise<readonly number[]> {
   const { jobs } = await target.operate("job list")
   return jobs
@@ -68,7 +66,6 @@ async function openErasures(target: World): Promise<readonly number[]> {
     .map(({ jobId }: { jobId: number }) => jobId)
 }
 
-/** The state of the deletion. */
 const deletionOf = async (target: World) =>
   (await target.operate("company show", { company: planted.companyId })).deleted
 

@@ -35,7 +35,6 @@ async function makeKey(page: Page, name: string): Promise<string> {
   return key
 }
 
-/** Sends a text with a key; returns the status. */
 async function sendText(key: string): Promise<number> {
   const body = { to: "+14155550123", body: "Hello from acme" }
   return (await opened.world.call(key, "POST", "/api/v1/phone/messages", { body })).status

@@ -21,7 +21,6 @@ const COMMANDS = [
 const opened = await openConsole(createSpending)
 const { ownerPage, company, email } = opened
 
-/** A page of a new person with a role. */
 async function pageOf(role: string): Promise<Page> {
   return openSignedInPage(opened, await addConsolePerson(opened, role, role))
 }

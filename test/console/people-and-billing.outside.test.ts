@@ -20,7 +20,6 @@ async function goTo(page: Page, name: string): Promise<void> {
   await page.getByRole("heading", { level: 1, name }).waitFor()
 }
 
-/** Opens a person's page by their name in the list of people. */
 async function openPerson(page: Page, name: string): Promise<void> {
   await page.getByRole("link", { name, exact: true }).click()
   // The list of people has buttons with the same names as the person's page, so wait until it is gone.

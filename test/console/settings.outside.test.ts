@@ -20,7 +20,6 @@ async function openTab(page: Page, title: string, name: string): Promise<void> {
   await page.waitForURL(new RegExp(`tab=${name}`))
 }
 
-/** Calls the API as an app. */
 const asApp = async (path: string, body: object, key: string | null = null) =>
   (await opened.world.call(key, "POST", path, { body })).body
 

@@ -17,7 +17,6 @@ const person = (role = "user", at = company) => addPerson(world, at, { name: "Ad
 
 const advance = (ms: number) =>
   world.operate("clock advance", { duration: `${Math.ceil(ms / 1_000)}s` })
-/** The status of signing in with a code. */
 const enter = async (browser: HttpBrowser, code: string) =>
   (await browser.send("POST", "/console/api/session", { code })).status
 const wrong = (code: string) => (code === "000000" ? "000001" : "000000")

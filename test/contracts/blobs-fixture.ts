@@ -120,7 +120,6 @@ function sortedRows(rows: MemoryBlobRows): StoredBlobs {
   }
 }
 
-/** The implementation in memory. */
 async function memoryBlobsUnderTest(): Promise<BlobsUnderTest> {
   let now = Date.UTC(2031, 4, 6)
   const rows = memoryBlobRows(() => now)

@@ -17,7 +17,6 @@ const CHUNKS = 4
 const SECOND = { ...BLOB_OWNER, blobId: "rec_2" } as const
 const PERSONS = { ...BLOB_OWNER, blobId: "rec_3", subject: "per_1" } as const
 
-/** The stored rows, and the blobs among them. */
 interface Stored {
   readonly rows: StoredBlobs
   /** The blob that is tampered with; it has four chunks, the last one shorter. */
@@ -28,7 +27,6 @@ interface Stored {
   readonly persons: StoredBlob
 }
 
-/** Changes the blob's row. */
 function withBlob({ rows, own }: Stored, changed: Partial<StoredBlob>): StoredBlobs {
   const blobs = rows.blobs.map((row) => (row === own ? { ...row, ...changed } : row))
   return { ...rows, blobs }
@@ -174,7 +172,6 @@ async function readUntilBroken({ blobs }: BlobsUnderTest) {
   }
 }
 
-/** Blobs whose rows were tampered with. */
 function tamperedBlobs(open: () => Promise<BlobsUnderTest>): void {
   it("is readable if the rows are restored", async () => {
     const implementation = await written(open)

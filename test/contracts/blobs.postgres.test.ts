@@ -21,7 +21,6 @@ import {
   readWholeBlob,
 } from "./blobs-fixture.ts"
 
-/** Writing blobs. */
 function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
   it("is stored up to the limit, and rejected one byte above it", async () => {
     const { blobs, readRows } = await open()
@@ -83,7 +82,6 @@ function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
   })
 }
 
-/** Concurrent writers of one blob. */
 function concurrentWriters(open: () => Promise<BlobsUnderTest>): void {
   it("store the blob of one writer, and leave nothing of the others", async () => {
     const { blobs, readRows } = await open()
@@ -164,7 +162,6 @@ function halfWrittenBlobs(open: () => Promise<BlobsUnderTest>): void {
   })
 }
 
-/** Deleted and erased blobs. */
 function goneBlobs(open: () => Promise<BlobsUnderTest>): void {
   it("is deleted once with all its chunks, and its id can be reused", async () => {
     const { blobs, readRows } = await open()

@@ -36,7 +36,6 @@ const OPTIONS: CommandOptions = { timeoutMs: 60_000, maxOutputBytes: 1_000, isAc
 /** The arguments that run a line in a shell. */
 const shell = (line: string): readonly string[] => ["sh", "-c", line]
 
-/** An output as text. */
 const text = (output: Uint8Array): string => Buffer.from(output).toString()
 
 async function* pieces(...parts: readonly string[]): AsyncIterable<Uint8Array> {

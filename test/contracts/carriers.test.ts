@@ -30,13 +30,11 @@ function newText(): OutgoingText {
   return { textId: `msg_${created}`, companyId: "co_1", ...numbers, body: "Hello", isTest: false }
 }
 
-/** The query for a text's status. */
 function statusQueryFor(text: OutgoingText): SentText {
   const { body: _body, ...rest } = text
   return { ...rest, queuedAt: Date.now() }
 }
 
-/** Runs the contract. */
 function carrierContract(name: string, open: () => Promise<CarrierUnderTest>): void {
   describe(`${name}, as a carrier`, () => {
     let fixture: CarrierUnderTest

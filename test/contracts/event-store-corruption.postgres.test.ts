@@ -28,7 +28,6 @@ import {
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
-/** A corruption, and the revision at which it is detected. */
 interface Corruption {
   readonly name: string
   readonly detectedAt: number

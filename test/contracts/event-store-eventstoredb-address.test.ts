@@ -209,7 +209,6 @@ describe("EventStoreDB: a stream that our user may not read", () => {
   })
 })
 
-/** Retries while the connection is broken. */
 async function retryBrokenConnection(ask: () => Promise<unknown>): Promise<unknown> {
   for (;;) {
     try {
@@ -230,7 +229,6 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** A stream as the client reads it, with JSON parsed. */
 async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
   const events: string[][] = []
   for await (const { event } of client.readStream(stream)) {

@@ -30,7 +30,6 @@ export class EventStoreDbUnderTest {
     })
   }
 
-  /** Starts a new server. */
   async start(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {
     const server = await EventStoreDbServer.start(options)
     this.#servers.push(server)

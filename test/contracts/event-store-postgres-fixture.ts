@@ -41,7 +41,6 @@ export class PostgresUnderTest {
     })
   }
 
-  /** The connection string of the database. */
   get url(): string {
     return this.#database?.url ?? ""
   }
@@ -70,7 +69,6 @@ export class PostgresUnderTest {
     return rowCount ?? 0
   }
 
-  /** Begins a transaction that holds the lock of appends. */
   async holdAppendLock(): Promise<void> {
     await this.admin.query("begin")
     await this.admin.query(
@@ -78,7 +76,6 @@ export class PostgresUnderTest {
     )
   }
 
-  /** Commits that transaction. */
   async releaseAppendLock(): Promise<void> {
     await this.admin.query("commit")
   }

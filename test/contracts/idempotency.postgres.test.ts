@@ -11,7 +11,6 @@ import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = await databaseUnderTest()
 
-/** A process that is alive while the set has its id. */
 function aProcess(ownId: string, living: Set<string>): Processes {
   living.add(ownId)
   return { ownId, isAlive: async (processId) => living.has(processId) }

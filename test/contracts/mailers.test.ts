@@ -28,7 +28,6 @@ interface MailerUnderTest {
   readonly arrived: (() => readonly Buffer[]) | null
 }
 
-/** An envelope to an address. */
 const envelopeTo = (to: string): MailEnvelope => ({
   companyId: "co_aaaaaa",
   mailId: "mail_1",
@@ -94,7 +93,6 @@ async function openServer(): Promise<SmtpServerFixture> {
   return opened
 }
 
-/** A mailer that delivers to a test server. */
 function underTest(
   server: SmtpServerFixture,
   isDelivered: boolean,

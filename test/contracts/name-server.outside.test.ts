@@ -7,7 +7,6 @@ import { zoneRecord, zoneWith, serveZones } from "../dns/dns-server.ts"
 import type { PowerDnsServer } from "../support/debian-programs.ts"
 import { findFreePort, findPowerDns, startPowerDns } from "../support/debian-programs.ts"
 
-/** A name server and the address at which it answers. */
 interface ServedWorld {
   readonly nameServer: NameServer
   /** `address:port`. */

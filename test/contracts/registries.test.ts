@@ -32,7 +32,6 @@ interface RegistryUnderTest {
   readonly codeFor: (businessRef: string) => string
 }
 
-/** Runs the contract. */
 function registryContract(name: string, open: () => Promise<RegistryUnderTest>): void {
   describe(`${name}, as a registry`, () => {
     let fixture: RegistryUnderTest

@@ -19,7 +19,6 @@ interface ResolverWorld {
   readonly ours: { readonly domain: string; readonly nameServers: readonly string[] }
 }
 
-/** The contract of resolvers. */
 function describeResolver(title: string, world: () => ResolverWorld): void {
   describe(`${title}, as a resolver`, () => {
     it("answers a query with the served records", async () => {

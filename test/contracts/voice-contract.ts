@@ -34,7 +34,6 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
   let command = 0
   const id = () => `call_1:${(command += 1)}:0`
 
-  /** A carrier with a ringing call. */
   const ringingCall = async () => {
     const opened = await open()
     // Some carriers also report the legs that we placed.

@@ -81,7 +81,6 @@ function isExported(node: ts.Statement): boolean {
   return (ts.getModifiers(node) ?? []).some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)
 }
 
-/** The names that a statement declares. */
 function declaredNames(node: ts.Statement): readonly string[] {
   if (ts.isVariableStatement(node)) {
     return node.declarationList.declarations.map(({ name }) => name.getText())
@@ -137,7 +136,6 @@ const impurities = eachNode((node) => {
 /** A sentence: at least two words and a punctuation mark. */
 const SENTENCE = /\S+\s+\S.*[.:!?]/s
 
-/** All docstrings before a node. */
 function docsBefore(node: ts.Node): readonly string[] {
   const text = node.getSourceFile().text
   return (ts.getLeadingCommentRanges(text, node.pos) ?? [])
@@ -187,7 +185,6 @@ function thrownIn(node: ts.Node): ReadonlySet<string> {
   return names
 }
 
-/** All docstrings before a statement and inside it. */
 function docsWithin(statement: ts.Statement): string {
   const inside = statement.getText().match(/\/\*\*.*?\*\//gs) ?? []
   return [...docsBefore(statement), ...inside].join("\n")

@@ -5,7 +5,6 @@ import { parseArgs } from "node:util"
 import { codeLines } from "./code-lines.ts"
 import { ROOT } from "./source-tree.ts"
 
-/** The folders of each part. */
 const PARTS = {
   source: ["domain", "projections", "adapters", "src"],
   tests: ["test"],

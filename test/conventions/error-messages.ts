@@ -165,7 +165,6 @@ class MessageReader {
     return codes.length === literals.length && codes.length > 0 && codes.length < 8 ? codes : [null]
   }
 
-  /** All possible texts of an expression, with placeholders. */
   #texts(expression: ts.Expression, depth = 0): readonly string[] {
     const placeholder = [`{${placeholderName(expression)}}`]
     if (depth > MAX_DEPTH) return placeholder

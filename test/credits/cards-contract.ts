@@ -22,7 +22,6 @@ export interface CardsUnderTest {
   readonly setNext: (outcome: CardBehavior) => Promise<void>
   /** The number of paid payments. */
   readonly paymentCount: () => Promise<number>
-  /** The number of open holds on cards. */
   readonly holdCount: () => Promise<number>
   /** A company that has a card at the processor. */
   readonly companyId: CompanyId

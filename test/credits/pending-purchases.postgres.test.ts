@@ -29,7 +29,6 @@ afterEach(() => {
 const cardIs = (outcome: string) =>
   world.operate("card set", { company: company.companyId, outcome })
 const advance = (duration: string) => world.operate("clock advance", { duration })
-/** The company's jobs that check its purchases. */
 const statusChecks = async () =>
   (await pendingJobsOf(world, company.companyId)).filter(({ kind }) => kind === "pay-purchase")
 

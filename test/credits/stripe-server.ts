@@ -20,13 +20,11 @@ interface OrderError {
   readonly param?: string
 }
 
-/** An answer of the simulator. */
 interface Answer {
   readonly status: number
   readonly body: object
 }
 
-/** The answer with an error. */
 function refused({ status, ...error }: OrderError, more: object = {}): Answer {
   return { status, body: { error: { message: "No.", ...error, ...more } } }
 }
@@ -145,7 +143,6 @@ function fail(intent: Intent, error: OrderError): Answer {
   return refused(error, { payment_intent: { ...intent } })
 }
 
-/** A request as the simulator received it. */
 interface ReceivedRequest {
   readonly call: string
   readonly headers: IncomingMessage["headers"]

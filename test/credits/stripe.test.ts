@@ -16,7 +16,6 @@ const COMPANY = "co_aaaaaa"
 const secretKey = "sk_test_of_a_simulator"
 const HOUR_MS = 3_600_000
 
-/** Opens the adapter for a server and its clock. */
 const openFor = (server: StripeServer) =>
   openStripeCards({ secretKey, url: server.url, clock: { now: () => server.now() } })
 

@@ -18,7 +18,6 @@ import { ROOT } from "../conventions/source-tree.ts"
 import { PACKAGE_MANIFEST, yamlDocumentOf, hasProjectPath, projectText } from "./project-files.ts"
 
 const PAGE = projectText("docs/deploy.md")
-/** Its commands, a block each. */
 const blocks = [...PAGE.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block)
 
 describe("docs/deploy.md", () => {

@@ -12,7 +12,6 @@ import { PACKAGE_MANIFEST, SETTING_NAMES, projectText } from "./project-files.ts
 const UNIT = projectText("deploy/systemd/company-ledger.service")
 const BOXES = projectText("deploy/systemd/company-ledger.service.d/boxes.conf")
 
-/** The values of a key of a unit. */
 const valuesOf = (unit: string, key: string): readonly string[] =>
   [...unit.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value = ""]) => value)
 

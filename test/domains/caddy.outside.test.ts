@@ -17,7 +17,6 @@ import { makeLiveDomain, openDomainWorld, postDomain } from "./domain-world.ts"
 
 const isInstalled = spawnSync("caddy", ["version"]).status === 0
 
-/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")

@@ -117,6 +117,5 @@ export const domainCommand: fc.Arbitrary<DomainCommand> = fc.oneof(
   ),
 )
 
-/** Records as copied ones: each with an id of its own. */
 const copiedOf = (records: readonly StoredZoneRecord[]): readonly StoredZoneRecord[] =>
   records.map((one, n) => ({ ...one, id: `rec_c${n}`, source: "copied" }))

@@ -22,7 +22,6 @@ import { partialFake } from "../support/partial-fake.ts"
 const NOW = Date.UTC(2026, 10, 24, 10)
 const DAY_MS = 86_400_000
 
-/** A connected domain. */
 function connected(...records: Parameters<typeof connectDomainCommand>) {
   const one = domainUnderTest()
   one.ask(connectDomainCommand(...records), NOW)

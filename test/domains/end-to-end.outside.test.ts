@@ -23,7 +23,6 @@ const NAME = "acme.com"
 const FORMER = "ns1.former-host.example"
 const absent = missingDnsProgramReason("named-checkzone", "-v")
 
-/** The zone of the former host. */
 const AT_FORMER = [
   zoneRecord("A", NAME, "192.0.2.10"),
   zoneRecord("AAAA", NAME, "2001:db8::10"),
@@ -53,7 +52,6 @@ function ourAddress(): string {
   return address
 }
 
-/** The DKIM record that our own name server answers. */
 async function keyRecord(name: string): Promise<string[][]> {
   const resolver = openResolver({ servers: ourAddress(), pacer: machinePacer })
   const { answers } = await resolver.query(name, "TXT")

@@ -12,7 +12,6 @@ type DomainCall = (
 
 const RECORD = { type: "TXT", name: "@", content: "verification=4Zb0x7" }
 
-/** Runs a call on a live domain of its own. */
 const onLiveDomain =
   (ask: DomainCall): AnswerScenarios[string] =>
   async (world, company) => {

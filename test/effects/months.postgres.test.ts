@@ -11,7 +11,6 @@ let world = await openWorld("time")
 afterAll(() => world.close())
 await world.operate("clock set", { to: "2040-01-30T12:00:00Z" })
 
-/** The closed months, each with the time of its closing. */
 async function closedMonths(companyId: CompanyId) {
   const facts = await ledgerFactsOf(world, companyId, "MonthClosed")
   return facts.map(({ month, at }) => [month, new Date(at).toISOString()])

@@ -25,7 +25,6 @@ async function callCharges(companyId: CompanyId) {
   return facts.map(({ chargeId, quantity, amountMicros }) => [chargeId, quantity, amountMicros])
 }
 
-/** The kinds of a company's jobs. */
 async function pendingJobKinds(companyId: CompanyId): Promise<readonly string[]> {
   const { jobs } = await world.operate("job list")
   return jobs

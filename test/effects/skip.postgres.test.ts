@@ -34,7 +34,6 @@ async function markStuck(kind: string): Promise<number> {
   return Number(rows[0]?.job_id)
 }
 
-/** Adds a stuck job; returns its id. */
 async function addStuckJob(kind: string, payload: object): Promise<number> {
   const name = `stuck ${company.companyId}`
   const { rows } = await sql<{ job_id: number }>`

@@ -24,7 +24,6 @@ export async function executeLedgerCommand(
   if (!outcome.accepted) throw new Error(`${command.type} was rejected: ${outcome.refusal.type}`)
 }
 
-/** An amount, its class and its spender. */
 interface Spending {
   readonly dollars: number
   readonly class?: "ai" | "general"

@@ -25,7 +25,6 @@ interface Row {
   tries: number
 }
 
-/** A job table in memory. */
 class MemoryJobQueue {
   readonly rows = new Map<number, Row>()
   #added = 0
@@ -47,7 +46,6 @@ class MemoryJobQueue {
     return row.leasedUntil > Date.now() ? row.holder : null
   }
 
-  /** The queue of one process. */
   of(own: string): JobQueue {
     const isOwn = (jobId: number) => this.rows.get(jobId)?.holder === own
     const hold = (row: Row): ClaimedJob => {
@@ -135,7 +133,6 @@ interface ProcessOverrides {
   readonly hasRead?: () => Promise<boolean>
 }
 
-/** Starts the workers of a process. */
 function startedWorkers(
   queue: MemoryJobQueue,
   own: string,

@@ -86,7 +86,6 @@ async function deliver(to: string, raw: string): Promise<number> {
   }
 }
 
-/** Sends a mail; returns its return path. */
 async function sendAndReadReturnPath(): Promise<string> {
   await postMail(world, company)
   await world.operate("wait")

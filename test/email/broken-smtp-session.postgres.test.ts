@@ -17,7 +17,6 @@ import { type AddressInfo, type Socket, createServer } from "node:net"
 /** Steps of a session in order; `within` is inside the data, `dot` is the end of the data. */
 const STEPS = ["banner", "EHLO", "MAIL", "RCPT", "DATA", "within", "dot"] as const
 
-/** A step of a session. */
 type Step = (typeof STEPS)[number]
 
 /** How the relay fails at a step: `half` breaks off in the middle of its reply, `hang` never replies. */

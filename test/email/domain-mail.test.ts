@@ -42,7 +42,6 @@ const ACCEPT: MailCommand = {
   })),
 }
 
-/** A mail with a clock of its own. */
 class Mailing {
   #state = mailDecider.initial()
   at = 0

@@ -65,7 +65,6 @@ function figures(served: readonly ServedText[]): string {
   return `${served.length} calls, p50 ${middle.toFixed(0)} ms, p99 ${most.toFixed(0)} ms`
 }
 
-/** The processes that served each company. */
 function serversByCompany(served: readonly ServedText[]): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>()
   for (const { company, by } of served) {

@@ -35,7 +35,6 @@ async function postgresUrl(): Promise<string> {
   return embeddedDatabaseUrl(credentials.port, credentials.password, "ledger")
 }
 
-/** The pids of the postmaster and all its backends. */
 async function postgresPids(): Promise<readonly number[]> {
   const written = await readPidFile((await openEmbeddedFolder(folder.dataDir)).clusterDir)
   if (written === undefined) throw new Error("no PostgreSQL runs there")

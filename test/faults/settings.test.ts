@@ -115,7 +115,6 @@ describe("a failpoint", () => {
 const ALWAYS_ADMITTED = 1_000
 const MAX_ADMITTED = 10_000
 
-/** An admission, and its admitted calls. */
 function admissionFixture() {
   let now = 5_000
   const admitted: AdmittedCall[] = []

@@ -58,7 +58,6 @@ async function readAccount({ server, sender }: Scene): Promise<void> {
   expect(status).toBe(200)
 }
 
-/** Expects that the next start finds everything that was acknowledged. */
 async function expectNothingLost({ folder, sender, acknowledged }: Scene): Promise<void> {
   const next = await folder.start()
   await folder.operate("wait")

@@ -9,7 +9,6 @@ export interface SupervisedServer extends OperationRunner {
   readonly pid: () => number
   /** Kills the process and resolves when the next one listens. */
   readonly kill: () => Promise<void>
-  /** Number of starts. */
   readonly startCount: () => number
   /** Stops the server. @returns its exit code */
   readonly stop: () => Promise<number | null>

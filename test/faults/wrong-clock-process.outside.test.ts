@@ -103,7 +103,6 @@ it("leaves a clean audit", async () => {
 
 const folder = await ownDataFolder({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
 
-/** Opens a connection and sends these lines. */
 async function sendLines(url: string, ...lines: readonly string[]) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname.replace(/^\[(.*)\]$/, "$1"))

@@ -49,7 +49,6 @@ class Waiting {
     return [outcome, this.elapsedMs]
   }
 
-  /** The ports of a waiting request. */
   ports(): Pick<Ports, "clock" | "runJobNow" | "pacer" | "jobs"> {
     return partialFake<Ports>({
       pacer: this.pacer,

@@ -12,7 +12,6 @@ import { RAW_BODY, publicRoute } from "../../src/frame/routes/declare/route.ts"
 const URL = "/pretended/guests"
 const base = { url: URL, group: "pretended", summary: "Pretended" }
 
-/** A page that shows the name in its query. */
 const guestPage = publicRoute({
   ...base,
   name: "showGuest",

@@ -40,7 +40,6 @@ declare module "../../src/frame/ports.ts" {
 
 const ECHO = { name: "echo", outcomes: ["loud"] } as const satisfies Simulator
 
-/** The settings of the echo. */
 const echoSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -54,7 +53,6 @@ const echoSettings = defineSettings({
       : [],
 })
 
-/** The provider of the echo. */
 const echoProviders: readonly Provider[] = [
   {
     from: import.meta.url,
@@ -71,7 +69,6 @@ const echoProviders: readonly Provider[] = [
   },
 ]
 
-/** The host route of the echo. */
 const echoHostRoutes = ({ echo }: Ports): readonly HostRoute[] => [
   {
     name: "echoes",

@@ -18,7 +18,6 @@ import type { Slice } from "../../src/frame/slice.ts"
 import { OrderThing, OrderedThing, ThingReply, thing, thingAt } from "./example/order-thing.ts"
 import type { ThingId, ThingOutcome } from "./example/thing.ts"
 
-/** Makes things, and knows which of them it made. */
 interface Workshop {
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly make: (thingId: ThingId) => Promise<"made" | "refused">

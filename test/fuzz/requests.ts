@@ -171,7 +171,6 @@ export interface DocumentOperation {
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>
 }
 
-/** Content by its type. */
 type Content = Readonly<Record<string, { readonly schema: object; readonly examples?: object }>>
 
 /** A request as bytes. */

@@ -52,7 +52,6 @@ export const anyRecord = <T>(fields: { readonly [K in keyof T]: fc.Arbitrary<T[K
 /** A list of at most five values. */
 export const anyFew = <T>(arbitrary: fc.Arbitrary<T>) => fc.array(arbitrary, { maxLength: 5 })
 
-/** The arbitrary of a field type. */
 function arbitraryOf({ schema }: AnyFieldType): fc.Arbitrary<unknown> {
   switch (schema) {
     case "text":

@@ -5,7 +5,6 @@ import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/event-format.ts"
 import { arbitrariesOf } from "./arbitraries.ts"
 
-/** The formats of one category of streams. */
 interface StoredCategory {
   /** The first part of the stream names. */
   readonly category: string

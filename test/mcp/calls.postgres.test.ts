@@ -324,7 +324,6 @@ const caller = await makeCompany(world)
 await listening.listen({ host: "127.0.0.1", port: 0 })
 afterAll(() => listening.close())
 
-/** An initialized client with a key. */
 async function connected(key: string): Promise<Client> {
   const { port } = listening.server.address() as AddressInfo
   const transport = new StreamableHTTPClientTransport(

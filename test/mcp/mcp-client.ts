@@ -191,7 +191,6 @@ export const sampleToolsSlice: Slice = {
 /** Path of the MCP server. */
 export const MCP_PATH = "/api/v1/mcp"
 
-/** The program with the sample tools. */
 const PROGRAM_WITH_TOOLS = assemble([...SLICES, sampleToolsSlice])
 
 /** Builds the program's app with the sample tools. The caller closes it. */
@@ -205,7 +204,6 @@ export async function appWithTools(
   return app
 }
 
-/** An answer of the MCP server. */
 interface McpAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>

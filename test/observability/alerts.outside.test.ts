@@ -13,13 +13,10 @@ import { BUNDLE_FILE } from "../../bin/program.mjs"
 /** The folder of the deployment's files. */
 const DEPLOY = resolve(import.meta.dirname, "../../deploy")
 
-/** The rules for Prometheus, as text. */
 const RULES = readFileSync(resolve(DEPLOY, "prometheus/rules.yml"), "utf8")
 
-/** The runbook, as text. */
 const RUNBOOK = readFileSync(resolve(DEPLOY, "../docs/runbook.md"), "utf8")
 
-/** An alert rule. */
 interface Alert {
   readonly name: string
   /** Fields by name. */

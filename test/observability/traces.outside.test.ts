@@ -40,7 +40,6 @@ interface Collector {
   readonly close: () => Promise<void>
 }
 
-/** Starts a collector that stores all spans. */
 async function startCollector(): Promise<Collector> {
   const spans: SentSpan[] = []
   const server = createServer((request, response) => {

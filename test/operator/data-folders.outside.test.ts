@@ -54,7 +54,6 @@ it("operations that only read do not declare a change", () => {
   }
 })
 
-/** The files in the folder above a data folder. */
 const filesAround = ({ dataDir }: ServerDataFolder) =>
   readdir(dirname(dataDir), { recursive: true })
 
@@ -117,7 +116,6 @@ describe("a command without an installation", () => {
   })
 })
 
-/** The schemas of a database. */
 async function schemasOf(url: string): Promise<readonly string[]> {
   const client = new Client(url)
   await client.connect()

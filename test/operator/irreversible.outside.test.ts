@@ -20,7 +20,6 @@ import {
 } from "./fake-host.ts"
 import { askServer, operatorRequest, serveOperations, newRecordingClient } from "./fake-server.ts"
 
-/** An operation that records its calls. */
 function deleting(name: string) {
   const calls: unknown[] = []
   const operation = fakeOperation(name, async (_, input) => {

@@ -21,7 +21,6 @@ interface Step {
 /** The first line of a command, in the blocks after the definitions. */
 const COMMAND = /^(company-ledger .*|text)$/
 
-/** The fenced blocks of the quick start. */
 function blocks(): readonly string[] {
   const part = README.slice(README.indexOf("## Quick start"), README.indexOf("## How it works"))
   return [...part.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block)

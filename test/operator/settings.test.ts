@@ -136,7 +136,6 @@ describe("settings", () => {
 
 const EXAMPLE = readFileSync(new URL("../../.env.example", import.meta.url), "utf8")
 
-/** The settings of the example that match the form. */
 function settingsOf(form: RegExp): Record<string, string> {
   return Object.fromEntries(
     [...EXAMPLE.matchAll(form)].map(([, name = "", value = ""]) => [name, value]),

@@ -15,7 +15,6 @@ import { ROOT } from "../conventions/source-tree.ts"
 
 const run = promisify(execFile)
 
-/** An installed package. */
 interface InstalledPackage {
   readonly folder: string
   /** What the command `company-ledger` leads to. */

@@ -92,7 +92,6 @@ export async function openTelnyxInstallation() {
         if (message === undefined) throw new Error("Telnyx has no text")
         return { textId: sent.body.id as string, message }
       }
-      /** Types of the recipient's facts. */
       const facts = () => recipientFactTypes(world, company.companyId, phone)
       return { ...company, number, phone, send, facts }
     },

@@ -35,7 +35,6 @@ describe("the settings of Telnyx", () => {
 })
 
 describe("doctor", () => {
-  /** The findings about the carrier with these settings. */
   const findingsOf = (settings: Record<string, string>) =>
     examineCarrier({ settings: settingsReader(settings) } as Parameters<typeof examineCarrier>[0])
 

@@ -27,7 +27,6 @@ const now = () => telnyx.world.ports.clock.now()
 const textIn = ({ phone, number }: TelnyxTextingCompany, text: string) =>
   telnyx.server.receiveText({ from: phone, to: number, text, at: now() })
 
-/** Requests to Telnyx to send a text to the recipient. */
 const sendRequests = ({ phone }: TelnyxTextingCompany) =>
   telnyx.server.requests.filter(
     ({ call, body }) => call === "POST /messages" && body["to"] === phone,

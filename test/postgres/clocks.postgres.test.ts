@@ -22,7 +22,6 @@ class ManualClocks {
   readonly warnings: string[] = []
   readonly pacer: Pacer = { elapsedMs: () => this.elapsedMs, pause: async () => undefined }
 
-  /** Advances all clocks. */
   pass(ms: number): void {
     this.elapsedMs += ms
     this.wallMs += ms

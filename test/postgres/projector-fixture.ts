@@ -136,7 +136,6 @@ export class ProjectorUnderTest {
     return projector
   }
 
-  /** Appends amounts to a stream. */
   async appendAmounts(stream: string, ...amounts: readonly (number | "poison")[]): Promise<void> {
     const expected = this.#revisions.get(stream) ?? NO_STREAM
     const events = amounts.map((amount) => anEvent({ data: JSON.stringify({ amount }) }))
@@ -153,12 +152,10 @@ export class ProjectorUnderTest {
     return projector.waitUntilWritten(await this.store.head(), 20_000, wanted)
   }
 
-  /** The rows of a read model. */
   async rows(name: string): Promise<readonly { company_id: string; sum: number; facts: number }[]> {
     return (await this.#pool.query(`select * from read."${name}" order by company_id`)).rows
   }
 
-  /** The stored position and fault of a read model. */
   async stored(name: string): Promise<{ commit_position: number; fault: string | null }> {
     const { rows } = await this.#pool.query(
       "select commit_position, fault from ledger.projections where name = $1",

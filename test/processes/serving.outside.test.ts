@@ -65,7 +65,6 @@ async function metricsOf(number: number): Promise<string> {
   return metrics
 }
 
-/** Number of texts that a process answered. */
 async function textsOf(number: number): Promise<number> {
   const answered = /^ledger_call_seconds_count\{.*route="\/api\/v1\/phone\/messages".*\} (\d+)$/gm
   const found = [...(await metricsOf(number)).matchAll(answered)]

@@ -127,7 +127,6 @@ function openPoolFixture(count: number): PoolFixture {
   return fixture
 }
 
-/** A pool whose processes all serve. */
 async function openServing(count: number): Promise<PoolFixture> {
   const fixture = openPoolFixture(count)
   const started = fixture.pool.start()

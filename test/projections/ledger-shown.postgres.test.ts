@@ -83,7 +83,6 @@ class MemoryLedger {
   }
 }
 
-/** The charge to refund, from its fact. */
 function refundableFromFact(fact: Charged): ChargeToRefund {
   const { chargeId, amountMicros, via, keyId, personId, item, resource } = fact
   const chargedAt = fact.isAlreadyCounted ? (fact.servedFrom ?? Number.NaN) : fact.at

@@ -181,7 +181,6 @@ describe("every read model", () => {
 const lastOf = async (store: EventStore, stream: string) =>
   (await collectEvents(store.read(stream))).at(-1)
 
-/** Metadata that continues the hash chain of the event before. */
 function chained(event: Omit<StoredEvent, "position" | "metadata">, before: string, version = 1) {
   const metadataWith = (hash: string) => JSON.stringify({ command: "raw", hash, version })
   return metadataWith(expectedHash({ ...event, metadata: metadataWith(NO_HASH) }, before))

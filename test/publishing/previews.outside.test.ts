@@ -17,7 +17,6 @@ const one = await ownPublishWorld()
 const { world } = one
 const { visit } = newVisitor(Number(new URL(one.server).port))
 
-/** The host of a company's preview. */
 async function hostOf({ companyId }: PublishingCompany): Promise<string> {
   const { url } = await world.operate("preview show", { company: companyId })
   return new URL(url).host

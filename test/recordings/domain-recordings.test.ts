@@ -183,7 +183,6 @@ describe("in any history of a company's recordings", () => {
   })
 })
 
-/** A decider that changes the facts of the real one. */
 const decidingWith = (
   changed: (fact: RecordingEvent, state: Parameters<RecordingDecider["decide"]>[1]) => unknown,
 ): RecordingDecider => ({
@@ -196,7 +195,6 @@ const decidingWith = (
   },
 })
 
-/** A decider that changes the state after each fact. */
 const evolvingWith = (
   change: (state: Parameters<RecordingDecider["evolve"]>[0], fact: RecordingEvent) => void,
 ): RecordingDecider => ({

@@ -71,7 +71,6 @@ const NOTHING: StoredRecordings = { recordings: new Map(), retentionDays: null }
 const recordingsAfter = (steps: readonly RecordingStep[]): StoredRecordings =>
   steps.flatMap(({ facts }) => facts).reduce(after, NOTHING)
 
-/** Each fact with the recordings before it. */
 function statesByFact(
   steps: readonly RecordingStep[],
 ): readonly (StoredRecordings & { readonly fact: RecordingEvent })[] {

@@ -131,7 +131,6 @@ const each =
 const isTest = (before: readonly RegistrationEvent[]): boolean =>
   !countedFacts(before).some((fact) => fact.type === "PartSubmitted" && fact.live)
 
-/** The laws, by their names. */
 const LAWS: Readonly<Record<string, Law>> = {
   "a waiting or approved part is not submitted": each((fact, before) => {
     if (fact.type !== "PartSubmitted") return ""
@@ -211,7 +210,6 @@ const LAWS: Readonly<Record<string, Law>> = {
   }),
 }
 
-/** A decider that changes the facts of the real one. */
 const decidingWith = (
   change: (fact: RegistrationEvent) => readonly RegistrationEvent[],
 ): RegistrationDecider => ({

@@ -23,7 +23,6 @@ import {
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
-/** A registration that executes commands one after the other. */
 function registrationAfter(...commands: readonly RegistrationCommand[]) {
   let state = registrationDecider.initial()
   const execute = (command: RegistrationCommand): readonly string[] | string => {

@@ -57,7 +57,6 @@ export async function makeHostedPages(world: World, changed: Parameters<typeof m
   return { company, domain, domainId, hostname, preview }
 }
 
-/** A visitor's request. */
 interface VisitRequest {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE"
   readonly headers?: Readonly<Record<string, string>>

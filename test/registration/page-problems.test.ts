@@ -93,7 +93,6 @@ describe("the hosted pages", () => {
   })
 })
 
-/** A hosted page with a replacement. */
 const changed = (name: PageName, from: RegExp | string, to: string): string =>
   page(name).replaceAll(from, to)
 

@@ -45,7 +45,6 @@ async function takeScreenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(SCREENSHOT_DIR, `${name}.png`), fullPage: true })
 }
 
-/** Accessibility violations of a page, found by axe. */
 async function accessibilityViolations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{

@@ -26,7 +26,6 @@ import { FOLDED_MODELS, foldModel, canonicalRows } from "./database.ts"
 import type { RunRecords } from "./records.ts"
 import type { SimulatedWorld } from "./world.ts"
 
-/** A finished run. */
 interface AuditedRun {
   readonly world: SimulatedWorld
   readonly callers: SimulatedCallers

@@ -162,7 +162,6 @@ export class SimulatedCallers {
     await Promise.all(Array.from({ length: callers }, caller))
   }
 
-  /** Creates a request id and records the text that it is for. */
   #request({ name }: SimulatedText): string {
     const requestId = `req_${this.requestOf.size + 1}`
     this.requestOf.set(requestId, name)

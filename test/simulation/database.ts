@@ -154,7 +154,6 @@ class JobTable {
     this.#now = now
   }
 
-  /** The current rows. */
   rows(): readonly Readonly<JobRow>[] {
     return [...this.#rows.values()]
   }
@@ -230,7 +229,6 @@ class JobTable {
     return (other.jobId < row.jobId && other.dueAt <= now) || !this.#isFree(other)
   }
 
-  /** Records the result of a job. */
   settle(owner: TaskOwner, workId: number, result: JobResult): void {
     const row = this.#rows.get(workId)
     if (row === undefined) return
@@ -338,7 +336,6 @@ export class SimulatedDatabase {
   readonly checkpoints: Checkpoints = openMemoryCheckpoints()
   readonly idempotency: IdempotencyStore = openMemoryIdempotency()
   readonly jobs: JobTable
-  /** The rows of the folded read models. */
   readonly rows: Readonly<Record<FoldedModel, ModelRows>> = {
     charges: new Map(),
     accounts: new Map(),
@@ -352,7 +349,6 @@ export class SimulatedDatabase {
     this.#flaws = flaws
   }
 
-  /** The position of a read model. */
   positionOf(model: ReadModelName): Position {
     return this.#positions.get(model) ?? START
   }

@@ -29,7 +29,6 @@ import { findViolatingRun } from "./simulate.ts"
 type AppendUntilKnown = typeof appendUntilKnown
 type Decide = typeof LEDGER_AGGREGATE.decider.decide
 
-/** A core with a fault. */
 interface FaultyCore {
   readonly fault: string
   /** Matches the violation that the audit reports. */
@@ -53,7 +52,6 @@ interface FaultyCore {
   readonly flaws?: DatabaseFlaws
 }
 
-/** All faulty cores. */
 const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "confirms a command before it is stored",

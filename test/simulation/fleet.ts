@@ -50,7 +50,6 @@ export class ProcessFleet {
     return this.#slots.filter((process): process is SimulatedProcess => process?.isAlive === true)
   }
 
-  /** The number of slots. */
   get size(): number {
     return this.#slots.length
   }

@@ -34,7 +34,6 @@ import { partialFake } from "../support/partial-fake.ts"
 
 const RETRY_EVERY_MS = 300
 
-/** The ports of a follower. */
 interface FollowerPorts {
   readonly wire: SimulatedNetwork
   readonly owner: TaskOwner

@@ -35,7 +35,6 @@ export class StoreTimeline {
     for (const { id } of events) this.#writers.set(id, process)
   }
 
-  /** The number of events in a stream. */
   lengthOf(stream: string): number {
     return this.#growth.get(stream)?.at(-1)?.length ?? 0
   }
@@ -89,7 +88,6 @@ export interface BufferedCallRecord extends RequestSpan {
   lateMs: number | null
 }
 
-/** A warning of a process. */
 interface WarningRecord {
   readonly process: string
   readonly message: string

@@ -50,7 +50,6 @@ export class SeededRandom {
     return probability > 0 && this.fraction() < probability
   }
 
-  /** One of these values. */
   pick<T>(values: readonly T[]): T {
     return values[this.below(values.length)] as T
   }
@@ -143,7 +142,6 @@ export class Schedule {
     })
   }
 
-  /** A pacer for an owner. */
   pacerOf(owner: TaskOwner): Pacer {
     return {
       elapsedMs: () => this.#now,

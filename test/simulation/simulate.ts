@@ -222,7 +222,6 @@ export interface SimulationRun {
   readonly violations: readonly string[]
   /** A hash of everything stored and answered, in order. */
   readonly digest: string
-  /** The number of each occurrence. */
   readonly occurrences: ReadonlyMap<string, number>
 }
 

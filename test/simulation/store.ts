@@ -143,7 +143,6 @@ class DroppingSubscription implements Subscription {
   }
 }
 
-/** The fate of an append. */
 type AppendFate = "stored" | "unavailable" | "request lost" | "answer lost" | "late"
 
 /** The event store of a process. */

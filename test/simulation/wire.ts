@@ -89,7 +89,6 @@ export function drawFaults(chance: SeededRandom): FaultRates {
 export interface SimulatedNetwork {
   readonly chance: SeededRandom
   readonly schedule: Schedule
-  /** The current fault rates. */
   faults: FaultRates
   /** Counts an occurrence. */
   readonly count: (what: string) => void

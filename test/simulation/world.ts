@@ -107,9 +107,7 @@ export class SimulatedWorld implements SharedStoreState {
   readonly records: RunRecords
   readonly database: SimulatedDatabase
   readonly carrier: SimulatedCarrier
-  /** The current fault rates. */
   faults: FaultRates = NO_FAULTS
-  /** The number of each occurrence. */
   readonly occurrences = new Map<string, number>()
   /** The ledger's time at the beginning, plus all clock jumps. */
   #time: number
@@ -153,7 +151,6 @@ export class SimulatedWorld implements SharedStoreState {
     )
   }
 
-  /** Counts an occurrence. */
   count(what: string): void {
     this.occurrences.set(what, (this.occurrences.get(what) ?? 0) + 1)
   }

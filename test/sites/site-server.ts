@@ -36,12 +36,10 @@ export class ManualTime {
       }),
   }
 
-  /** Number of running timers. */
   get waiting(): number {
     return this.#due.size
   }
 
-  /** Advances the time. */
   pass(ms: number): void {
     this.#now += ms
     for (const pause of this.#due) {
@@ -63,7 +61,6 @@ export interface SiteServer {
   /** The addresses that connections were requested to. */
   readonly destinations: TlsDestination[]
   readonly requests: IncomingMessage[]
-  /** Number of open connections. */
   readonly openConnections: () => number
   /** Resolves once a condition holds; it is checked at each connection, its end and each request. */
   readonly until: Signal["until"]

@@ -30,7 +30,6 @@ const COPIED = {
   leftOut: [],
 }
 
-/** A host whose maintenance commands return this result, and the commands it received. */
 function hostReturning(result: MaintenanceResult) {
   const commands: [string, OperationInput][] = []
   const runMaintenance = async (name: string, input: OperationInput) => {

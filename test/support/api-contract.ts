@@ -108,7 +108,6 @@ export function entryAt(
 export const validRequestsOf = (entry: Route | RouteVariants): readonly ValidRequest[] =>
   routesIn([entry]).map((route) => validRequest(route))
 
-/** The body of an API error. */
 interface RefusalBody {
   readonly error: string
   readonly message: string

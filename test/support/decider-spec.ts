@@ -46,7 +46,6 @@ interface CommandExpectations<E extends Fact, R extends Fact> {
 /** The codes that a union of refusals can carry. */
 type CodeOf<R> = R extends { readonly code: infer C } ? C : never
 
-/** A specification with its initial facts. */
 interface DeciderSpec<C, E extends Fact, R extends Fact> {
   readonly when: (command: C & DecisionStamp) => CommandExpectations<E, R>
 }

@@ -25,12 +25,10 @@ export class EventStoreDbCluster {
     return `esdb://${hosts}?tls=false&discoveryInterval=20`
   }
 
-  /** The leader. */
   get leader(): EventStoreDbServer {
     return this.#leader
   }
 
-  /** The followers. */
   get followers(): readonly EventStoreDbServer[] {
     return this.nodes.filter((node) => node !== this.#leader)
   }

@@ -57,7 +57,6 @@ const HOST = "127.0.0.1"
  */
 export class EventStoreDbServer {
   readonly log: EventLog
-  /** Chooses the fault of each append. */
   faultOf: (arrival: ReceivedAppend) => ServerAppendFault = () => "none"
   /** False while the server starts: it accepts calls and serves none. */
   isReady = true
@@ -99,7 +98,6 @@ export class EventStoreDbServer {
     return server
   }
 
-  /** The connection string of this server. */
   get url(): string {
     const { credentials, tls } = this.#options
     const user =
@@ -109,12 +107,10 @@ export class EventStoreDbServer {
     return `esdb://${user}${tls === true ? "localhost" : HOST}:${this.port}?tls=${tls === true}`
   }
 
-  /** The port for clients. */
   get port(): number {
     return this.relay.port
   }
 
-  /** The relay between the server and its clients. */
   get relay(): ConnectionRelay {
     if (this.#relay === null) throw new Error("the server is not started")
     return this.#relay
@@ -130,7 +126,6 @@ export class EventStoreDbServer {
     return { ...this.#counts }
   }
 
-  /** Number of current subscribers. */
   get subscribers(): number {
     return this.#subscriptions.size
   }
@@ -148,7 +143,6 @@ export class EventStoreDbServer {
     this.log.append("$stats-127.0.0.1:2113", "any", events)
   }
 
-  /** Stops immediately. */
   async stop(): Promise<void> {
     await this.#relay?.refuse()
     this.#server.forceShutdown()

@@ -147,7 +147,6 @@ async function resolveAtHost(
   return dnsResponse(packet, code, [...(answer.answers ?? []), ...(rest?.answers ?? [])], [])
 }
 
-/** Builds a response to a query. */
 function dnsResponse(
   packet: Buffer,
   code: number,

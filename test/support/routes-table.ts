@@ -204,7 +204,6 @@ export function codesInDocument(route: Route | RouteVariants): readonly string[]
   return responses.flatMap(({ description }) => description.split(", "))
 }
 
-/** Reads a file of test data. */
 function readData(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../data/${name}`, import.meta.url), "utf8"))
 }

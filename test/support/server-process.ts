@@ -193,7 +193,6 @@ export async function untilFileAppears(
   }
 }
 
-/** How an interrupted command ended. */
 interface InterruptedCommand {
   /** Exit code; null if a signal ended it. */
   readonly code: unknown

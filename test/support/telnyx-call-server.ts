@@ -44,7 +44,6 @@ export interface TelnyxCallEvent {
   readonly raw: string
 }
 
-/** Makes a ringing leg. */
 function newTelnyxLeg(
   direction: TelnyxLeg["direction"],
   from: string,

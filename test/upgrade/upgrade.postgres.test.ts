@@ -68,14 +68,12 @@ interface Known {
 
 const KNOWN = JSON.parse(readFileSync(join(FOLDER, "known.json"), "utf8")) as Known
 
-/** Derived ids and their inputs. */
 const DERIVED_IDS = JSON.parse(readFileSync(join(FOLDER, "derived-ids.json"), "utf8")) as readonly {
   readonly prefix: string
   readonly parts: readonly string[]
   readonly id: string
 }[]
 
-/** Makes a database that holds the installation. */
 async function formerInstallation(): Promise<Awaited<ReturnType<typeof testDatabase>>> {
   const database = await testDatabase({ migrated: false })
   await migrate(database.url)

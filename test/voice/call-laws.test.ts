@@ -89,7 +89,6 @@ const LAWS = {
     return heard.has(0) && heard.has(joined.leg) ? null : "recorded unannounced"
   },
 
-  /** The call ends with all its legs. */
   everyLegEnds: ({ state, legs }: PlayedCall) => {
     if (state.call?.phase !== "ended") return `it is ${String(state.call?.phase)}`
     const active = [...legs].filter(([, { state: legState }]) => legState !== "gone")
@@ -134,7 +133,6 @@ const LAWS = {
     return callerOf(played).answeredAt === null && isKept ? "an unanswered call costs" : null
   },
 
-  /** An answered call stays answered. */
   answeredStays: ({ outcomes }: PlayedCall) => {
     const at = outcomes.indexOf("answered")
     const changed = at < 0 ? [] : outcomes.slice(at).filter((one) => one !== "answered")
@@ -152,7 +150,6 @@ const LAWS = {
   },
 } as const satisfies Readonly<Record<string, (played: PlayedCall) => string | null>>
 
-/** The name of a law. */
 type LawName = keyof typeof LAWS
 
 const ms = (max: number) => fc.nat(max)
@@ -187,7 +184,6 @@ const plans: fc.Arbitrary<CallPlan> = fc.record({
   seed: fc.integer(),
 })
 
-/** Violations of the laws in a call. */
 const violationsIn = (played: ReturnType<typeof playCallPlan>) =>
   Object.entries(LAWS).flatMap(([name, law]) => {
     const violation = law(played)
@@ -221,14 +217,12 @@ describe("60,000 random calls", () => {
   })
 })
 
-/** A decider with one fault. */
 interface FaultyCall {
   readonly fault: string
   readonly breaks: LawName
   readonly decider: CallDecider
 }
 
-/** A decider that changes the facts of the real one. */
 function decidingWith(
   change: (
     facts: readonly CallEvent[],
@@ -246,7 +240,6 @@ function decidingWith(
   }
 }
 
-/** A decider that replaces facts of one type. */
 function replacing<T extends CallEvent["type"]>(
   type: T,
   change: (fact: CallFact<T>) => readonly CallEvent[],
@@ -255,7 +248,6 @@ function replacing<T extends CallEvent["type"]>(
   return decidingWith((facts) => facts.flatMap((fact) => (isOne(fact) ? change(fact) : [fact])))
 }
 
-/** A decider that ignores some commands. */
 function ignoring(
   isIgnored: (command: CallCommand, known: OfferedCall | null) => boolean,
 ): CallDecider {
@@ -278,7 +270,6 @@ function decidingAsIf(
   }
 }
 
-/** The faulty deciders. */
 const FAULTY_CALLS: readonly FaultyCall[] = [
   {
     fault: "joins again if the caller's leg is reported as answered again",

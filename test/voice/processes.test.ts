@@ -40,7 +40,6 @@ import { propertyRuns } from "../charging/property-runs.ts"
 const COMPANY: CompanyId = "co_aaaaaa"
 const TO = "+12015550100"
 
-/** The reactions to facts of calls. */
 const REACTIONS: readonly Reaction[] = [
   sendCallCommands,
   callTimer,
@@ -151,7 +150,6 @@ const histories = fc.record({
 })
 type History = typeof histories extends fc.Arbitrary<infer T> ? T : never
 
-/** Plays a history. */
 class Play {
   readonly world: VoiceProcesses
   #calls = 0

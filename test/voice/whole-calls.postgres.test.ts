@@ -286,7 +286,6 @@ async function makeBuyer({ number: to }: CallableCompany): Promise<CallableCompa
   return company
 }
 
-/** Events in a company's stream of a call. */
 const factsOf = ({ companyId }: CallableCompany, callId: CallId) =>
   collectEvents(world.ports.store.read(callStreamOf(companyId, callId).stream))
 

@@ -85,7 +85,6 @@ export const SERVED_CALL = {
   priceVersion: 1,
 } as const
 
-/** A store with faults, and runners on it. */
 interface RunnerFixture {
   readonly store: EventStore
   readonly runner: Runner

@@ -29,7 +29,6 @@ import {
 } from "./runner-fixture.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-/** A ledger with this number of facts. */
 async function ledgerWith(facts: number) {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
@@ -55,7 +54,6 @@ function newerFact(like: StoredEvent, stream: string): StoredEvent {
   return { ...like, ...proposed, stream }
 }
 
-/** A store that denies reads of one stream. */
 function storeDenying(store: EventStore, denied: string): Pick<EventStore, "read" | "head"> {
   return {
     head: store.head,

@@ -10,16 +10,13 @@ export const WINDOW_LENGTH = 256 * 1024
 /** Overlap of the windows of one text, characters. */
 export const WINDOW_OVERLAP = 16 * 1024
 
-/** A part of a text and its place in a window. */
 interface WindowPart {
   readonly source: ScannedText
   /** Its start in the text. */
   readonly sourceOffset: number
-  /** Its start in the window. */
   readonly windowOffset: number
 }
 
-/** A text to scan in one call. */
 interface ScanWindow {
   readonly text: string
   readonly parts: readonly WindowPart[]
@@ -84,7 +81,6 @@ function keepLongest(places: readonly TextMatch[]): readonly TextMatch[] {
   return kept
 }
 
-/** Counts lines for ascending offsets. */
 function lineCounter(text: string): (offset: number) => number {
   let [line, from] = [1, 0]
   return (offset) => {

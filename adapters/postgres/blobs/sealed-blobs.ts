@@ -201,9 +201,7 @@ export interface BlobRows {
   ) => Promise<"finished" | "exists" | "gone">
   /** Deletes a blob if it is half-written. */
   readonly discard: (versionId: string) => Promise<void>
-  /** Finds a complete blob. */
   readonly find: (companyId: CompanyId, blobId: string) => Promise<BlobRow | null>
-  /** The companies that have a complete blob with this id. */
   readonly findCompanies: (blobId: string) => Promise<readonly CompanyId[]>
   /** Finds a chunk; null if there is none. */
   readonly findChunk: (versionId: string, index: number) => Promise<Buffer | null>

@@ -56,7 +56,6 @@ export class LeaseRegistry {
     })
   }
 
-  /** Reports all held leases as lost. */
   markAllLost(): void {
     for (const { held, onChange } of this.#requests) {
       const lost = [...held]

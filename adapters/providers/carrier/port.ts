@@ -49,7 +49,6 @@ export interface CarrierKeywordReplies {
   readonly extraOptOutWords: readonly string[]
 }
 
-/** Sends texts. */
 interface TextCarrier {
   /** Sends a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
@@ -108,7 +107,6 @@ export type NumberOrderAnswer =
   | { readonly answer: "taken" }
   | { readonly answer: "pending" }
 
-/** Sells numbers. */
 interface NumberCarrier {
   /** Searches for numbers. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly searchNumbers: (
@@ -179,7 +177,6 @@ export interface CarrierWebhookEvents {
   readonly events: readonly { readonly id: string; readonly event: CarrierEvent }[]
 }
 
-/** Receives texts. */
 interface IncomingTexts {
   /** The events of a webhook; pure. `forged`: the signature is invalid or for another address. */
   readonly readWebhook: (

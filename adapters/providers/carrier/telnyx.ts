@@ -85,7 +85,6 @@ interface TelnyxTextsPorts {
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** The text part of the carrier. */
 function telnyxTexts(
   ports: TelnyxTextsPorts,
 ): Pick<Carrier, "send" | "checkTextStatus" | "receivedSince" | "fetchReceived"> {

@@ -171,7 +171,6 @@ const DNSSEC_TYPES: ReadonlySet<string> = new Set([
   "CDNSKEY",
 ])
 
-/** The inputs of a copy. */
 interface ZoneCopy {
   readonly domain: string
   /** The whole zone, if a server transferred it. */

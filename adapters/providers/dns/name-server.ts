@@ -39,7 +39,6 @@ interface NameServerOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** A name server that listens. */
 interface ListeningNameServer {
   readonly host: string
   readonly port: number
@@ -147,7 +146,6 @@ function networkOf(address: string): string {
   return parsed.toByteArray().slice(0, 7).join(":")
 }
 
-/** A packet as received. */
 interface IncomingPacket {
   readonly packet: Buffer
   readonly transport: "udp" | "tcp"

@@ -34,7 +34,6 @@ const ZoneResponse = z.object({
   rrsets: z.array(z.object({ name: z.string(), type: z.string() })),
 })
 
-/** The records of one name and type. */
 interface RecordSet {
   readonly name: string
   readonly type: string

@@ -165,7 +165,6 @@ export const DNS_RESPONSE_CODES = {
   BADVERS: 16,
 } as const
 
-/** A response code. */
 type DnsResponseCode = keyof typeof DNS_RESPONSE_CODES
 
 const HEADER_BYTES = 12

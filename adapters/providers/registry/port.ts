@@ -145,7 +145,6 @@ export interface Registry {
   readonly notReceivedAfterMs: number
   /** Submits a business or a campaign. */
   readonly submit: (submission: BusinessSubmission | CampaignSubmission) => Promise<SubmitAnswer>
-  /** Checks the status of a submission. */
   readonly checkStatus: (
     submission: SubmissionReference,
   ) => Promise<SubmitAnswer | { readonly answer: "unknown" }>

@@ -138,7 +138,6 @@ const takenAnswer = (submissionId: string, { review }: SimulatedSubmission): Sub
 // Combines two registries: test submissions use the simulator, all others the real registry. So a
 // company can try the whole registration on an installation with a real registry.
 
-/** Ids of the simulator. */
 const SIMULATED_REF = /^builtin-/
 
 /**

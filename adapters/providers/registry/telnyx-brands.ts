@@ -272,7 +272,6 @@ async function isCodeVerified(telnyx: TelnyxClient, brandId: string): Promise<bo
   return Boolean((await readCode(telnyx, brandId))?.verifyDate)
 }
 
-/** Sends a code; returns the review that asks for it. */
 async function sendCode(telnyx: TelnyxClient, brandId: string): Promise<Review> {
   const texted = await telnyx.request({ method: "POST", path: codePath(brandId), body: CODE_TEXTS })
   if (texted.outcome === "done") return CODE_NEEDED_REVIEW

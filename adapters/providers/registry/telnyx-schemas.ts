@@ -109,7 +109,6 @@ const NUMBERS_PATH = "/carriers/telnyx/registered-numbers"
 const SUBMISSION_PATTERN = /^\/carriers\/telnyx\/registration\/(reg_\w+)\/(co_\w+)\/[0-9a-f]{32}$/
 const NUMBERS_PATTERN = /^\/carriers\/telnyx\/registered-numbers\/(co_\w+)\/[0-9a-f]{32}$/
 
-/** A submission and its company. */
 interface SubmissionIds {
   readonly submissionId: string
   readonly companyId: string

@@ -67,7 +67,6 @@ export function openTelnyxRegistry(settings: TelnyxRegistrySettings): Registry {
   }
 }
 
-/** The number part of the registry. */
 function telnyxNumberRegistration(ports: TelnyxRegistryPorts): Pick<Registry, "registerNumber"> {
   return {
     registerNumber: (registration) =>

@@ -189,7 +189,6 @@ async function readBytes(response: IncomingMessage): Promise<Buffer | null> {
   return Buffer.concat(chunks)
 }
 
-/** A page with the one address it is read from. */
 interface PageAddress {
   readonly kind: "place"
   readonly url: URL

@@ -30,7 +30,6 @@ export interface TelnyxRequest {
   readonly body?: object
 }
 
-/** Telnyx's answer. */
 type TelnyxAnswer =
   | {
       readonly outcome: "done"

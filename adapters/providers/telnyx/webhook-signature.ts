@@ -14,7 +14,6 @@ const TIMESTAMP = /^\d{1,11}$/
 
 const MAX_AGE_MS = 300_000
 
-/** A body with its signature headers. */
 interface SignedBody {
   /** The header `telnyx-signature-ed25519`; null if it is missing. */
   readonly signature: string | null

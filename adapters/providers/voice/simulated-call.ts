@@ -24,7 +24,6 @@ export interface SimulatedLeg {
   readonly script: SimulatedCallScript | null
   readonly answeredAt: number | null
   readonly endedAt: number | null
-  /** The kind of its recording. */
   readonly recording: AudioKind | null
   readonly recordingSince: number | null
   /** How many texts were spoken on the leg, and how many of them ended. */

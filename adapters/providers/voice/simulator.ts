@@ -32,7 +32,6 @@ interface SimulatedVoicePorts {
   readonly clock: Clock
 }
 
-/** A simulated incoming call. */
 interface SimulatedIncomingCall {
   readonly companyId: CompanyId
   /** The reference of the caller's leg. */

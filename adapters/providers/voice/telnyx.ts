@@ -219,7 +219,6 @@ function digitsEvent(leg: LegIdentity, { digits, status }: Payload): VoiceEvent 
   return digits ? { type: "digits", leg, digits } : { type: "ask_over", leg }
 }
 
-/** A recording, identified by its leg: this event lacks the recording's id. */
 function recordingEvent(leg: LegIdentity, payload: Payload): VoiceEvent | null {
   const { client_state, call_leg_id: audioRef } = payload
   const { recording_started_at: from, recording_ended_at: to } = payload

@@ -13,7 +13,6 @@ const TIMEOUT_MS = 20_000
 /** The names of more than 50,000 files. */
 const MAX_LISTING_BYTES = 8 * 1024 * 1024
 
-/** Exit codes of the scripts. */
 const EXIT_CODES = { folder: 20, missing: 21, otherKind: 22, denied: 23, notWritten: 24 } as const
 
 /** Absolute, so that the scripts work without the repository's folder. */
@@ -206,7 +205,6 @@ interface SimulatedFile {
 /** The files of a simulated box by absolute path. */
 export type SimulatedFiles = Map<string, SimulatedFile>
 
-/** The input of a script in a simulated box. */
 interface SimulatedScriptInput {
   readonly files: SimulatedFiles
   /** The script's arguments; the first one of a file script is an absolute path. */

@@ -24,7 +24,6 @@ interface SimulatedProcess {
   readonly description: Omit<BoxProcess, "status" | "exitCode">
   readonly stopController: AbortController
   readonly stdout: string
-  /** The page it serves, and the port. */
   readonly server: {
     readonly port: number
     readonly page: ReturnType<typeof openSimulatedPage>

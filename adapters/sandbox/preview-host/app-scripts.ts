@@ -81,7 +81,6 @@ while :; do
   sleep 1
 done`
 
-/** Quotes a text for the shell. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /**

@@ -22,7 +22,6 @@ const BUILD_SCRIPT = `step() {
 step install "$1"
 step build "$2"`
 
-/** Exit codes of PACK_SCRIPT. */
 const PACK_EXIT_CODES = {
   missing: 20,
   link: 21,
@@ -55,7 +54,6 @@ printf '%s %s' "$size" "$f"`
 const MINUTE_MS = 60_000
 /** Timeout of installing and building together. */
 const BUILD_TIMEOUT_MS = 10 * MINUTE_MS
-/** Timeout of each file transfer. */
 const TRANSFER_TIMEOUT_MS = 5 * MINUTE_MS
 /** Longer than all steps: a build whose program died ends by itself. */
 const LEASE_MS = 25 * MINUTE_MS

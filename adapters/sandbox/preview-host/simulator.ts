@@ -20,7 +20,6 @@ import type {
 
 const FIRST_LEASE_MS = 300_000
 
-/** The sandbox of a company. */
 interface SimulatedSandbox {
   readonly apps: Map<PublishId, SimulatedPage>
   /** UTC milliseconds, by the ledger's clock. */

@@ -45,7 +45,6 @@ export const VOLUME_FOLDER_BYTES = 1024 * 1024 * 1024
 /** Timeout of unpacking a version's files, at most 500 MB. */
 const UNPACK_TIMEOUT_MS = 300_000
 
-/** A start with its inputs. */
 interface StartRequest {
   readonly plan: AppStartPlan
   readonly port: number
@@ -109,7 +108,6 @@ export async function startAppVersion(box: BoxHandle, start: StartRequest): Prom
   return releaseLog
 }
 
-/** A started version and the log of its release. */
 interface StartedVersion {
   readonly process: BoxProcess
   readonly releaseLog: string
@@ -270,10 +268,8 @@ const isAlive = ({ status }: BoxProcess): boolean => status === "running"
 /** First polling delay; an app that does not listen fails immediately. */
 const FIRST_POLL_MS = 20
 const MAX_POLL_MS = 250
-/** Timeout of one health request. */
 const HEALTH_REPLY_TIMEOUT_MS = 10_000
 
-/** A health check of an app. */
 interface HealthCheck {
   readonly connect: () => Promise<Duplex | null>
   /** Whether the app has ended for good. */

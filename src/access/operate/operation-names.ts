@@ -27,7 +27,6 @@ const operationName = z
 /** A list of operations that can be granted, by name. */
 export const operationNames = z.array(operationName)
 
-/** Suggests the nearest name. */
 function suggestionFor(name: string, names: readonly string[]): string {
   const nearest = nearestName(name, names)
   return nearest === null ? '"operation list" shows all of them.' : `did you mean ${nearest}?`

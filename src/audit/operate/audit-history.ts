@@ -231,7 +231,6 @@ async function findChargeCompany(
   throw new OperatorRefused("validation", message)
 }
 
-/** The name prefixes of one category of streams. */
 const streamPrefixes = (category: string, companyId: CompanyId | null): readonly string[] => [
   companyId === null ? `${category}-` : `${category}-${companyId}`,
 ]

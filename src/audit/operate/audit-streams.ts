@@ -16,7 +16,6 @@ import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 const MAX_EVENTS_SHOWN = 100_000
 const DEFAULT_STREAMS_SHOWN = 1_000
 
-/** Filters for facts. */
 const Filter = z.object({
   type: z.string().optional().meta({ description: "only facts of this type" }),
   key: z.string().optional().meta({ description: "only facts by or about this key, by id" }),
@@ -36,7 +35,6 @@ const limitOption = z
 
 type JsonFields = Readonly<Record<string, unknown>>
 
-/** An event with its texts parsed. */
 interface ParsedEvent {
   readonly at: string
   readonly data: JsonFields

@@ -73,7 +73,6 @@ async function createDemoCompany(ports: AdminPorts): Promise<string> {
   return ownerId
 }
 
-/** Returns the lines that a start prints about the demo. */
 async function demoLines(
   ports: AdminPorts,
   { url, programCommand, isSeeded }: DemoOptions,
@@ -124,7 +123,6 @@ async function findDemoOwner(
   return people.find(({ role }) => role === "owner")?.person_id ?? null
 }
 
-/** The command that creates a key. */
 function keyCommand(program: string, ownerId: string): string {
   return `${program} key create --company ${DEMO_COMPANY} --person ${ownerId} --all-operations`
 }

@@ -31,7 +31,6 @@ const USED_PERCENT = 91
 
 const MICROS_PER_DOLLAR = 1_000_000
 
-/** A spending limit with its usage. */
 interface LimitUsage {
   readonly holder: string
   readonly class: string

@@ -11,13 +11,11 @@ const ACTOR = "demo"
 const REJECTED_STATUSES = [402, 429]
 const HOUR_MS = 3_600_000
 
-/** An operator command. */
 interface CommandAction {
   readonly command: string
   readonly input: object
 }
 
-/** An API call with a key. */
 interface CallAction {
   readonly key: string
   readonly method: "GET" | "POST" | "PATCH"

@@ -238,7 +238,6 @@ const boxHours = (n: number): number => (5 + 2 * n) / 60
 /** Interval between an agent's commands in its box, hours; an idle box would stop. */
 const EXEC_EVERY_H = 0.05
 const FIRST_EXEC_H = 0.03
-/** When boxes start, hours. */
 const BOX_START_HOURS = [30, 54, 101, 150] as const
 
 /** Boxes in which an agent works for some minutes. */

@@ -62,7 +62,6 @@ export async function runDoctor(
   ]
 }
 
-/** The findings of the slices. */
 async function sliceFindings(
   { settings, dataDir, databaseUrl }: Config,
   server: RunningServerClient | null,
@@ -106,13 +105,11 @@ async function isInitialized(pool: Pool): Promise<boolean> {
   return (await pool.query(text)).rowCount === 1
 }
 
-/** Unknown settings of this shell. */
 function unknownSettingFindings({ warnings }: Config): readonly DoctorFinding[] {
   const fix = "correct the name, or remove it"
   return warnings.map((says) => ({ check: "settings", state: "wrong", says, fix }))
 }
 
-/** The providers that are simulated. */
 function simulatedFinding(names: readonly string[]): DoctorFinding {
   const says = names.length === 0 ? "nothing" : `${names.join(", ")}: nothing leaves this machine`
   return okFinding("simulated", says)
@@ -230,7 +227,6 @@ async function storeFindings(config: Config): Promise<readonly DoctorFinding[]> 
   ]
 }
 
-/** The server's findings about its dependencies. */
 async function serverFindings(server: RunningServerClient): Promise<readonly DoctorFinding[]> {
   const ready = await findingFrom("server", "see the server's log", server.readiness)
   if (ready.state !== "ok") return [ready]

@@ -197,7 +197,6 @@ async function beginRestore(
   await tables.beginRestore(checksum)
 }
 
-/** An event with its index in the backup. */
 type IndexedEvent = PortableEvent & { readonly index: number }
 
 async function* backupEvents(file: string): AsyncGenerator<readonly IndexedEvent[]> {

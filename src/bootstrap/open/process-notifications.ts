@@ -19,10 +19,8 @@ import type { Counters } from "../../frame/counters.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Runner } from "../../frame/writer/runner.ts"
 
-/** The channel between processes. */
 const POSITION_CHANNEL = "ledger_heard"
 
-/** Ports for the synchronization. */
 interface ProcessSyncPorts extends ProcessQueryPorts {
   /**
    * True when this process has read everything up to a position; false if the store is lost first.
@@ -135,7 +133,6 @@ export function openBuffers(runner: Runner, log: Log, counts: Counters) {
   }
 }
 
-/** The labels of a refused charge: its code, and the limit that refused it. */
 function refusalLabels({ code, limits, refusingLimit }: ChargeRefused) {
   const by = refusingLimit === null ? undefined : limits[refusingLimit]
   const { holder = "", class: spending = "", period = "" } = by ?? {}

@@ -142,7 +142,6 @@ function eventStoreFaultText(error: Error): string | null {
   return null
 }
 
-/** The sentence for a corrupt stream that a start reads. */
 function corruptStreamText(fault: CorruptStream, store: Pick<EventStore, "canHideEvents">): string {
   const { message } = fault
   return `The event store does not hold everything that was stored in it (${message}). To repair it, ${repairHint(fault, store)}.`

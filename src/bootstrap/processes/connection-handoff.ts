@@ -5,7 +5,6 @@ import type { FastifyInstance } from "fastify"
 import type { ConnectionStart } from "./connection-routing.ts"
 import { z } from "zod"
 
-/** A connection whose beginning was read. */
 interface PendingConnection {
   readonly start: ConnectionStart
   readonly socket: Socket
@@ -77,7 +76,6 @@ export interface ConnectionReceiver {
 
 /** Receives connections into an app that is not listening. */
 export function openConnectionReceiver(app: FastifyInstance): ConnectionReceiver {
-  /** The home worker of each connection. */
   const homes = new Map<Socket, number>()
   /** Connections with another home worker: they close after the next answer. */
   const leaving = new WeakSet<Socket>()

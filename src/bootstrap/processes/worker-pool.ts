@@ -56,7 +56,6 @@ export interface WorkerPoolOptions {
   readonly assignmentOf: (number: number, isAgain: boolean) => WorkerAssignment
 }
 
-/** The current state of a worker. */
 interface WorkerState {
   child: ChildProcess | null
   handOver: ConnectionHandoff | null
@@ -67,7 +66,6 @@ interface WorkerState {
   ended: Promise<void>
 }
 
-/** How a worker exited. */
 interface WorkerExit {
   readonly reason: string
   /** Whether the process existed. */

@@ -154,7 +154,6 @@ export async function runServer(options: ServerOptions): Promise<number> {
   )
 }
 
-/** Starts to serve, and announces it. */
 async function serve(
   options: ServerOptions & { readonly isSeeded: boolean },
   stores: LockedInstallation,

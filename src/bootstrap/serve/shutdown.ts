@@ -12,7 +12,6 @@ import type { Config } from "../settings/config.ts"
 const CALLS_WITHIN_MS = 4_000
 const STOP_WITHOUT_DATABASE_MS = 5_000
 
-/** The resources of a server. */
 interface ServerResources {
   /** Resolves with a sentence if the database ended and will not return. */
   readonly databaseLost: Promise<string>
@@ -20,7 +19,6 @@ interface ServerResources {
   readonly close: (withinMs: number) => Promise<readonly string[]>
 }
 
-/** Options of a stop. */
 interface StopOptions {
   readonly log: Log
   /** Aborted when the server must stop. */

@@ -33,7 +33,6 @@ export interface SideServerOptions {
   readonly log: Log
   /** Writes a line for people to standard output. */
   readonly say: (line: string) => void
-  /** The URL of the server. */
   readonly url: string
   /** Number of processes that serve; default 1. */
   readonly processes?: number
@@ -83,7 +82,6 @@ export async function startSideServers(
   for (const line of more) say(line)
 }
 
-/** The lines that a start prints. */
 function startupLines(
   {
     config: { simulatedProviders: simulated, eventStoreUrl },

@@ -58,7 +58,6 @@ export interface Config {
   readonly logSampleRate: number
   /** The trace collector; null for none. */
   readonly traces: TraceCollector | null
-  /** The simulated providers. */
   readonly simulatedProviders: SimulatedProviders
   /** Whether any provider takes money, reaches people or accepts requests from outside. */
   readonly hasRealProviders: boolean

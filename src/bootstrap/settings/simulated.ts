@@ -84,7 +84,6 @@ export function programCommandLine(dataDir: string, folder = process.cwd()): str
   return shellQuote(near.startsWith("..") ? PROGRAM_FILE : near)
 }
 
-/** Quotes a word for a shell. */
 function shellQuote(word: string): string {
   return /^[\w/.@:+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }

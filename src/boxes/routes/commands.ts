@@ -13,7 +13,6 @@ import { BOX_REFUSALS } from "../box-errors.ts"
 import { truncateText, hasReplacementCharacters, decodeUtf8 } from "../truncate-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
 
-/** In characters, of each output. */
 const MAX_OUTPUT = 200_000
 /** A character has at most four bytes in UTF-8. */
 const MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT

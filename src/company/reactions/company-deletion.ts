@@ -111,7 +111,6 @@ async function applyDeletionToKeys(
 // A corrupt ledger takes no facts. Then the erasure job stands for the deletion: its payload says
 // when the data is erased, and removing the job undoes the deletion.
 
-/** The result of a deletion. */
 interface CompanyDeletion {
   /** When the company's data is erased, UTC milliseconds. */
   readonly erasedFrom: number

@@ -83,7 +83,6 @@ export const cardCheckEffect = effect({
   isDiscardedOnErasure: true,
 })
 
-/** Releases a hold, and returns its result. */
 async function releaseHold(
   cards: Ports["cards"],
   hold: CardPayment,

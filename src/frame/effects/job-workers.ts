@@ -18,7 +18,6 @@ import { STOP_REASON, openRunningJobs } from "./running-jobs.ts"
 import type { Reaction, Job } from "./reaction.ts"
 
 const MAX_CONCURRENT_JOBS = 64
-/** Of these, the number reserved for short jobs. */
 const RESERVED_FOR_SHORT_JOBS = MAX_CONCURRENT_JOBS / 2
 /** Jobs to claim at a time: one statement per job would cost more than most jobs. */
 const CLAIM_BATCH_SIZE = 16

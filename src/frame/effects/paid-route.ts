@@ -110,7 +110,6 @@ export function paidRoute<
   return { ...made, paid: { reconciled: spec.paidResource.reconciliation, jobs: spec.jobs } }
 }
 
-/** One call of a paid route. */
 class PaidCall<
   I extends AnyInput,
   D extends object,
@@ -229,7 +228,6 @@ class PaidCall<
     return { id, chargeId: chargeId?.(id) ?? derivedId("chg", ...parts) }
   }
 
-  /** Finds the stream of the resource. */
   #resolve(draft: WithoutRejection<D>, id: Id): PaidResourceReference<Id, C, S, E, N> {
     const { paidResource, chargeResource } = this.#spec
     const named = chargeResource?.(draft, id) ?? id

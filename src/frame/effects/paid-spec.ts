@@ -108,7 +108,6 @@ export interface PaidSpec<
   readonly shared?: (ports: Ports, draft: NoInfer<WithoutRejection<D>>) => Promise<string>
   /** Applies the resource's own rules, and loads what the price and the command need. */
   readonly prepare?: (ports: Ports, draft: NoInfer<WithoutRejection<D>>) => Promise<T>
-  /** Returns the current price. */
   readonly price: (
     ports: Ports,
     draft: NoInfer<WithoutRejection<D>>,

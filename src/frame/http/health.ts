@@ -25,7 +25,6 @@ const EVENT_STORE = "event store"
 /** An append that waits this long means that the event store takes none. */
 const APPEND_WAIT_MS = 2_000
 
-/** The ports that the checks use. */
 type HealthPorts = Pick<
   Ports,
   "store" | "readAll" | "clock" | "projector" | "pacer" | "runner" | "jobs"

@@ -10,7 +10,6 @@ import type { Route } from "../routes/declare/route.ts"
 /** Every HTTP method that can reach a route; CONNECT asks a proxy for a tunnel. */
 export const HTTP_METHODS = METHODS.filter((method) => method !== "CONNECT")
 
-/** The methods that routes use. */
 const ROUTED_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 /** The methods of each path. Registering a 405 route for every other method would dominate the start time. */

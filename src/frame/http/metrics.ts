@@ -96,7 +96,6 @@ function metricOf(ports: Ports, { name, help, labels = [], isCounter, read }: Me
   })
 }
 
-/** Creates a metric from a counter of this process. */
 function counterMetric(
   [count, name]: readonly [keyof CounterLabels, string],
   help: string,

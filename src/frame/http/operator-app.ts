@@ -14,7 +14,6 @@ that the server runs as can open, and needs no key. An operation takes its input
 operation that reads a file takes it as the body, with its input in the query; one that writes a file answers with its
 bytes. To follow an operation, first watch it under a name of your choice: you get its progress and its result.`
 
-/** Options of the app. */
 interface OperatorAppOptions extends OperatorRouteOptions {
   /** Descriptions of the operation groups, by the first word of their operations. */
   readonly topics?: Readonly<Record<string, string>>

@@ -27,7 +27,6 @@ export interface Cause {
   readonly trace?: string
 }
 
-/** A fact's stored metadata. */
 interface Metadata extends Cause {
   /** Version of the fact's format. */
   readonly version: number

@@ -104,7 +104,6 @@ const NEVER_TEXTED: ReadonlySet<string> = new Set([...COSTLY, "FIXED_LINE"])
 const NOT_TEXTABLE =
   "This number cannot receive texts: it is a landline or costs a premium. Use a mobile number."
 
-/** A phone number and its country. */
 interface NumberOfCountry {
   /** E.164. */
   readonly number: string

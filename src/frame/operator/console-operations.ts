@@ -37,7 +37,6 @@ import { companyOfStream } from "../../../domain/kernel/aggregate.ts"
 /** Maximum size of a file that a console user uploads, bytes. */
 const MAX_FILE_BYTES = 512 * 1024 * 1024
 
-/** An operation that the console offers. */
 type ConsoleOperation = AdminOperation & { readonly consoleAccess: ConsoleAccess<unknown> }
 
 /**
@@ -223,7 +222,6 @@ function missingPermissionText({ permission, roles, ownInput }: ConsoleAccess<un
   return `Only an ${(roles ?? []).join(" or ")} of the company may do this${rest}.`
 }
 
-/** Returns the refusal of an invalid input. */
 function invalidInputRefusal({
   [USAGE]: usage,
   ...fields
@@ -271,7 +269,6 @@ function isPermitted(access: ConsoleAccess<unknown>, { role, permissions }: Pers
     : permissions.includes(access.permission)
 }
 
-/** Describes an operation for a person. */
 function toOfferedOperation(
   found: AdminOperation & { readonly consoleAccess: ConsoleAccess<unknown> },
   me: Person,

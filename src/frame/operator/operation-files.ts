@@ -15,7 +15,6 @@ import type { StreamedFile } from "../routes/answers/answer-bodies.ts"
 /** How long an upload may take, milliseconds. */
 export const UPLOAD_TIMEOUT_MS = 10 * 60_000
 
-/** An upload. */
 interface IncomingFile {
   readonly chunks: AsyncIterable<Uint8Array>
   /** Its name at the sender; null if unknown. */

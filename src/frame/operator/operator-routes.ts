@@ -87,7 +87,6 @@ const serverRoute = ({ identity }: OperatorRouteOptions): Route =>
     handle: async () => ({ ok: true, body: { ...identity, settings: [...identity.settings] } }),
   })
 
-/** Sends an event to a watcher. */
 const emitToWatcher = <E extends keyof OperationEvents>(
   watcher: EventEmitter | undefined,
   event: E,
@@ -205,7 +204,6 @@ function uploadRoute(
   })
 }
 
-/** A request for an operation. */
 interface OperationCall {
   readonly serving: OperatorRouteOptions
   readonly watched: OperationWatchers

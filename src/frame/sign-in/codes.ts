@@ -201,13 +201,11 @@ const MIN_EXTENSION_MS = 5 * 60_000
 /** The storage company of tokens and codes without a known company. */
 export const NO_COMPANY: CompanyId = "co_none"
 
-/** The lifetime of tokens of one purpose. */
 interface TokenTerms {
   /** Tokens of one purpose are not valid for another. */
   readonly purpose: string
   /** Name in the singular: `session`. */
   readonly kind: string
-  /** Lifetime of a token, */
   readonly lifetimeMs: number
   /** extended by each use up to this total; absent: not extended. */
   readonly maxLifetimeMs?: number
@@ -217,7 +215,6 @@ interface TokenTerms {
 
 /** Tokens of one purpose. The company is null if they belong to none. */
 interface TokenStore<T> {
-  /** Issues a token. */
   readonly issue: (companyId: CompanyId | null, content: T) => Promise<string>
   /** Returns a token's content; null if it is unknown or expired. */
   readonly find: (companyId: CompanyId | null, token: string) => Promise<T | null>
@@ -226,7 +223,6 @@ interface TokenStore<T> {
   readonly revoke: (companyId: CompanyId | null, token: string) => Promise<void>
 }
 
-/** Creates a random token. */
 function newToken(): string {
   return randomBytes(32).toString("base64url")
 }

@@ -125,7 +125,6 @@ function ifRoleUnchanged(then: Membership, now: Membership | null): Membership |
   return now?.role === then.role ? now : null
 }
 
-/** Finds the person with an email at a company, or accepts its invitation. */
 async function findOrInvitePerson(
   ports: SignInPorts,
   { companyId, emailTag, inviteId }: EmailMembership,

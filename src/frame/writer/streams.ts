@@ -18,12 +18,10 @@ interface StreamKindOf<K extends StreamCategory> {
   readonly checkpoint?: unknown
 }
 
-/** A kind of stream: the rules of its category. */
 type StreamKind = { readonly [K in StreamCategory]: StreamKindOf<K> }[StreamCategory]
 
 /** The stream kinds of a slice. */
 export interface StreamKinds {
-  /** Kinds of which each company has its own streams. */
   readonly perCompany?: readonly StreamKind[]
   /** Streams that belong to no company. */
   readonly perInstallation?: readonly AggregateStream<StreamKind>[]
@@ -257,7 +255,6 @@ export class ForeignStreamCounter {
     this.#byName.set(stream, (known ?? 0) + 1)
   }
 
-  /** The counts so far. */
   get totals(): ForeignStreams {
     const byName = Object.fromEntries(this.#byName)
     return { streams: this.#streams.size, events: this.#events, byName }

@@ -48,7 +48,6 @@ interface PreviewContext {
   readonly connections: ConnectionPool
 }
 
-/** A signed-in person of the company. */
 interface Visitor {
   readonly companyId: CompanyId
   readonly personId: PersonId

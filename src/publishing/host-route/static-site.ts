@@ -237,7 +237,6 @@ function encodingFor(header: string | string[] | undefined): Encoding | null {
   return ENCODINGS.find((one) => accepted.includes(one)) ?? null
 }
 
-/** The entity tag of a file in an encoding. */
 function entityTag(hash: string, encoding: Encoding | null): string {
   return encoding === null ? `"${hash}"` : `"${hash}-${encoding}"`
 }

@@ -25,7 +25,6 @@ interface OpenVisits {
   watcher: AbortController | null
 }
 
-/** The visits of this process, by the counters of its machine. */
 const visitsByProcess = new WeakMap<Ports["counters"], OpenVisits>()
 
 function openVisitsOf({ counters }: Pick<Ports, "counters">): OpenVisits {

@@ -206,7 +206,6 @@ interface Document {
 const world = await sharedWorld()
 const document: Document = (await world.app.inject({ method: "GET", url: "/openapi.json" })).json()
 
-/** The operation of a route in the document. */
 const find = (method: string, url: string): Operation | undefined =>
   document.paths[url.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
 

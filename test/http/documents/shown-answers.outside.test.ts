@@ -53,7 +53,6 @@ async function collectAnswers(world: World): Promise<ExampleAnswers> {
   return answers
 }
 
-/** The company of the examples. */
 async function makeAcme(world: World): Promise<Company> {
   const company = await makeCompany(world, {
     name: "Acme",
@@ -95,7 +94,6 @@ function shortened(value: unknown): unknown {
   return [shortened(fullest)]
 }
 
-/** The number of values in an answer. */
 function countValues(value: unknown): number {
   if (typeof value !== "object") return 1
   return Object.values(value ?? {}).reduce((sum: number, one: unknown) => sum + countValues(one), 0)

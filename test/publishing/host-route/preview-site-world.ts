@@ -65,7 +65,6 @@ export async function openPreviewSiteWorld(settings: Record<string, string> = {}
     live.set(companyId, { publishId, kind })
     return publishId
   }
-  /** Makes an app live. */
   const publishApp = () => publish("app", APP, company.companyId)
   /** Signs in as browsers do; answers the cookie. */
   const signIn = (email = "owner@example.com", at = host) => signedIn(visit, mailed, email, at)
@@ -124,7 +123,6 @@ export async function ownPreviewSiteWorld(): Promise<PreviewSiteWorld> {
 function openFakeHost() {
   const { listen, dial, close } = openListeners<PublishId>()
   const standings = new Map<PublishId, AppVersionStatus["status"]>()
-  /** The plans it was given to start. */
   const started: AppStartPlan[] = []
   const none = async () => undefined
   const hosting = {
@@ -225,7 +223,6 @@ function openSkippablePacer(given: Pacer): { readonly pacer: Pacer; readonly hur
   return { pacer: { ...given, pause }, hurry: () => hurried.abort() }
 }
 
-/** A mailer whose mails are waited for. */
 function openMailbox(mailer: Mailer) {
   const { sendSystemMail } = mailer
   const mails: SystemMail[] = []

@@ -48,7 +48,6 @@ function isStored(fault: ServerAppendFault): boolean {
   return fault === "none" || fault.endsWith("-stored")
 }
 
-/** The server's answer for a fault that has one. */
 function answerOf(fault: ServerAppendFault, stream: string): Status | null {
   switch (fault) {
     case "none":

@@ -35,7 +35,6 @@ export type LogAppendResult =
 /** What a reader of a stream gets: its records, or why there are none. */
 type VisibleStream = readonly LogRecord[] | "no stream" | "deleted"
 
-/** The events of one append. */
 interface LogEntry {
   readonly stream: string
   readonly events: readonly LogEvent[]
@@ -305,10 +304,8 @@ interface Settings {
 
 /** `$tb` of a soft-deleted stream. */
 const SOFTLY_DELETED_TEXT = "9223372036854775807"
-/** The nearest number to it. */
 const SOFTLY_DELETED = Number(SOFTLY_DELETED_TEXT)
 
-/** The event that stores settings. */
 interface SettingsEvent {
   readonly type: string
   readonly contentType: string
@@ -316,7 +313,6 @@ interface SettingsEvent {
   readonly metadata: Uint8Array
 }
 
-/** The event for the settings' stream. */
 function settingsEvent(settings: Settings): SettingsEvent {
   const text = JSON.stringify(settings).replace(String(SOFTLY_DELETED), SOFTLY_DELETED_TEXT)
   const type = "$metadata"
@@ -348,7 +344,6 @@ export class EventLogFile implements LogStorage {
     return lines.filter((line) => line !== "").map(entryOf)
   }
 
-  /** Writes an entry synchronously. */
   write({ stream, events, commitDistance, at }: LogEntry): void {
     this.#file ??= openSync(this.#path, "a")
     const encoded = events.map((event) => ({
@@ -361,7 +356,6 @@ export class EventLogFile implements LogStorage {
     writeSync(this.#file, `${line}\n`)
   }
 
-  /** Closes the file. */
   close(): void {
     if (this.#file !== null) closeSync(this.#file)
     this.#file = null

@@ -25,7 +25,6 @@ const LAST_REVISION = 2n ** 63n - 1n
 /** Whether a filtered read returns an event, by the name of its stream. */
 type Filter = (record: LogRecord) => boolean
 
-/** The filter of a request. */
 function filterOf(options: ReadReq.Options): Filter {
   const expression = options.getFilter()?.getStreamIdentifier()
   if (expression === undefined) return () => true

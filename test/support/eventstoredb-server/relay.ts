@@ -24,17 +24,14 @@ export class ConnectionRelay {
     return relay
   }
 
-  /** The port for clients. */
   get port(): number {
     return this.#port
   }
 
-  /** Number of open connections. */
   get connections(): number {
     return this.#pairs.size
   }
 
-  /** Number of connections accepted so far. */
   get accepted(): number {
     return this.#accepted
   }

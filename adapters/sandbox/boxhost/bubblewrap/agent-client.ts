@@ -58,7 +58,6 @@ const logsSchema = z
   })
   .nullable()
 
-/** A request to the agent. */
 interface AgentRequest {
   readonly name: string
   readonly body: unknown

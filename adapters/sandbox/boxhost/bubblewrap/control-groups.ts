@@ -62,7 +62,6 @@ export const noControlGroups: ControlGroups = {
   listExisting: async () => new Map(),
 }
 
-/** The files and values of the limits. */
 const limitFilesV1 = ({ memoryBytes, processes, cores }: SandboxLimits) =>
   ({
     memory: [

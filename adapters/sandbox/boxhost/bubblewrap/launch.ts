@@ -38,7 +38,6 @@ const launchEventSchema = z.discriminatedUnion("step", [
 
 type ReceivedLaunchEvent = z.infer<typeof launchEventSchema>
 
-/** An agent that has yet to connect. */
 interface AgentListener {
   readonly connected: Promise<Socket>
   readonly close: () => void
@@ -53,7 +52,6 @@ export interface LaunchedBox {
   readonly network: AttachedNetwork["network"]
 }
 
-/** A launch in progress. */
 interface LaunchState extends BoxPreparation {
   readonly name: string
   readonly log: FileHandle
@@ -149,7 +147,6 @@ async function settleAll<T extends readonly unknown[] | []>(
   return Promise.all(parts)
 }
 
-/** The outer sandbox. */
 interface OuterSandbox {
   readonly child: ChildProcess
   /** Rejects when the sandbox ends, also long after the launch. */
@@ -334,7 +331,6 @@ async function withLaunchTimeout<T>(
   }
 }
 
-/** Listens for the agent. */
 async function listenForAgent(path: string): Promise<AgentListener> {
   const server = createServer()
   // Registered immediately: the agent may connect before the launch awaits it.

@@ -49,7 +49,6 @@ interface Parameter {
   readonly schema: JsonObject
 }
 
-/** Returns the parameters of a schema by name. */
 function propertiesOf(schema: ZodType | undefined): Readonly<Record<string, Parameter>> {
   if (schema === undefined) return {}
   const made = jsonSchemaOf(schema, "input") as {

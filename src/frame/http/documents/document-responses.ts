@@ -51,7 +51,6 @@ export const RESPONSE_HEADERS: Readonly<Record<string, JsonObject>> = {
 const headerReferences = (names: readonly string[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
-/** Returns the headers of a successful answer. */
 function successHeaders(route: Route): JsonObject {
   const names = ["x-request-id"]
   const isWrite = route.method !== "GET" && route.auth !== false
@@ -62,7 +61,6 @@ function successHeaders(route: Route): JsonObject {
   return headerReferences(names)
 }
 
-/** Returns the headers of a refusal with one of these codes. */
 function refusalHeaders(route: Route, codes: readonly RefusalCode[]): JsonObject {
   const names = ["x-request-id"]
   if (codes.some((code) => statusOfCode(code) === 401)) names.push("WWW-Authenticate")
@@ -121,7 +119,6 @@ export function responsesOfVariants(
   return Object.fromEntries(statuses.map((status) => [status, mergeResponses(answersWith(status))]))
 }
 
-/** A response in the document. */
 interface DocumentedResponse {
   readonly description: string
   readonly headers: JsonObject

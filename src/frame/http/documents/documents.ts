@@ -23,7 +23,6 @@ import { answeredMethods, unknownPathRefusal } from "../known-paths.ts"
 
 /** The program's name. */
 export const PRODUCT = "company-ledger"
-/** Title of the document and its page. */
 const DOCUMENT_TITLE = `Company Platform API of ${PRODUCT}`
 
 const INTRODUCTION = `The API for a company's API keys. Every charge is checked against the company's funds and against each
@@ -100,13 +99,11 @@ A signed request can be repeated unchanged while its time is within 60 seconds o
 can repeat it, and nothing else. Send an \`Idempotency-Key\` with whatever must happen only once.`
 
 const RETIRED_DESCRIPTION = "Retired routes: they answer 410 to every method."
-/** The group of retired routes. */
 const RETIRED_GROUP = "retired"
 
 /** Joins lines that are wrapped in the source. */
 const unwrapLines = (text: string): string => text.replaceAll(/(?<=\S)\n(?=[^\n#])/g, " ")
 
-/** Title, version and introduction. */
 const DOCUMENT_INFO: JsonObject = {
   title: DOCUMENT_TITLE,
   version: "1.0.0",
@@ -135,7 +132,6 @@ function tagsOf(
   return hasRetired ? [...tags, { name: RETIRED_GROUP, description: RETIRED_DESCRIPTION }] : tags
 }
 
-/** URL of the document. */
 const DOCUMENT_URL = "/openapi.json"
 /** URL of the documentation page. */
 export const DOCS_URL = "/docs"

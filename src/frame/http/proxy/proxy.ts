@@ -64,7 +64,6 @@ const isCookieNamed = (pair: string, name: string): boolean =>
 export interface ProxyTarget {
   /** The connection; it ends with the request. */
   readonly connection: Duplex
-  /** The headers of the request to the target. */
   readonly requestHeaders: OutgoingHttpHeaders
   /** Returns the headers of the answer to the visitor. */
   readonly responseHeaders: (answer: WithHeaders) => OutgoingHttpHeaders
@@ -122,7 +121,6 @@ export function proxyRequest(
   request.pipe(inner)
 }
 
-/** Returns the connection options of a request. */
 function connectionOptionsOf(target: ProxyTarget | PooledProxyTarget): RequestOptions {
   if (!("pooled" in target)) return { createConnection: () => target.connection }
   const { connections, place, dial } = target.pooled

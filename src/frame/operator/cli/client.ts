@@ -19,7 +19,6 @@ import { operationEventsUrl, isResultRow, operationUrl, SERVER_URL } from "../pr
 
 const IDENTITY_TIMEOUT_MS = 5_000
 
-/** A request to a route. */
 interface RouteRequest {
   readonly method: "GET" | "POST"
   readonly url: string
@@ -28,7 +27,6 @@ interface RouteRequest {
   readonly signal: AbortSignal
 }
 
-/** The response of a route. */
 interface RouteResponse {
   readonly status: number
   readonly mediaType: unknown
@@ -159,7 +157,6 @@ export async function callOperation(
 const UNKNOWN_OUTCOME_MESSAGE =
   "The server ended before it answered. Check whether the command took effect before you run it again."
 
-/** An operation with its events. */
 interface WatchedOperation {
   readonly name: string
   /** The outcome; null if the server did not send it. */

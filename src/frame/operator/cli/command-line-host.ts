@@ -70,7 +70,6 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /** Controls the stop of a process. */
 export interface StopHandle {
-  /** Starts the stop. */
   readonly begin: () => void
   /** Aborted when everything must end. */
   readonly signal: AbortSignal

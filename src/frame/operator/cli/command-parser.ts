@@ -18,7 +18,6 @@ export const PROGRAM_NAME = "company-ledger"
 /** A parsed command. */
 export interface Invocation {
   readonly command: CommandSpec
-  /** Input of its operation. */
   readonly input: OperationInput
   readonly json: boolean
   /** The actor, if given. */
@@ -111,7 +110,6 @@ export function buildCommandParser(
   return program
 }
 
-/** A command among the others. */
 interface ListedCommand extends CommandSpec {
   /** Whether its name is also the topic of other commands. */
   readonly isTopic: boolean

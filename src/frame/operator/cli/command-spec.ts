@@ -88,7 +88,6 @@ function parseDollarChange(text: string): string {
 /** Parses a text that is not empty. */
 const parseText = textMatching((text) => text.trim() !== "", "It must not be empty.")
 
-/** Creates a parser of a text with a maximum length. */
 function parseBoundedText(mostCharacters: number): (text: string) => string {
   return (text) => {
     if (text.length <= mostCharacters) return parseText(text)

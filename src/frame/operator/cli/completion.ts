@@ -72,7 +72,6 @@ function helpWords(program: Command): readonly CompletionStep[] {
   return [{ after: "help", words: topics }, ...nothing]
 }
 
-/** Returns all possible next words, command by command. */
 function nextWords(
   catalogue: Catalogue,
   command: Command,

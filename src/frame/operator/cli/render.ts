@@ -90,7 +90,6 @@ function labelOf(name: string): string {
     })
 }
 
-/** Formats a value in one line. */
 function formatValue(name: string, value: unknown): string {
   if (value === null || value === undefined) return EMPTY_VALUE
   if (typeof value === "boolean") return value ? "yes" : "no"

@@ -100,7 +100,6 @@ async function runInvocation(
   }
 }
 
-/** Finds the declaration of a command. */
 async function findDeclared<D extends OperatorCommand["does"]>(
   host: CommandLineHost,
   does: D,

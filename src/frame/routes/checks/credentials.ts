@@ -87,7 +87,6 @@ const ID = "x-person-id"
 const TIME = "x-person-time"
 const SIGNATURE = "x-person-signature"
 
-/** The headers of a sign-in. */
 interface SignInHeaders {
   readonly personId: string | undefined
   readonly time: string | undefined

@@ -179,11 +179,9 @@ export interface NonApiClient {
   ) => Promise<Refusal | null>
   /** Whether a call continues a counted one: then it is not counted again. */
   readonly isContinuation?: (ports: Ports, caller: Caller) => Promise<boolean>
-  /** Formats a refusal for the client. */
   readonly formatRefusal: (why: Pick<Refusal, "error" | "status" | "message">) => FormattedRefusal
 }
 
-/** A refusal in a client's format. */
 interface FormattedRefusal {
   /** Default the refusal's own status. */
   readonly status?: number

@@ -100,7 +100,6 @@ export interface CorruptStreamWatch {
   readonly clear: (stream: string) => void
   /** What is wrong with a stream, as of the last read; null if nothing is, or if a new read is due. */
   readonly faultOf: (stream: string) => CorruptStream | null
-  /** All corrupt streams. */
   readonly all: () => readonly CorruptStream[]
 }
 

@@ -34,7 +34,6 @@ function closeInherited(): void {
   }
 }
 
-/** A created box. */
 interface CreatedBox {
   readonly context: BoxContext
   /** Ends the box; resolves when no process of it lives. */

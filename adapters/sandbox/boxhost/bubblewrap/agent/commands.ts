@@ -88,7 +88,6 @@ export interface BoxCommandRunner {
   readonly countActivity: () => void
 }
 
-/** A background command. */
 interface BackgroundProcess {
   readonly id: string
   readonly pid: number
@@ -118,7 +117,6 @@ export function openBoxCommands(context: BoxContext): BoxCommandRunner {
   let started = 0
   let activities = 0
 
-  /** Starts a command in the box. */
   const enter = async (request: Pick<CommandRequest, "argv" | "cwd" | "environment" | "reads">) => {
     started += 1
     const mark = `${process.pid}-${started}`
@@ -187,7 +185,6 @@ export function openBoxCommands(context: BoxContext): BoxCommandRunner {
   }
 }
 
-/** The operations on background commands. */
 function backgroundCommands(
   { pidNamespace, firstPid }: BoxContext,
   background: ReadonlyMap<string, BackgroundProcess>,

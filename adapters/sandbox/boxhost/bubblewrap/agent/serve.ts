@@ -30,7 +30,6 @@ export interface AgentRequestPorts {
   readonly ended: Promise<unknown>
 }
 
-/** A request with its context. */
 interface AgentRequest extends AgentRequestPorts {
   readonly body: unknown
   readonly request: IncomingMessage
@@ -166,7 +165,6 @@ async function handleRequest(
   request.resume()
 }
 
-/** Relays a connection to a port in the box. */
 async function relayToPort(
   commands: BoxCommandRunner,
   port: number,
