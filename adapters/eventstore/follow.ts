@@ -90,7 +90,7 @@ export class HeadTracker {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Records that the store is available and its head is at least here. */
+  /** Records that the store is available and its head is at least at `sequence`. */
   advanceTo(sequence: SequenceNumber): void {
     if (this.#sequence !== null && sequence <= this.#sequence) return
     this.#sequence = sequence

@@ -83,7 +83,7 @@ export const MAX_BOX_PREVIEWS = 16
 
 /** The messages of the refusals. */
 export const BOX_REFUSAL_MESSAGES = {
-  no_box: "There is no such box.",
+  no_box: "No box has this id. List boxes to see their ids.",
   box_starting: "The box is starting; try again in a few seconds.",
   box_stopped: "The box has ended; start another one.",
   box_runs: "The box has not ended; stop it first.",

@@ -11,7 +11,7 @@ import type { LedgerState } from "./ledger-state.ts"
 import { readLimitsOfCounters, reachedReminderEvents } from "./limit-book.ts"
 import type { Spender } from "./limits.ts"
 import { fitsLimit } from "./limits.ts"
-import { isMonthSumExact } from "./months.ts"
+import { canAddToMonthSum } from "./months.ts"
 import { lookUpRecentName } from "./recent-names.ts"
 import type { LimitVerdict } from "./counter-sums.ts"
 import { evaluateLimit, usedInWindow, currentWindowsOf } from "./counter-sums.ts"
@@ -111,8 +111,8 @@ function refusalCode(
   const isExact = verdict !== "is not exact" && isMicros(state.fundsMicros - amount)
   // Pending charges may be refunded within this month, in addition to earlier refunds.
   const areRefundsExact =
-    !isPending || isMonthSumExact(state.month, "reducedMicros", state.openMicros + amount, at)
-  const areSumsExact = areRefundsExact && isMonthSumExact(state.month, "chargedMicros", amount, at)
+    !isPending || canAddToMonthSum(state.month, "reducedMicros", state.openMicros + amount, at)
+  const areSumsExact = areRefundsExact && canAddToMonthSum(state.month, "chargedMicros", amount, at)
   return isExact && areSumsExact ? null : "amount_too_large"
 }
 

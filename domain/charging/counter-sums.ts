@@ -58,7 +58,7 @@ export function emptyCounterSums(): CounterSums {
 }
 
 /**
- * Advances the windows to those around `at`, never backwards, and resets the sums of windows that ended. Returns
+ * Advances the windows to those that contain `at`, never backwards, and resets the sums of windows that ended. Returns
  * whether they changed.
  */
 export function advanceWindows(sums: CounterSums, at: number): boolean {
@@ -76,13 +76,13 @@ export function advanceWindows(sums: CounterSums, at: number): boolean {
   return true
 }
 
-/** Returns the windows around `at`. */
+/** Returns the windows that contain `at`. */
 export function currentWindowsOf(sums: CounterSums, at: number): SpendingWindows {
   return at < sums.windows.dayEnd ? sums.windows : windowsAt(at)
 }
 
 /**
- * Returns what was spent in the window around `at`, including buffered calls. `at` may be later than the stored
+ * Returns what was spent in the window that contains `at`, including buffered calls. `at` may be later than the stored
  * windows: a window that has ended counts as zero, so that reading changes nothing.
  */
 export function usedInWindow(
@@ -98,7 +98,7 @@ export function usedInWindow(
   return spent + bufferedInWindow(sums, counter, period, windows)
 }
 
-/** Returns the amount of buffered calls in the window around `at`. */
+/** Returns the amount of buffered calls in the window that contains `at`. */
 export function bufferedInWindow(
   sums: CounterSums,
   counter: CounterIndex,

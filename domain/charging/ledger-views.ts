@@ -93,7 +93,7 @@ export function findLimitByScope(
   return findLimit(limitBook, counters, name)
 }
 
-/** Returns all limits with their usage in the windows around `at`. */
+/** Returns all limits with their usage in the windows that contain `at`. */
 export function readLimits(state: LedgerState, at: number): readonly LimitReading[] {
   const { limits } = state.limitBook
   return [...limits].map(([counter, limit]) => readLimit(state.counters, counter, limit, at, 0))
@@ -133,7 +133,7 @@ export interface PurchaseAllowance extends PurchaseTerms {
   readonly pendingMicros: Micros
 }
 
-/** Returns what a key may buy in the month around `at`; null if no owner has set it. */
+/** Returns what a key may buy in the month that contains `at`; null if no owner has set it. */
 export function purchaseAllowanceOf(
   state: LedgerState,
   keyId: KeyId,

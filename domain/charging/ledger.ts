@@ -54,7 +54,7 @@ import {
 import { limitFault, areLimitsEqual } from "./limits.ts"
 import { decideLowFundsAlert, appendLowFundsAlerts } from "./postings.ts"
 import type { MonthSumName } from "./months.ts"
-import { closingsOfEndedMonths, isMonthSumExact, startMonth } from "./months.ts"
+import { monthClosingsDueAt, canAddToMonthSum, startMonth } from "./months.ts"
 import { evolvePurchases, purchaseFault, allowanceUsedIn } from "./purchases.ts"
 import { isPossiblyUsedAfter, rememberName } from "./recent-names.ts"
 import { decideChargeCalls, evolveCallsCounted, decideRecordCalls } from "./served-calls.ts"
@@ -89,7 +89,7 @@ function decide(
   if (month === null || at < month.end) return facts
   if (facts.length === 0 && command.type !== "CloseMonth") return facts
   const head = { headRevision: state.facts - 1, headHash: headHash ?? NO_HASH }
-  return [...closingsOfEndedMonths(month, at, state.fundsMicros, head), ...facts]
+  return [...monthClosingsDueAt(month, at, state.fundsMicros, head), ...facts]
 }
 
 function decideCommand(command: LedgerCommand, state: LedgerState, at: number): Decision {
@@ -284,7 +284,7 @@ function addFunds(command: AddFunds, state: LedgerState, at: number): Decision {
   if (
     !isAmount ||
     !canFundsRise(state, amountMicros) ||
-    !isMonthSumExact(state.month, "addedMicros", amountMicros, at)
+    !canAddToMonthSum(state.month, "addedMicros", amountMicros, at)
   ) {
     const message = "The amount must be more than $0, and the funds may not exceed $9 billion."
     return refuse(at, "bad_amount", message)
@@ -296,7 +296,11 @@ function correctFunds(command: CorrectFunds, state: LedgerState, at: number): De
   const { amountMicros, reason } = command
   const isAmount = amountMicros !== 0 && isMicros(amountMicros)
   const isExact = canFundsRise(state, amountMicros) && isMicros(state.fundsMicros + amountMicros)
-  if (!isAmount || !isExact || !isMonthSumExact(state.month, "correctedMicros", amountMicros, at)) {
+  if (
+    !isAmount ||
+    !isExact ||
+    !canAddToMonthSum(state.month, "correctedMicros", amountMicros, at)
+  ) {
     const message = "A correction must not be $0, and the funds may not exceed $9 billion."
     return refuse(at, "bad_amount", message)
   }
@@ -350,7 +354,7 @@ function refundSettled(command: RefundSettledCharge, state: LedgerState, at: num
   const refundsMicros = state.openMicros + requestedMicros
   if (
     !canFundsRise(state, requestedMicros) ||
-    !isMonthSumExact(state.month, "reducedMicros", refundsMicros, at)
+    !canAddToMonthSum(state.month, "reducedMicros", refundsMicros, at)
   ) {
     return refuse(at, "bad_amount", "The funds would exceed $9 billion; refund less.")
   }
@@ -386,7 +390,7 @@ function startPurchase(command: StartPurchase, state: LedgerState, at: number): 
   const month = monthStart(at)
   const isExact =
     canFundsRise(state, amountMicros) &&
-    isMonthSumExact(state.month, "purchasedMicros", amountMicros, at)
+    canAddToMonthSum(state.month, "purchasedMicros", amountMicros, at)
   const amountFault = isExact ? null : "bad_amount"
   const code =
     state.closedAt !== null

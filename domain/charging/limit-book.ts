@@ -66,7 +66,7 @@ export function removeLimit(book: LimitBook, counters: SpendingCounters, name: L
   }
 }
 
-/** Reads a limit with its usage in the window around `at`. */
+/** Reads a limit with its usage in the window that contains `at`. */
 export function readLimit(
   counters: SpendingCounters,
   counter: CounterIndex,

@@ -43,8 +43,8 @@ export function startMonth(at: number, fundsMicros: Micros): LedgerMonth {
   }
 }
 
-/** Whether a sum of the month around `at` stays exact after adding an amount. */
-export function isMonthSumExact(
+/** Whether adding an amount keeps a sum of the month that contains `at` within 2^53. */
+export function canAddToMonthSum(
   month: LedgerMonth | null,
   sum: MonthSumName,
   amountMicros: Micros,
@@ -56,7 +56,7 @@ export function isMonthSumExact(
 }
 
 /** Returns the closings due at `at`: one for each month that has ended, oldest first. */
-export function closingsOfEndedMonths(
+export function monthClosingsDueAt(
   month: LedgerMonth,
   at: number,
   fundsMicros: Micros,

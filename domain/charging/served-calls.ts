@@ -25,7 +25,7 @@ import type { AmountInPeriod } from "./limit-book.ts"
 import { readLimitsOfCounters, reachedReminderEvents } from "./limit-book.ts"
 import type { LimitReading, Spender } from "./limits.ts"
 import { fitsLimit } from "./limits.ts"
-import { isMonthSumExact } from "./months.ts"
+import { canAddToMonthSum } from "./months.ts"
 import type { CounterIndex } from "./counter-sums.ts"
 import {
   addBuffered,
@@ -163,7 +163,7 @@ export function decideChargeCalls(
     if (charges.length >= command.maxCharges) break
     const sum = chargedMicros + charge.amountMicros
     // A charge beyond exact arithmetic waits until an operator corrects the funds.
-    const isSumExact = isMonthSumExact(state.month, "chargedMicros", sum, at)
+    const isSumExact = canAddToMonthSum(state.month, "chargedMicros", sum, at)
     if (!isMicros(state.fundsMicros - sum) || !isSumExact) continue
     charges.push(charge)
     chargedMicros = sum

@@ -63,9 +63,9 @@ export type RecordConflictCode = "clash" | "voided"
 export const DOMAIN_REFUSAL_MESSAGES: Readonly<
   Record<Exclude<DomainRefused["code"], RecordConflictCode>, string>
 > = {
-  no_domain: "There is no such domain.",
-  no_record: "There is no such record.",
-  no_sending_domain: "There is no such sending domain.",
+  no_domain: "No connected domain has this id. List domains to see their ids.",
+  no_record: "No record has this id. List records to see their ids.",
+  no_sending_domain: "No sending domain has this id. List sending domains to see their ids.",
   read_only: "Records of this type were copied and cannot be changed.",
   same: "The same record already exists.",
   full: "A domain can have at most 1,000 records, 50 sending domains and 100 app addresses; remove some first.",

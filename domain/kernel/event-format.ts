@@ -9,7 +9,7 @@
 import type { Fact } from "./decider.ts"
 import { formatInstant, isInstant, parseInstant } from "./instant.ts"
 
-/** Describes the values of a field type, in enough detail to generate some. */
+/** Describes the values of a field type, so that tests can generate them. */
 export type FieldSchema =
   | "text"
   | "plain text"
@@ -34,7 +34,7 @@ export interface FieldType<T> {
   readonly optional?: true
 }
 
-/** A field type of any value. */
+/** A field type whose value type is not known here. */
 export interface AnyFieldType {
   readonly write: (value: never) => string
   readonly read: (raw: unknown) => unknown
@@ -103,11 +103,11 @@ interface CompiledField {
 interface CompiledFormat {
   readonly format: EventFormat
   readonly fields: readonly CompiledField[]
+  /** Copied and filled when reading, which is faster than adding fields one by one. */
   readonly blank: Readonly<Record<string, unknown>>
 }
 
-/** Copying a blank object and filling it is faster than adding fields one by one. */
-function blankOf(fields: readonly CompiledField[]): Record<string, unknown> {
+function emptyRecordOf(fields: readonly CompiledField[]): Record<string, unknown> {
   return Object.fromEntries(fields.map(({ name }) => [name, null]))
 }
 
@@ -129,7 +129,10 @@ function wellFormed(raw: unknown): string {
 
 const PLAIN = /^[\w.:@+ -]*$/
 
-/** Text of plain ASCII characters (ids, codes, tags); others are rejected when writing and reading. */
+/**
+ * Text of ASCII letters, digits, spaces and `_ . : @ + -`, for ids, codes and tags; other texts are rejected when
+ * writing and reading.
+ */
 export const asciiText: FieldType<string> = {
   schema: "plain text",
   write: (value) => (PLAIN.test(value) ? `"${value}"` : fault("plain text", value)),
@@ -203,7 +206,7 @@ export function list<T>(kind: FieldType<T>): FieldType<readonly T[]> {
 /** An object with named fields. */
 export function record<const F extends FieldTypes>(fields: F): FieldType<ValuesOf<F>> {
   const compiled = compile(fields)
-  const blank = blankOf(compiled)
+  const blank = emptyRecordOf(compiled)
   return {
     schema: { fields },
     write: (value) => writeFields(compiled, value),
@@ -219,7 +222,7 @@ export function codecOf<F extends EventFormats>(formats: F): Codec<FactOf<F>> {
   const table = new Map<string, CompiledFormat>()
   for (const [type, format] of Object.entries(formats)) {
     const fields = compile(format.fields)
-    table.set(type, { format, fields, blank: { type, ...blankOf(fields) } })
+    table.set(type, { format, fields, blank: { type, ...emptyRecordOf(fields) } })
   }
   const find = (type: string) => {
     const found = table.get(type)

@@ -48,7 +48,7 @@ export function monthEnd(at: number): number {
   return (month === 12 ? daysFromCivil(year + 1, 1) : daysFromCivil(year, month + 1)) * DAY_MS
 }
 
-/** Returns the three windows around `at`. */
+/** Returns the three windows that contain `at`. */
 export function windowsAt(at: number): SpendingWindows {
   const day = dayStart(at)
   const week = weekStart(at)

@@ -20,10 +20,10 @@ import type {
 } from "./recipient-events.ts"
 
 const DAY_MS = 24 * 3_600_000
-/** How long ended texts are remembered at least, so that late commands find them. */
-const REMEMBER_MS = 7 * DAY_MS
-/** Above this number, texts that ended long ago are forgotten. */
-const REMEMBER_COUNT = 500
+/** Ended texts are kept at least this long, for late commands. */
+const RETENTION_MS = 7 * DAY_MS
+/** Above this number, texts that ended before the retention are forgotten. */
+const MAX_TEXTS_KEPT = 500
 
 /** A text that is ready to send: sealed body, segments and price. */
 export interface PreparedText {
@@ -40,12 +40,12 @@ export interface QueueText {
   readonly chargedMicros: Micros
   readonly numberId: NumberId
   readonly to: SealedText
-  readonly withoutLine: PreparedText
+  readonly withoutOptOutLine: PreparedText
   /**
-   * The text with the opt-out line; null if a first text would not carry it. Whether this text is the first is
-   * decided here, so every text that may be the first provides it.
+   * Null if no text to this recipient carries the line. The stream decides whether this is the first text, so every
+   * text that may be the first passes both.
    */
-  readonly withLine: PreparedText | null
+  readonly withOptOutLine: PreparedText | null
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
 }
@@ -65,8 +65,8 @@ export interface RejectText {
 }
 
 /**
- * Records that the carrier rejected a text because the recipient texted STOP, which only their START ends.
- * Idempotent.
+ * Records that the carrier rejected a text because the recipient texted STOP. Only a START from the recipient lifts
+ * it. Idempotent.
  */
 export interface RecordCarrierOptOut {
   readonly type: "RecordCarrierOptOut"
@@ -84,13 +84,13 @@ export interface ReportDelivery {
   readonly errorCode: string | null
 }
 
-/** Makes sure that a text that was charged and never queued cannot be queued. */
+/** Prevents a charged text that was never queued from being queued later. */
 export interface AbandonText {
   readonly type: "AbandonText"
   readonly messageId: MessageId
 }
 
-/** A free reply for the case that a text is a keyword. */
+/** The reply to a keyword text; it is free. */
 export interface PreparedReply {
   readonly messageId: MessageId
   readonly body: SealedText
@@ -119,8 +119,8 @@ export interface ChangeOptOut {
 }
 
 /**
- * Records consent on a form, at most once per UTC day. It ends no opt-out: the person who enters a number into a
- * form need not be its owner who texted STOP.
+ * Records consent on a form, at most once per UTC day. It lifts no opt-out: the person who fills in the form may not be the
+ * owner of the number.
  */
 export interface OptInByForm extends Pick<
   RecipientFact<"OptedInByForm">,
@@ -141,7 +141,7 @@ export type RecipientCommand =
   | ChangeOptOut
   | OptInByForm
 
-/** A command was refused. */
+/** The refusal of a command. */
 export interface RecipientRefused {
   readonly type: "RecipientRefused"
   readonly at: number
@@ -162,7 +162,7 @@ interface KnownText {
 interface RecipientState {
   optOuts: OptOutState
   /** When the recipient last consented on a form, UTC milliseconds; null for never. */
-  agreedAt: number | null
+  optedInAt: number | null
   readonly texts: Map<MessageId, KnownText>
   readonly received: Map<MessageId, number>
 }
@@ -184,7 +184,7 @@ export const recipientDecider: Decider<
   RecipientEvent,
   RecipientRefused
 > = {
-  initial: () => ({ optOuts: NO_OPT_OUTS, agreedAt: null, texts: new Map(), received: new Map() }),
+  initial: () => ({ optOuts: NO_OPT_OUTS, optedInAt: null, texts: new Map(), received: new Map() }),
   decide,
   evolve,
 }
@@ -265,7 +265,7 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
     }
     case "TextReceived":
       state.received.set(event.messageId, event.at)
-      forget(state.received, (at) => at < event.at - REMEMBER_MS)
+      forget(state.received, (at) => at < event.at - RETENTION_MS)
       return state
     case "OptedOutByText":
     case "OptedOutAtCarrier":
@@ -274,7 +274,7 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
     case "OptOutRemoved":
       return state
     case "OptedInByForm":
-      state.agreedAt = event.at
+      state.optedInAt = event.at
       return state
     default:
       return unreachable(event)
@@ -293,8 +293,11 @@ function queueText(
   if (known !== undefined) return []
   if (isOptedOut(optOuts)) return { type: "RecipientRefused", at, code: "opted_out" }
   const isFirst = optOuts.firstMessageId === null
-  const lineAdded = isFirst && command.withLine !== null
-  const prepared = lineAdded && command.withLine !== null ? command.withLine : command.withoutLine
+  const lineAdded = isFirst && command.withOptOutLine !== null
+  const prepared =
+    lineAdded && command.withOptOutLine !== null
+      ? command.withOptOutLine
+      : command.withoutOptOutLine
   if (prepared.amountMicros > command.chargedMicros) {
     return { type: "RecipientRefused", at, code: "line_not_paid" }
   }
@@ -414,11 +417,11 @@ function setStatus(
 
 function remember(state: Recipient, messageId: MessageId, text: KnownText): void {
   state.texts.set(messageId, text)
-  forget(state.texts, (known) => known.status !== "queued" && known.at < text.at - REMEMBER_MS)
+  forget(state.texts, (known) => known.status !== "queued" && known.at < text.at - RETENTION_MS)
 }
 
 function forget<T>(known: Map<MessageId, T>, isOld: (item: T) => boolean): void {
-  if (known.size <= REMEMBER_COUNT) return
+  if (known.size <= MAX_TEXTS_KEPT) return
   for (const [id, item] of known) if (isOld(item)) known.delete(id)
 }
 
@@ -428,8 +431,8 @@ export function isOptedOut(optOuts: OptOutState): boolean {
 }
 
 /** Whether the recipient already consented on a form on the UTC day of `at`. @param at UTC milliseconds */
-export function hasOptedInOn({ agreedAt }: Recipient, at: number): boolean {
-  return agreedAt !== null && Math.floor(agreedAt / DAY_MS) === Math.floor(at / DAY_MS)
+export function hasOptedInOn({ optedInAt }: Recipient, at: number): boolean {
+  return optedInAt !== null && Math.floor(optedInAt / DAY_MS) === Math.floor(at / DAY_MS)
 }
 
 /** Returns the recipient's opt-outs and first text. */
@@ -461,12 +464,12 @@ export const recipientCheckpoint: CheckpointFormat<Recipient> = {
   version: 2,
   save: (state): SavedRecipient => ({
     optOuts: state.optOuts,
-    agreedAt: state.agreedAt,
+    agreedAt: state.optedInAt,
     texts: [...state.texts],
     received: [...state.received],
   }),
   load: (saved) => {
-    const { optOuts, agreedAt, texts, received } = saved as SavedRecipient
-    return { optOuts, agreedAt, texts: new Map(texts), received: new Map(received) }
+    const { optOuts, agreedAt: optedInAt, texts, received } = saved as SavedRecipient
+    return { optOuts, optedInAt, texts: new Map(texts), received: new Map(received) }
   },
 }

@@ -31,7 +31,7 @@ export interface PublishRefused {
 
 /** The messages of the refusals. */
 export const PUBLISH_REFUSAL_MESSAGES: Readonly<Record<PublishRefused["code"], string>> = {
-  no_publish: "There is no such publish.",
+  no_publish: "No publish has this id. List publishes to see their ids.",
   has_ended: "This publish has ended; start a new one.",
   not_failed: "Only a failed publish can be retried; this one has not failed.",
   not_built: "This publish has not been built yet.",

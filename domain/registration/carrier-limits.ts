@@ -46,7 +46,7 @@ export const STOCK_EXCHANGES = [
 ] as const
 
 /**
- * Limits of a campaign by kind of review, in characters; the first 10DLC review uses the wider limits of the API.
+ * Length limits of a campaign by kind of review, in characters. A first 10DLC review has no limit beyond the API's own.
  */
 export const CAMPAIGN_LENGTH_LIMITS = {
   /** The correction of a 10DLC campaign. */
@@ -87,11 +87,11 @@ export function findLengthViolations(
   review: LengthLimitedReview,
 ): readonly LengthViolation[] {
   const { description, messageFlow, samples, helpMessage } = campaign
-  const faults: LengthViolation[] = []
+  const violations: LengthViolation[] = []
   const check = (field: string, text: string, max: number) => {
     const length = codePointLength(text)
     if (length <= max) return
-    faults.push({
+    violations.push({
       field,
       message: `Must be at most ${max} characters ${PURPOSE[review]}; it has ${length}.`,
     })
@@ -100,11 +100,11 @@ export function findLengthViolations(
     const { correction: max } = CAMPAIGN_LENGTH_LIMITS
     for (const [i, sample] of samples.entries()) check(`samples.${i}`, sample, max.sample)
     check("replies.helpReply", helpMessage, max.helpMessage)
-    return faults
+    return violations
   }
   const { tollFree: max } = CAMPAIGN_LENGTH_LIMITS
   check("description", description, max.description)
   check("messageFlow", messageFlow, max.messageFlow)
   check("samples.0", samples[0] ?? "", max.sample)
-  return faults
+  return violations
 }

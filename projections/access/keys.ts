@@ -1,4 +1,4 @@
-/** Read model `keys`: the company and person of each key, for operators. */
+/** Read model `keys`: each key's company, person, label and status. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -115,17 +115,17 @@ export async function listKeys(
 }
 
 /** A key with its last use and spending; null and 0 if it was never used. */
-type UsedKey = KeyRow & {
+type KeyWithUsage = KeyRow & {
   readonly last_used_at: Date | null
   readonly spent_micros: Micros
 }
 
-/** Lists a company's keys, oldest first, with the spending of each in the UTC month around `at` (milliseconds). */
-export async function listUsedKeys(
+/** Lists a company's keys, oldest first, with the spending of each in the UTC month that contains `at` (milliseconds). */
+export async function listKeysWithUsage(
   db: Kysely<Tables & ChargeDayTables & SpendingTables>,
   companyId: CompanyId,
   at: number,
-): Promise<readonly UsedKey[]> {
+): Promise<readonly KeyWithUsage[]> {
   return db
     .selectFrom("keys")
     .leftJoin("key_uses", (join) =>

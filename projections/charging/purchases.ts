@@ -1,4 +1,4 @@
-/** Read model `purchases`: how much each key may buy funds for, and every purchase of a company with its state. */
+/** Read model `purchases`: each key's purchase limits, and every purchase of a company with its state. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { PurchaseAllowance } from "../../domain/charging/ledger-views.ts"
@@ -86,20 +86,20 @@ export const purchasesReadModel = defineReadModel({
       payment_id: fact.paymentId,
     }))
     await PURCHASES.update(tx, ["payment_id"], ordered)
-    const endings = companyFacts(facts)
-      .map(endingOf)
-      .filter((ending) => ending !== null)
-    await PURCHASES.update(tx, ["state", "ended_at", "payment_id", "code"], endings)
+    const outcomes = companyFacts(facts)
+      .map(outcomeOf)
+      .filter((outcome) => outcome !== null)
+    await PURCHASES.update(tx, ["state", "ended_at", "payment_id", "code"], outcomes)
   },
 })
 
-type PurchaseEnding = Pick<
+type PurchaseOutcome = Pick<
   PurchaseRow,
   "company_id" | "purchase_id" | "state" | "ended_at" | "payment_id" | "code"
 >
 
-/** The end of a purchase. An id buys only once, so it ends once. */
-function endingOf({ fact, companyId }: CompanyFact): PurchaseEnding | null {
+/** The outcome of a purchase, which has one outcome. */
+function outcomeOf({ fact, companyId }: CompanyFact): PurchaseOutcome | null {
   if (fact.type !== "PurchasePaid" && fact.type !== "PurchaseFailed") return null
   const isPaid = fact.type === "PurchasePaid"
   return {
@@ -113,8 +113,8 @@ function endingOf({ fact, companyId }: CompanyFact): PurchaseEnding | null {
 }
 
 /**
- * Returns how much a key may buy funds for in the UTC month around `at` (milliseconds), and how much of it is used
- * by purchases that started in that month; null if no owner has set it.
+ * Returns the purchase limits of a key, and how much of them its purchases of the UTC month that contains `at`
+ * (milliseconds) use; null if no owner has set them.
  */
 export async function findPurchaseAllowance(
   db: Kysely<Tables>,

@@ -29,8 +29,8 @@ const Grantable = z
 const Person = z
   .object({
     id: describedId("the person"),
-    name: z.string().nullable().describe("Null after its erasure"),
-    email: z.string().nullable().describe("Null after its erasure"),
+    name: z.string().nullable().describe("Null if the person was erased"),
+    email: z.string().nullable().describe("Null if the person was erased"),
     role: roleSchema,
     self: z.boolean().describe("Whether this is the key's own person"),
     canUseApp: z.boolean().describe("Whether the person may use the company's app"),
@@ -49,13 +49,15 @@ const Person = z
         deny: z.array(Grantable).describe("Denied although the role has it"),
       })
       .nullable()
-      .describe("Settings of this person; null for owners and admins"),
+      .describe(
+        "Permissions changed for this person; null for owners and admins, who may do everything",
+      ),
   })
   .meta({ id: "Person", description: "A person of the company" })
 
 const Invitation = z
   .object({
-    email: z.string().nullable().describe("Null after its erasure"),
+    email: z.string().nullable().describe("Null if the person was erased"),
     role: roleSchema.describe("The role that the person will have"),
     expiresAt: isoTimeSchema.describe("When the invitation expires"),
   })
@@ -114,11 +116,11 @@ function isSelf(row: PersonRow, caller: Caller): boolean {
 /** Derives the online status from the sightings of one person, newest first. */
 function onlineStatusOf(sightings: readonly Sighting[], now: number) {
   const isNow = ({ seenAt }: Sighting) => seenAt >= now - ONLINE_SECONDS * 1_000
-  const here = sightings.filter(isNow).map(({ client }) => client)
+  const activeClients = sightings.filter(isNow).map(({ client }) => client)
   const last = sightings[0]
   return {
-    online: here.length > 0,
-    onlineIn: CLIENT_KINDS.filter((place) => here.includes(place)),
+    online: activeClients.length > 0,
+    onlineIn: CLIENT_KINDS.filter((client) => activeClients.includes(client)),
     lastSeenAt: last === undefined ? null : new Date(last.seenAt).toISOString(),
     lastSeenIn: last?.client ?? null,
   }

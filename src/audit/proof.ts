@@ -1,7 +1,6 @@
 /**
- * Builds the proof of one decision: its event, the inputs of the decision, and that all of it is in
- * the tree with the signed head. One JSON file that can be checked with the public key alone
- * (docs/verify.md).
+ * Builds the proof of one decision: its event, its inputs, and the path from each event to the signed
+ * head. It is one JSON file that can be checked with the public key alone (docs/verify.md).
  */
 import { ledgerStreamOf, refusalsStreamOf } from "../../domain/charging/aggregates.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -82,8 +81,8 @@ class ProofReader {
   readonly growingTree: GrowingTree
   found: FoundDecision | null = null
   readonly #companyId: CompanyId
-  readonly #named: string
-  readonly #quoted: string
+  readonly #chargeIdField: string
+  readonly #chargeIdText: string
   #leaves = Buffer.alloc(1024 * HASH_BYTES)
   #state = ledgerDecider.initial()
   #tree: MerkleTree | null = null
@@ -94,8 +93,8 @@ class ProofReader {
   constructor(companyId: CompanyId, chargeId: ChargeId) {
     this.#companyId = companyId
     this.growingTree = new GrowingTree(companyId)
-    this.#quoted = JSON.stringify(chargeId)
-    this.#named = `"chargeId":${this.#quoted}`
+    this.#chargeIdText = JSON.stringify(chargeId)
+    this.#chargeIdField = `"chargeId":${this.#chargeIdText}`
   }
 
   /** The tree over all events read so far. */
@@ -114,8 +113,11 @@ class ProofReader {
     const text = { stream, revision, id, type, data, metadata, previousHash, index }
     this.#add(hash)
     this.growingTree.add(hash, stored.position, data)
-    if (stream === ledgerStreamOf(this.#companyId).stream) this.#takeFact(text)
-    else if (stream === refusalsStreamOf(this.#companyId).stream && data.includes(this.#named)) {
+    if (stream === ledgerStreamOf(this.#companyId).stream) this.#addFact(text)
+    else if (
+      stream === refusalsStreamOf(this.#companyId).stream &&
+      data.includes(this.#chargeIdField)
+    ) {
       const refused = decodeStored(refusalCodec, text)
       if (refused.type !== "ChargeRefused") return
       this.found = { event: text, inputs: inputsFromRefusal(refused), facts: [], later: [] }
@@ -132,12 +134,12 @@ class ProofReader {
     this.#leaves.write(leafHashOf(hash), at, "hex")
   }
 
-  #takeFact(text: UnprovenEvent): void {
+  #addFact(text: UnprovenEvent): void {
     const fact = decodeStored(ledgerCodec, text)
-    const isNamed = text.data.includes(this.#named)
+    const isNamed = text.data.includes(this.#chargeIdField)
     if (fact.type === "Charged" && isNamed) this.#find(fact, text)
     else if (fact.type === "ChargeReduced" && isNamed) this.found?.later.push(text)
-    else if (fact.type === "ChargesSettled" && text.data.includes(this.#quoted)) {
+    else if (fact.type === "ChargesSettled" && text.data.includes(this.#chargeIdText)) {
       this.found?.later.push(text)
     }
     if (fact.type === "LimitSet") this.#latestFacts.set(limitKey(fact), text)

@@ -1,7 +1,7 @@
 /**
  * Replays a history: decides every stored charge and refusal again, a refusal at the ledger
- * revision that it names. With other rules it lists what those would have decided, judging each
- * decision on the stored facts before it.
+ * revision that it names. With other rules it lists the decisions that those rules would have made
+ * differently, each judged on the facts stored before it.
  */
 import { diff } from "node:util"
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
@@ -22,12 +22,12 @@ import { AlternativeRules } from "./alternative-rules.ts"
 const MAX_LISTED = 10_000
 
 /** Pages of events, each stream in its own order. */
-export type EventPages = AsyncIterable<readonly HistoryEvent[]>
+export type HistoryPages = AsyncIterable<readonly HistoryEvent[]>
 
 /** The input of a replay. */
 export interface ReplayRequest {
   /** The events of all `refusals-…` streams, and those of all `ledger-…` streams. */
-  readonly pages: (category: "refusals" | "ledger") => EventPages
+  readonly pages: (category: "refusals" | "ledger") => HistoryPages
   /** Rules to decide by instead of the program's own; null for the program's. */
   readonly rules: LedgerRules | null
 }
@@ -79,7 +79,7 @@ interface CompanyReplay {
   readonly ledger: LedgerReplay
   readonly alternativeRules: AlternativeRules | null
   /** Refusals by the ledger revision they were decided on, as stored. */
-  readonly refusals: Map<number, HistoryEvent[]>
+  readonly refusalsByRevision: Map<number, HistoryEvent[]>
   hash: string
 }
 
@@ -105,11 +105,11 @@ class HistoryReplay {
       return
     }
     this.#refusals += 1
-    const { refusals } = this.#company(event.stream)
+    const { refusalsByRevision } = this.#company(event.stream)
     const { ledgerRevision } = fact
-    const others = refusals.get(ledgerRevision)
+    const others = refusalsByRevision.get(ledgerRevision)
     // Stored as text: a decoded refusal is large, and most wait long for their revision.
-    if (others === undefined) refusals.set(ledgerRevision, [event])
+    if (others === undefined) refusalsByRevision.set(ledgerRevision, [event])
     else others.push(event)
   }
 
@@ -130,8 +130,9 @@ class HistoryReplay {
   finish(): ReplayResult {
     for (const company of this.#companies.values()) {
       if (company.alternativeRules === null) company.ledger.finish()
-      for (const [revision, events] of company.refusals) {
-        for (const event of events) this.#differs(company, this.#beyond(revision, event))
+      for (const [revision, events] of company.refusalsByRevision) {
+        for (const event of events)
+          this.#recordDifference(company, this.#refusalAtMissingRevision(revision, event))
       }
     }
     const differences = this.#differences
@@ -150,17 +151,17 @@ class HistoryReplay {
 
   #company(stream: string): CompanyReplay {
     const companyId = companyOfStream(stream)
-    if (companyId === null) throw new FormatFault(`the stream ${stream} is of no company`)
+    if (companyId === null) throw new FormatFault(`${stream} belongs to no company`)
     const known = this.#companies.get(companyId)
     if (known !== undefined) return known
     const company: CompanyReplay = {
       stream: ledgerStreamOf(companyId).stream,
       ledger: new LedgerReplay({
-        onDifference: (difference) => this.#differs(company, difference),
+        onDifference: (difference) => this.#recordDifference(company, difference),
         onFolded: (revision) => this.#decideRefusals(company, revision),
       }),
       alternativeRules: this.#rules === null ? null : new AlternativeRules(this.#rules, companyId),
-      refusals: new Map(),
+      refusalsByRevision: new Map(),
       hash: NO_HASH,
     }
     this.#companies.set(companyId, company)
@@ -169,9 +170,9 @@ class HistoryReplay {
 
   /** Decides the refusals of a revision again, on the state folded up to it. */
   #decideRefusals(company: CompanyReplay, revision: number): void {
-    const events = company.refusals.get(revision)
+    const events = company.refusalsByRevision.get(revision)
     if (events === undefined) return
-    company.refusals.delete(revision)
+    company.refusalsByRevision.delete(revision)
     for (const event of events) {
       const refused = decodeRefusal(event)
       if (company.alternativeRules !== null) {
@@ -181,7 +182,7 @@ class HistoryReplay {
         continue
       }
       const difference = refusalDifference(company.ledger.state, refused)
-      if (difference !== null) this.#differs(company, difference)
+      if (difference !== null) this.#recordDifference(company, difference)
     }
   }
 
@@ -203,7 +204,7 @@ class HistoryReplay {
     if (this.#others.length < MAX_LISTED) this.#others.push(decision)
   }
 
-  #differs({ stream }: CompanyReplay, difference: DecisionDifference): void {
+  #recordDifference({ stream }: CompanyReplay, difference: DecisionDifference): void {
     this.#differences += 1
     const { revision, expected, found } = difference
     this.#first ??= {
@@ -217,7 +218,7 @@ class HistoryReplay {
   }
 
   /** A refusal that names a revision which the ledger does not have. */
-  #beyond(revision: number, event: HistoryEvent): DecisionDifference {
+  #refusalAtMissingRevision(revision: number, event: HistoryEvent): DecisionDifference {
     return { revision, expected: null, found: decodeRefusal(event) }
   }
 }

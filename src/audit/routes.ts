@@ -81,7 +81,7 @@ export const listRefusalsRoute = route({
     if (parsed !== null && "refusal" in parsed) return { ok: false, refusal: parsed.refusal }
     const before = parsed?.place ?? null
     const keyId = key === undefined ? null : parseKeyId(key)
-    // An unknown id was refused nothing.
+    // An unknown key has no refusals.
     if (key !== undefined && keyId === null) return { ok: true, body: { refusals: [] } }
     const listQuery = { companyId, keyId, before, limit: MAX_REFUSALS + 1 }
     const rows = await ports.readAs(companyId, (db) => listRefusals(db, listQuery))

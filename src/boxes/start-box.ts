@@ -169,7 +169,10 @@ async function endMachine(
     await withProviderTimeout(pacer, "the host of boxes", stop())
   } catch (error) {
     if (!isProviderError(error)) throw error
-    log.info("an unused box machine could not be ended", { boxId, error: error.message })
+    log.info("the machine of a box that did not start could not be stopped; its lease ends it", {
+      boxId,
+      error: error.message,
+    })
   }
 }
 

@@ -30,7 +30,8 @@ const checkRepositoryName: NonApiClient["accessRefusal"] = async (
   const { repository = "" } = params
   const name = /^(.*)\.git$/s.exec(repository)?.[1]
   const isOwn = name !== undefined && (await isCompanyName(ports, name, companyId))
-  return isOwn ? null : refusal("not_found", "This key's company has no repository of that name.")
+  const message = "The company of this key has no repository with this name."
+  return isOwn ? null : refusal("not_found", message)
 }
 
 /** Whether a name is the company's; an unknown name is looked up in the newest state. */

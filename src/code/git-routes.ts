@@ -95,7 +95,7 @@ async function missingRepository(
     return UNAVAILABLE
   } catch (error) {
     if (!(error instanceof GitUnavailable)) throw error
-    ports.log.warn("git cannot be used", error)
+    ports.log.warn("git or CODE_DIR is unavailable; code cannot be pushed or cloned", error)
     return UNAVAILABLE
   }
 }
@@ -200,10 +200,10 @@ async function serveFetch(
     const fault = await ports.repositories.uploadPack(conversation)
     if (fault === null) return
     // The client already has status 200, and git's own message.
-    ports.log.warn(`git failed in a fetch of the code of ${companyId}`, fault)
+    ports.log.warn(`git failed while ${companyId} fetched code`, fault)
   } catch (error) {
     if (!(error instanceof InvalidGitRequest)) throw error
-    ports.log.info(`a fetch of the code of ${companyId} was not a request of the git protocol`)
+    ports.log.info(`a client of ${companyId} did not use the git protocol`)
     await send(encodeFetchRefusal(NOT_A_GIT_REQUEST))
   }
 }

@@ -126,7 +126,7 @@ async function orderWithTimeout(
   } catch (error) {
     if (error instanceof ProviderOutcomeUnknown) return "silent"
     if (!(error instanceof ProviderUnavailable)) throw error
-    ports.log.warn("the payment processor did not accept a payment", error)
+    ports.log.warn("the payment processor is unavailable; nothing was paid", error)
     return PROCESSOR_UNAVAILABLE
   }
 }

@@ -73,6 +73,6 @@ export const askForCertificate = publicRoute({
   refusalCodes: ["not_found"],
   handle: async ({ hostnames }, { query: { domain } }) => {
     if (hostnames.find(domain.toLowerCase()) !== null) return { ok: true, body: {} }
-    return { ok: false, refusal: refusal("not_found", "No web address here has this name.") }
+    return { ok: false, refusal: refusal("not_found", "There is no web address with this name.") }
   },
 })

@@ -163,7 +163,7 @@ async function inspectDomain(
     return { delegation, copied, registrar: registrarName }
   } catch (error) {
     if (!isProviderError(error)) throw error
-    ports.log.warn("a domain could not be inspected", error)
+    ports.log.warn("a domain's DNS records could not be looked up", error)
     return { refusal: resolverDownRefusal() }
   }
 }
@@ -188,7 +188,7 @@ function ownNameServers(
 
 function foreignServersRefusal(): Refusal {
   const message =
-    "Its registrar names name servers of ours that belong to another company. Set other name servers at the registrar first."
+    "The registrar lists name servers that we assigned to another company. Change them at the registrar first."
   return refusal("conflict", message)
 }
 

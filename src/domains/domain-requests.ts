@@ -54,7 +54,7 @@ export const optionalDomainIdSchema = boundedText(100)
 /** The schema of a domain id. */
 export const domainIdSchema = boundedText(100).describe("Id of the connected domain")
 
-const NO_DOMAIN = "There is no such domain."
+const NO_DOMAIN = "No connected domain has this id. List domains to see their ids."
 
 /** The refusal of an unknown domain. @param named the requested id, if any */
 export const domainNotFound = (named?: string): Refusal =>

@@ -176,7 +176,7 @@ export async function addSendingDomainTo(
   }
   const { companyId } = caller
   const sendingDomainId = sendingDomainIdFor(companyId, domain, name)
-  const { selector, publicKey } = await ports.dkimKeys.create({ companyId, sendingDomainId })
+  const { selector, publicKey } = await ports.dkimKeys.getOrCreate({ companyId, sendingDomainId })
   const key = { name, selector, publicKey }
   const records = sendingRecordsOf(ports, key)
   const command = { type: "AddSendingDomain", sendingDomainId, ...key, records } as const

@@ -8,7 +8,7 @@ import { executeMailCommand } from "./paid-mail.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
-/** Listens for returned mails. Each is stored before the sending server gets its acknowledgement. */
+/** Listens for bounces. Each is stored before the sending server gets its acknowledgement. */
 export const bounceDaemon: Daemon = {
   displayName: "the bounce listener",
   start: async (ports) => {
@@ -16,7 +16,7 @@ export const bounceDaemon: Daemon = {
     const isOurs = (to: string) => copyFromReturnPath(sealing, to) !== null
     const listening = await bounces.listen(isOurs, (report) => receiveBounce(ports, report))
     if (listening === null) return { stop: async () => undefined }
-    log.info("listening for returned mails", { port: listening.port })
+    log.info("listening for bounces", { port: listening.port })
     return { stop: listening.stop }
   },
 }

@@ -137,7 +137,7 @@ async function dispatchCopy(
 
 /** Nothing is sent unsigned: the mail waits until an operator has fixed the key. */
 function deferUnsigned({ log }: Pick<Ports, "log">, reason: string): CopyResult {
-  log.warn(`a mail cannot be signed and waits: ${reason}`, null)
+  log.warn(`a mail is delayed because it cannot be signed: ${reason}`, null)
   return { answer: "deferred", code: "not_signed" }
 }
 

@@ -59,7 +59,7 @@ async function findUnsubscribeOffer(
 
 const pageNotFound = (): Reply<z.infer<typeof Nothing>> => ({
   ok: false,
-  refusal: refusal("not_found", "There is no such page."),
+  refusal: refusal("not_found", "There is no page at this address."),
 })
 
 /** Shows the unsubscribe button. */

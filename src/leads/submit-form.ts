@@ -78,7 +78,7 @@ async function acceptForm(
   if (form === null) return { refusal: formNotFound() }
   if (!isAllowedOrigin(ports, sent, form.hostnames)) {
     const message =
-      "This form cannot be sent from a page of this host name. Open the form and send it from there."
+      "Pages of this host name may not send this form. Open the form's own page, or ask the operator to allow the host name."
     return { refusal: refusal("not_allowed", message) }
   }
   if (isRobot(ports, form, values)) {

@@ -40,7 +40,7 @@ async function waitUntilIdle(
 
 const wait = operation({
   name: "wait",
-  summary: "wait until everything stored so far has been projected and reacted to",
+  summary: "wait until read models and jobs have caught up",
   example: "wait",
   input: z.object({}),
   run: async ({ ports }) => ({ position: await waitUntilIdle(ports) }),

@@ -65,7 +65,8 @@ const listJobs = operation({
 
 async function requireJob({ jobs }: Pick<AdminPorts, "jobs">, id: number): Promise<StoredJob> {
   const found = await jobs.find(id)
-  if (found === null) throw new OperatorRefused("not_found", `There is no job ${id}.`)
+  if (found === null)
+    throw new OperatorRefused("not_found", `There is no job ${id}. List them with "job list".`)
   return found
 }
 
@@ -95,8 +96,8 @@ const retryJob = operation({
   summary: "retry a job that is due or stuck",
   notes: [
     "Rejected before the job is due, unless it only checks a status and may do so at any time.",
-    "Prints the outcome: done, put_off until dueAt, failed (it is retried automatically) or stuck;",
-    "running or due if there is no outcome within three seconds.",
+    "Prints the outcome: done, put_off until dueAt, failed (it is retried automatically) or stuck; " +
+      "running or due if there is no outcome within three seconds.",
   ],
   example: "job retry 42",
   changes: true,
@@ -135,8 +136,8 @@ const discardJob = operation({
   name: "job discard",
   summary: "discard a stuck job",
   notes: [
-    "A text then counts as failed (given_up) and its charge is refunded;",
-    "a reminder is not sent. Jobs that a company or its bill depends on cannot be discarded.",
+    "A text then counts as failed (given_up) and its charge is refunded; a reminder is not sent.",
+    "Jobs that a company or its bill depends on cannot be discarded.",
   ],
   example: 'job discard 42 --reason "the carrier lost it"',
   changes: true,

@@ -210,7 +210,7 @@ const BuyNumber = z.object({
     .meta({ description: "Its town, if the carrier does not report one" }),
   region: z
     .string()
-    .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
+    .regex(/^[A-Za-z]{2}$/, "Must be two letters, such as CA.")
     .transform((text) => text.toUpperCase())
     .nullish()
     .meta({ description: "Its state, if the carrier does not report one" }),
@@ -231,7 +231,7 @@ interface Draft {
 }
 
 const TAKEN =
-  "This number is not available: it was sold, or the company holds it already. Search for another one."
+  "This number is not available: it was sold, or your company already has it. Search for another one."
 const CARRIER_UNAVAILABLE =
   "The carrier could not sell this number now; nothing was charged. Try again, or choose another number."
 

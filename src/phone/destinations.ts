@@ -108,7 +108,7 @@ export const switchDestination = route({
   body: z.object({
     country: z
       .string()
-      .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
+      .regex(/^[A-Za-z]{2}$/, "Must be two letters, such as GB.")
       .transform((text) => text.toUpperCase())
       .describe("Two letters, such as GB"),
     on: z.boolean().describe("Whether texts and calls to it are enabled"),

@@ -23,7 +23,7 @@ const Search = z
       .describe("Consecutive digits of the number; `*` is any digit"),
     region: z
       .string()
-      .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
+      .regex(/^[A-Za-z]{2}$/, "Must be two letters, such as CA.")
       .transform((text) => text.toUpperCase())
       .optional()
       .describe("The state of a local number, two letters"),

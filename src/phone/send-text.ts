@@ -212,8 +212,8 @@ async function priceText(
   { companyId, country, tag, body }: Draft,
 ): Promise<{
   readonly price: { readonly unitPriceMicros: number; readonly priceVersion: number }
-  readonly withoutLine: PreparedText
-  readonly withLine: PreparedText | null
+  readonly withoutOptOutLine: PreparedText
+  readonly withOptOutLine: PreparedText | null
 }> {
   const price = await runner.read(PRICES_STREAM, (book) => {
     const { textMicros: unitPriceMicros, priceVersion } = destinationPriceOf(book, country)
@@ -228,8 +228,8 @@ async function priceText(
   const mayCarryLine = texting.optOutLine && !mentionsStop(body)
   return {
     price,
-    withoutLine: await prepare(body),
-    withLine: mayCarryLine ? await prepare(withOptOutLine(body)) : null,
+    withoutOptOutLine: await prepare(body),
+    withOptOutLine: mayCarryLine ? await prepare(withOptOutLine(body)) : null,
   }
 }
 
@@ -250,7 +250,7 @@ const TextReply = z.object({
 })
 type TextReply = z.infer<typeof TextReply>
 
-const NO_NUMBER = "The company has no such number that can send texts."
+const NO_NUMBER = "The company has no number that can send texts, or `from` is not one of them."
 const UNPAID =
   "The rent of this number is not paid, so it cannot send texts. The rent is charged again each day."
 const UNREGISTERED =
@@ -306,11 +306,15 @@ export const sendText = paidRoute({
     if (typeof from === "string") return { refusal: refusal("no_number", SENDER_REFUSALS[from]) }
     return { from, ...(await priceText(ports, draft)) }
   },
-  price: async ({ runner }, { recipient }, { withoutLine, withLine, price }) => {
+  price: async (
+    { runner },
+    { recipient },
+    { withoutOptOutLine, withOptOutLine: withLine, price },
+  ) => {
     const optOut = await runner.read(recipient, optOutStateOf)
     if (isOptedOut(optOut)) return { refusal: refusal("opted_out", OPTED_OUT) }
     const isFirst = optOut.firstMessageId === null
-    const { segments, amountMicros } = isFirst && withLine !== null ? withLine : withoutLine
+    const { segments, amountMicros } = isFirst && withLine !== null ? withLine : withoutOptOutLine
     return { item: "text_segment", quantity: segments, ...price, amountMicros }
   },
   chargeResource: ({ tag }, id) => locatedResource(id, tag),
@@ -321,8 +325,8 @@ export const sendText = paidRoute({
     chargedMicros: charge.chargedMicros,
     numberId: prepared.from.numberId,
     to: await sealing.seal(companyId, tag, to),
-    withoutLine: prepared.withoutLine,
-    withLine: prepared.withLine,
+    withoutOptOutLine: prepared.withoutOptOutLine,
+    withOptOutLine: prepared.withOptOutLine,
     keyId: spender.keyId,
     personId: spender.personId,
   }),

@@ -38,7 +38,7 @@ const MAX_WORDS = 20
 const optOutWord = nonBlankText(40).refine((word) => {
   const means = textKeywordOf(word, [])
   return normalizeKeyword(word) !== "" && means !== "start" && means !== "help"
-}, "Must contain a letter or digit, and must not be a word for opting in or for help.")
+}, "Must contain a letter or digit, and must not be START, HELP or a similar keyword.")
 
 const TextingChange = z.object({
   optOutReply: nonBlankText(320).optional().describe("Reply to an opt-out"),

@@ -87,7 +87,10 @@ export const carrierSweep = periodicDaemon({
       since ??= began - STARTUP_SWEEP_MS
       const { received, missing } = await sweepCarrier(ports, since, causedBy(newId("cmd")))
       if (received + missing > 0)
-        ports.log.info("the carrier sweep found texts without a webhook", { received, missing })
+        ports.log.info("the carrier sweep found texts whose webhook never arrived", {
+          received,
+          missing,
+        })
       // If this sweep fails, `since` stays, so the next one covers its time.
       since = began - HOURLY_SWEEP_MS
     }

@@ -34,7 +34,7 @@ const LOOKUP_LIMIT: SliceErrorCode = {
   error: "lookup_limit",
   status: 429,
   example: {
-    message: "Another request is still looking up this pick. Try again in a few seconds.",
+    message: "Another request is looking up the same address. Try again in a few seconds.",
   },
 }
 

@@ -41,7 +41,7 @@ const variables = z
       .regex(/^[A-Za-z_]\w{0,99}$/, "must have names such as API_HOST")
       .refine(
         (name) => !RESERVED_VARIABLES.includes(name),
-        `must not have ${RESERVED_VARIABLES.join(", ")}: the preview sets them`,
+        "must not contain PORT, DATABASE_URL, STORAGE_DIR or PREVIEW_URL: the preview sets them",
       ),
     z
       .string()

@@ -85,7 +85,7 @@ function recordingOf(row: RecordedCallRow): z.infer<typeof Recording> {
 
 // The audio is streamed from its blob, complete or in part, without waiting for a read model.
 
-const NO_AUDIO = "There is no such recording."
+const NO_AUDIO = "No recording has this id. List recordings to see their ids."
 /** Recordings are personal data, so no proxy may cache them. */
 const AUDIO_HEADERS = { "cache-control": "private, no-store", "content-disposition": "inline" }
 

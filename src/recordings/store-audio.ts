@@ -166,7 +166,7 @@ export const CALL_RECORDINGS_URL = "/api/v1/phone/recordings/:callId"
 export const CallParams = z.object({ callId: boundedText(100).describe("Id of the call") })
 
 /** The message for an unknown call. */
-export const CALL_NOT_FOUND = "There is no such call."
+export const CALL_NOT_FOUND = "No call has this id. List calls to see their ids."
 
 /** The refusal of an unknown call. */
 export const callNotFound = (): Refusal => refusal("not_found", CALL_NOT_FOUND)

@@ -80,7 +80,7 @@ export const Business = z
     postalCode: lineOfText(BUSINESS_LENGTH_LIMITS.postalCode).describe("ZIP code"),
     country: z
       .string()
-      .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
+      .regex(/^[A-Za-z]{2}$/, "Must be two letters, such as CA.")
       .transform((text) => text.toUpperCase())
       .default("US")
       .describe("Two letters; default US"),

@@ -2,7 +2,7 @@
 export const PAGE_PROBLEMS = {
   unreachable: "The page cannot be read.",
   not_https: "The page is not served by https.",
-  login_needed: "The page asks for a sign-in.",
+  login_needed: "The page requires a sign-in.",
   wrong_brand: "The page does not name the brand as it is registered.",
   no_consent_text:
     "The page has no box with consent to texts, or does not say that consent is not a condition of purchase.",
@@ -11,7 +11,7 @@ export const PAGE_PROBLEMS = {
   no_frequency: "The page does not say how often people are texted.",
   no_rates: 'The page does not say "Message and data rates may apply".',
   no_stop: "The page does not say that STOP opts out.",
-  no_help: "The page does not say that HELP gets help.",
+  no_help: "The page does not say that HELP returns help.",
   no_terms_link: "The page has no link to the terms.",
   no_privacy_link: "The page has no link to the privacy policy.",
   no_sharing_sentence:

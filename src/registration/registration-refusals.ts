@@ -29,12 +29,12 @@ const REFUSAL_MESSAGES: Readonly<
 
 /** The example message of a missing step, for the API document. */
 export const MISSING_STEPS_MESSAGE =
-  "An earlier step is missing: save the business details (PUT /api/v1/phone/business)."
+  "Do this first: save the business details (PUT /api/v1/phone/business)."
 
 /** A refusal that lists the missing steps in order. */
 export function missingStepsRefusal(missing: readonly string[]): Refusal {
   const steps = missing.map((one) => STEPS[one] ?? one)
-  return refusal("conflict", `An earlier step is missing: ${steps.join("; then ")}.`, { missing })
+  return refusal("conflict", `Do this first: ${steps.join("; then ")}.`, { missing })
 }
 
 /** Converts a registration refusal into an API refusal. */

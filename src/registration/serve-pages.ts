@@ -72,7 +72,7 @@ export const pagesAlias = ({ pageHosts }: Pick<Ports, "pageHosts">): HostAlias =
 /** The subject that binds a form's signed time to its page. */
 const formTokenSubject = (slug: string): string => `texts ${slug}`
 
-const pageNotFound = (): Refusal => refusal("not_found", "There is no such page.")
+const pageNotFound = (): Refusal => refusal("not_found", "There is no page at this address.")
 
 const showPages = PAGE_NAMES.map((name) =>
   publicRoute({
@@ -114,7 +114,7 @@ const agreeToTexts = publicRoute({
     if (site === null) return { ok: false, refusal: pageNotFound() }
     if (!isAllowedOrigin(ports, rawRequest)) {
       const message =
-        "This form cannot be sent from a page of another host name. Open the form and send it from there."
+        "This form was sent from a page of another host name. Open the form's own page and send it from there."
       return { ok: false, refusal: refusal("not_allowed", message) }
     }
     return submitOptInForm(ports, site, form.values, rawRequest)

@@ -180,7 +180,7 @@ function logRushRequest(
   sent: ReturnType<typeof submissionOf>,
 ): void {
   if (sent?.rush !== true || !sent.live) return
-  log.info("a company paid for a rush review: ask the registry to review its campaign sooner", {
+  log.warn("a company paid for a rush review: ask the registry to review its campaign sooner", {
     companyId,
     submissionId,
   })

@@ -53,7 +53,7 @@ export const TextingPages = z
     if (pages.mode !== "own_site") return
     for (const path of ["ownTextUrl", "ownTermsUrl", "ownPrivacyUrl"] as const) {
       if (typeof pages[path] === "string") continue
-      context.addIssue({ code: "custom", path: [path], message: "Is required for an own site." })
+      context.addIssue({ code: "custom", path: [path], message: "Is required for your own site." })
     }
   })
 

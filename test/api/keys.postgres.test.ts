@@ -140,7 +140,7 @@ describe("the message of a 401", () => {
   it("names X-Api-Key if the key was sent there", async () => {
     expect(await callWithHeaders({ "x-api-key": company.key })).toEqual({
       error: "invalid_key",
-      message: 'X-Api-Key is not read. Send the API key as "Authorization: Bearer <API key>".',
+      message: 'X-Api-Key is ignored. Send the API key as "Authorization: Bearer <API key>".',
     })
   })
 

@@ -68,7 +68,7 @@ describe("paid calls", () => {
     expect(refused?.headers["retry-after"]).toBe("60")
     expect(refused?.body).toEqual({
       error: "rate_limited",
-      message: "More than 120 paid calls by this key per minute. Wait a minute.",
+      message: "Limit of 120 paid calls by this key per minute exceeded. Try again in a minute.",
     })
     expect(await callCounts()).toEqual([121])
   })

@@ -131,7 +131,7 @@ describe("429", () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 429])
     expect(answers[6]?.body).toEqual({
       error: "rate_limited",
-      message: "More than 6 exports by this key per minute. Wait a minute.",
+      message: "Limit of 6 exports by this key per minute exceeded. Try again in a minute.",
     })
     expect([lines.status, owner.status]).toEqual([200, 200])
   })

@@ -76,7 +76,7 @@ describe("box show and box stop", () => {
   it("know no box of another name", async () => {
     for (const name of ["box show", "box stop"]) {
       for (const boxId of ["nonsense", "box_4Zb0x7", company.companyId]) {
-        await expect(world.operate(name, { boxId })).rejects.toThrow(`No box ${boxId}.`)
+        await expect(world.operate(name, { boxId })).rejects.toThrow(`There is no box ${boxId}.`)
       }
     }
   })

@@ -51,7 +51,10 @@ describe("what every push is judged by", () => {
       ...(await makeKey(at.here.world, { companyId }, { person, operations: ["code.push"] })),
     }
     const { pushed, text } = await at.take(await at.packFrom(at.first, at.second))
-    expect([pushed, text]).toEqual([false, expect.stringContaining("may not use sandbox.push")])
+    expect([pushed, text]).toEqual([
+      false,
+      expect.stringContaining("no permission for sandbox.push"),
+    ])
     await at.expectNothing()
   })
 

@@ -171,7 +171,7 @@ describe("a damaged repository", () => {
     expect(clone.code).not.toBe(0)
     await expect
       .poll(() => warnings().join("\n"))
-      .toMatch(new RegExp(`git failed in a fetch of the code of ${broken.companyId}: GitFailed`))
+      .toMatch(new RegExp(`git failed while ${broken.companyId} fetched code: GitFailed`))
   })
 
   it("stops a backup, which says of which company and what to do", async () => {

@@ -69,15 +69,15 @@ describe("who asks", () => {
   it("needs an own key, its operations, and the person's permission", async () => {
     const { ownerId } = acme
     const shared = await makeKey(world, acme, { app: true })
-    const own = "remote: not_allowed: This takes a person's own key, not the app's shared one."
+    const own = "remote: not_allowed: Use a person's own key: the app key cannot do this."
     expect((await refsOf(addressOf({ ...acme, key: shared.key }))).stderr).toContain(own)
     const pushing = await keyFor(acme, "code.push")
-    const lacking = "remote: operation_not_granted: This key may not use code.pull"
+    const lacking = "remote: operation_not_granted: This key has no permission for code.pull"
     expect((await refsOf(addressOf(pushing))).stderr).toContain(lacking)
     const push = ["push", addressOf(pushing), "main"]
     expect((await desk.git(push, { folder: "own" })).stderr).toContain(lacking)
     const reading = ["push", addressOf(await keyFor(acme, "code.pull")), "main"]
-    const noPush = "remote: operation_not_granted: This key may not use code.push"
+    const noPush = "remote: operation_not_granted: This key has no permission for code.push"
     expect((await desk.git(reading, { folder: "own" })).stderr).toContain(noPush)
     const { personId, ...theirs } = await makeKey(world, acme, { role: "user" })
     const may = "remote: not_allowed: The key's person does not have the permission \"Download"

@@ -158,7 +158,7 @@ describe("the pages of email, domains and leads", () => {
       await press("Check now")
       await pressInDialog("Check")
       await waits
-        .or(page.getByText(/^Its registrar names/))
+        .or(page.getByText(/^The registrar lists/))
         .first()
         .waitFor()
       return waits.isVisible()

@@ -33,7 +33,11 @@ const OWNER = { companyId: "co_aaaaaa", sendingDomainId: "snd_1" } as const
 describe.for(Object.entries(OPENINGS))("signing keys in %s", ([, openKeys]) => {
   it("creates one key pair of 2,048 bits for concurrent callers", async () => {
     const { keys, again } = openKeys()
-    const made = await Promise.all([keys.create(OWNER), again().create(OWNER), keys.create(OWNER)])
+    const made = await Promise.all([
+      keys.getOrCreate(OWNER),
+      again().getOrCreate(OWNER),
+      keys.getOrCreate(OWNER),
+    ])
     const [first] = made
     expect(first?.selector).toBe("cp1")
     expect(made).toEqual([first, first, first])
@@ -51,7 +55,7 @@ describe.for(Object.entries(OPENINGS))("signing keys in %s", ([, openKeys]) => {
       { ...OWNER, sendingDomainId: "snd_2" },
       { ...OWNER, companyId: "co_bbbbbb" as const },
     ]
-    const made = await Promise.all(owners.map((owner) => keys.create(owner)))
+    const made = await Promise.all(owners.map((owner) => keys.getOrCreate(owner)))
     expect(new Set(made.map(({ publicKey }) => publicKey)).size).toBe(3)
   })
 
@@ -59,11 +63,11 @@ describe.for(Object.entries(OPENINGS))("signing keys in %s", ([, openKeys]) => {
     const { keys, again } = openKeys()
     expect(await keys.find({ ...OWNER, sendingDomainId: "snd_none" })).toBeNull()
     const owner = { ...OWNER, sendingDomainId: "snd_gone" }
-    const { publicKey } = await keys.create(owner)
+    const { publicKey } = await keys.getOrCreate(owner)
     await keys.remove(owner)
     await keys.remove(owner)
     expect(await again().find(owner)).toBeNull()
-    expect((await keys.create(owner)).publicKey).not.toBe(publicKey)
+    expect((await keys.getOrCreate(owner)).publicKey).not.toBe(publicKey)
   })
 })
 
@@ -71,7 +75,7 @@ it("signing keys in PostgreSQL are stored sealed, and do not open for another do
   const keys = open()
   const own = { companyId: "co_cccccc", sendingDomainId: "snd_own" } as const
   const other = { ...own, sendingDomainId: "snd_other" }
-  await Promise.all([keys.create(own), keys.create(other)])
+  await Promise.all([keys.getOrCreate(own), keys.getOrCreate(other)])
   const pool = database.pool()
   const { rows } = await pool.query<{ private_key: Buffer }>(
     "select private_key from ledger.dkim_keys where company_id = 'co_cccccc'",

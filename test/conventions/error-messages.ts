@@ -12,6 +12,8 @@ export interface ErrorMessage {
   readonly field: string | null
   /** The source file, relative to the root. */
   readonly file: string
+  /** Whether it is only an example in the API document. */
+  readonly isExample: boolean
 }
 
 /** Maximum depth to which constants and functions are followed. */
@@ -27,6 +29,31 @@ const SCHEMA_MESSAGE_INDEX: Readonly<Record<string, number>> = {
   startsWith: 1,
   endsWith: 1,
   includes: 1,
+}
+
+/** Functions that make a refusal from a code and a message. */
+const REFUSAL_FUNCTIONS: ReadonlySet<string> = new Set(["refusal", "reject"])
+
+/** The file whose messages complete a sentence about the company file. */
+const COMPANY_FILE_SOURCE = "src/publishing/company-file.ts"
+
+/** What a reader sees for these values; they are never replaced by their texts. */
+const VALUE_NAMES: Readonly<Record<string, string>> = {
+  allowed: "methods",
+  charge: "charged or paid",
+  done: "charged, paid or done",
+  fault: "what is wrong",
+  faults: "field: what is wrong",
+  holder: "The holder's",
+  lacking: "operation",
+  message: "what is wrong",
+  needs: "permission",
+  once: "charged, paid or done",
+  own: "this server's name",
+  paymentKind: "charged or paid",
+  roles: "owner or admin",
+  spendingClass: " class",
+  whose: "You do",
 }
 
 /** Names of properties that hold the message of a schema or of a field. */
@@ -50,10 +77,11 @@ export function readErrorSource(): ErrorSource {
   const roots = fileNames.filter((name) => /^(src|domain)\//.test(relative(ROOT, name)))
   const program = ts.createProgram(roots, options)
   const reader = new MessageReader(program.getTypeChecker())
-  const found = roots.flatMap((name) => {
+  const all = roots.flatMap((name) => {
     const source = program.getSourceFile(name)
     return source === undefined ? [] : reader.messagesOf(source)
   })
+  const found = withoutExamples(all)
   const unique = new Map(found.map((one) => [`${one.code} ${one.field} ${one.message}`, one]))
   const keyOf = ({ code, field, message }: ErrorMessage) =>
     `${code ?? ""}\n${field ?? ""}\n${message}`
@@ -61,9 +89,17 @@ export function readErrorSource(): ErrorSource {
   return { messages, sliceStatuses: reader.sliceStatuses }
 }
 
+/** Leaves out the examples of codes that have messages. */
+function withoutExamples(messages: readonly ErrorMessage[]): readonly ErrorMessage[] {
+  const sent = new Set(messages.flatMap(({ code, isExample }) => (isExample ? [] : [code])))
+  return messages.filter(({ code, isExample }) => !isExample || !sent.has(code))
+}
+
 class MessageReader {
   readonly sliceStatuses = new Map<string, number>()
   readonly #checker: ts.TypeChecker
+  /** The arguments of the call by which a function is read, by its parameters. */
+  #arguments: ReadonlyMap<ts.Declaration, ts.Expression> = new Map()
 
   constructor(checker: ts.TypeChecker) {
     this.#checker = checker
@@ -72,18 +108,25 @@ class MessageReader {
   messagesOf(source: ts.SourceFile): readonly ErrorMessage[] {
     const file = relative(ROOT, source.fileName)
     const found: ErrorMessage[] = []
-    const add = (code: string | null, field: string | null, messages: readonly string[]) => {
+    const add: AddMessages = (code, field, messages, isExample = false) => {
       if (isSetting(field)) return
-      // `custom` is the schema library's code of a handwritten rule.
-      const shown = code === "custom" ? "validation" : code
       for (const message of messages) {
-        if (isSentence(message)) found.push({ code: shown, field, message, file })
+        if (!isSentence(message)) continue
+        if (file === COMPANY_FILE_SOURCE) {
+          const sentence = `The company file (company.json) of this commit is invalid: ${field ?? "{field}"} ${message}.`
+          found.push({ code: "company_file", field: null, message: sentence, file, isExample })
+          continue
+        }
+        // `custom` is the schema library's code of a handwritten rule.
+        const shown = code === "custom" ? "validation" : code
+        found.push({ code: shown, field, message, file, isExample })
       }
     }
+    const hasSettings = source.text.includes("defineSettings(")
     const visit = (node: ts.Node): void => {
       if (ts.isCallExpression(node)) {
         this.#readRefusal(node, add)
-        this.#readSchemaMessage(node, add)
+        if (!hasSettings) this.#readSchemaMessage(node, add)
       }
       if (ts.isObjectLiteralExpression(node)) this.#readCodeAndMessage(node, add)
       ts.forEachChild(node, visit)
@@ -92,26 +135,49 @@ class MessageReader {
     return found
   }
 
-  /** Reads `refusal(code, message, {fields})`. */
+  /** Reads `refusal(code, message, {fields})`, once for each call of the function that it is in. */
   #readRefusal(call: ts.CallExpression, add: AddMessages): void {
-    if (call.expression.getText() !== "refusal") return
+    if (!REFUSAL_FUNCTIONS.has(call.expression.getText())) return
     const [code, message, details] = call.arguments
     if (code === undefined || message === undefined) return
-    for (const one of this.#codes(code)) add(one, null, this.#texts(message))
-    if (details !== undefined) this.#readFields(details, add)
+    for (const given of this.#argumentsAround(call)) {
+      this.#arguments = given
+      const ofFields = details === undefined ? [] : this.#readFields(details, add)
+      const texts = this.#texts(message).filter((text) => !ofFields.includes(text))
+      for (const one of this.#codes(code)) add(one, null, texts)
+    }
+    this.#arguments = new Map()
   }
 
-  /** Reads the sentences of `fields` in the details of a rejection. */
-  #readFields(details: ts.Expression, add: AddMessages): void {
-    const fields = propertyOf(this.#resolved(details), "fields")
-    if (fields === null) return
-    const literal = this.#resolved(fields)
-    if (!ts.isObjectLiteralExpression(literal)) return
-    for (const property of literal.properties) {
-      if (ts.isPropertyAssignment(property)) {
-        add("validation", property.name.getText(), this.#texts(property.initializer))
+  /** The arguments of each call, in the same file, of the function that an expression is in. */
+  #argumentsAround(node: ts.Node): readonly ReadonlyMap<ts.Declaration, ts.Expression>[] {
+    const around = ts.findAncestor(node, ts.isFunctionDeclaration)
+    const calls: ReadonlyMap<ts.Declaration, ts.Expression>[] = []
+    const visit = (at: ts.Node): void => {
+      if (ts.isCallExpression(at) && this.#declarationOf(at.expression) === around) {
+        const pairs = (around?.parameters ?? []).flatMap((parameter, index) => {
+          const argument = at.arguments[index]
+          return argument === undefined ? [] : [[parameter, argument] as const]
+        })
+        calls.push(new Map(pairs))
       }
+      ts.forEachChild(at, visit)
     }
+    if (around !== undefined) visit(node.getSourceFile())
+    return calls.length > 0 ? calls : [new Map()]
+  }
+
+  /** Reads the sentences of `fields` in the details of a rejection, and returns them. */
+  #readFields(details: ts.Expression, add: AddMessages): readonly string[] {
+    const fields = propertyOf(this.#resolved(details), "fields")
+    const literal = fields === null ? null : this.#resolved(fields)
+    if (literal === null || !ts.isObjectLiteralExpression(literal)) return []
+    return literal.properties.flatMap((property) => {
+      if (!ts.isPropertyAssignment(property)) return []
+      const texts = this.#texts(property.initializer)
+      add("validation", property.name.getText(), texts)
+      return texts
+    })
   }
 
   /** Reads `{code, message}` and `{error, status, example: {message}}`. */
@@ -123,7 +189,9 @@ class MessageReader {
       }
       const example = propertyOf(literal, "example")
       const shown = example === null ? null : propertyOf(example, "message")
-      if (shown !== null) for (const one of this.#codes(error)) add(one, null, this.#texts(shown))
+      if (shown !== null) {
+        for (const one of this.#codes(error)) add(one, null, this.#texts(shown), true)
+      }
     }
     const message = propertyOf(literal, "message")
     const code = propertyOf(literal, "code")
@@ -149,7 +217,7 @@ class MessageReader {
   }
 
   /** The possible codes of an expression; null for a code that is chosen at run time. */
-  #codes(expression: ts.Expression): readonly (string | null)[] {
+  #codes(expression: ts.Expression, most = 7): readonly (string | null)[] {
     const resolved = this.#resolved(expression)
     if (ts.isStringLiteralLike(resolved)) return [resolved.text]
     if (ts.isConditionalExpression(resolved)) {
@@ -162,7 +230,9 @@ class MessageReader {
     const type = this.#checker.getTypeAtLocation(expression)
     const literals = type.isUnion() ? type.types : [type]
     const codes = literals.flatMap((one) => (one.isStringLiteral() ? [one.value] : []))
-    return codes.length === literals.length && codes.length > 0 && codes.length < 8 ? codes : [null]
+    return codes.length === literals.length && codes.length > 0 && codes.length <= most
+      ? codes
+      : [null]
   }
 
   #texts(expression: ts.Expression, depth = 0): readonly string[] {
@@ -189,29 +259,60 @@ class MessageReader {
       }
       return placeholder
     }
+    if (ts.isNumericLiteral(expression)) return [expression.text]
     if (ts.isConditionalExpression(expression)) {
-      return [...texts(expression.whenTrue), ...texts(expression.whenFalse)]
+      return this.#branches(expression).flatMap(texts)
     }
     if (ts.isParenthesizedExpression(expression) || ts.isAsExpression(expression)) {
       return texts(expression.expression)
     }
     if (ts.isElementAccessExpression(expression)) {
       const table = this.#resolved(expression.expression)
-      return ts.isObjectLiteralExpression(table)
-        ? table.properties.flatMap((one) =>
-            ts.isPropertyAssignment(one) ? texts(one.initializer) : [],
-          )
-        : placeholder
+      if (!ts.isObjectLiteralExpression(table)) return placeholder
+      const keys = this.#codes(expression.argumentExpression, Infinity)
+      return table.properties.flatMap((one) => {
+        if (!ts.isPropertyAssignment(one)) return []
+        const isPossible = keys.includes(null) || keys.includes(nameOf(one))
+        return isPossible ? texts(one.initializer) : []
+      })
     }
     if (ts.isCallExpression(expression)) return this.#returned(expression, depth) ?? placeholder
     const resolved = this.#resolved(expression)
     return resolved === expression ? placeholder : texts(resolved)
   }
 
-  /** Whether a value in a template is a constant text or a conditional. */
+  /** The branches of a choice; one if the call being read decides it. */
+  #branches({
+    condition,
+    whenTrue,
+    whenFalse,
+  }: ts.ConditionalExpression): readonly ts.Expression[] {
+    const isComparison =
+      ts.isBinaryExpression(condition) &&
+      condition.operatorToken.kind === ts.SyntaxKind.EqualsEqualsEqualsToken &&
+      ts.isStringLiteralLike(condition.right)
+    if (!isComparison || !ts.isStringLiteralLike(condition.right)) return [whenTrue, whenFalse]
+    const [value, ...others] = this.#codes(condition.left)
+    if (others.length > 0 || value === null) return [whenTrue, whenFalse]
+    return [value === condition.right.text ? whenTrue : whenFalse]
+  }
+
+  /** Whether a value in a template is a constant text or number, or a choice between some. */
   #isShortText(value: ts.Expression): boolean {
+    if (nameOfLast(value) in VALUE_NAMES) return false
+    if (ts.isCallExpression(value)) {
+      const declaration = this.#declarationOf(value.expression)
+      const isHere = declaration?.getSourceFile() === value.getSourceFile()
+      const returned = isHere ? (this.#returned(value, 0) ?? []) : []
+      return returned.length === 1 && isSentence(returned.join())
+    }
     const resolved = this.#resolved(value)
-    return ts.isStringLiteralLike(resolved) || ts.isConditionalExpression(resolved)
+    return (
+      ts.isStringLiteralLike(resolved) ||
+      ts.isTemplateExpression(resolved) ||
+      ts.isNumericLiteral(resolved) ||
+      ts.isConditionalExpression(resolved)
+    )
   }
 
   /** The texts that a function of the project returns; null if it returns something else. */
@@ -246,11 +347,18 @@ class MessageReader {
     if (!ts.isIdentifier(expression) && !ts.isPropertyAccessExpression(expression))
       return expression
     const declaration = this.#declarationOf(expression)
+    const argument = declaration === null ? undefined : this.#arguments.get(declaration)
+    if (argument !== undefined) return this.#resolved(argument)
     const hasInitializer =
       declaration !== null &&
       (ts.isVariableDeclaration(declaration) || ts.isPropertyAssignment(declaration)) &&
       declaration.initializer !== undefined
-    return hasInitializer ? this.#resolved(declaration.initializer) : expression
+    if (hasInitializer) return this.#resolved(declaration.initializer)
+    if (!ts.isPropertyAccessExpression(expression)) return expression
+    // The type of an annotated constant hides its properties.
+    const object = this.#resolved(expression.expression)
+    const property = propertyOf(object, expression.name.text)
+    return property === null ? expression : this.#resolved(property)
   }
 
   #declarationOf(expression: ts.Expression): ts.Declaration | null {
@@ -262,7 +370,12 @@ class MessageReader {
   }
 }
 
-type AddMessages = (code: string | null, field: string | null, messages: readonly string[]) => void
+type AddMessages = (
+  code: string | null,
+  field: string | null,
+  messages: readonly string[],
+  isExample?: boolean,
+) => void
 
 /** Whether a file has messages of the API, not of operations or settings. */
 const isOfApi = (file: string): boolean =>
@@ -295,9 +408,23 @@ function fieldAround(node: ts.Node): string | null {
   return null
 }
 
-/** The name of a placeholder: the last name in the expression. */
+/** The name of a value, for a placeholder: the object of a method without an argument that says more, or the last name. */
 function placeholderName(expression: ts.Expression): string {
-  const names = [...expression.getText().matchAll(/[A-Za-z_]\w*/g)].map(([name]) => name)
-  const call = ts.isCallExpression(expression) ? expression.arguments[0] : undefined
-  return call === undefined ? (names.at(-1) ?? "value") : placeholderName(call)
+  if (ts.isCallExpression(expression)) {
+    const [argument] = expression.arguments
+    if (ts.isPropertyAccessExpression(expression.expression)) {
+      return placeholderName(expression.expression.expression)
+    }
+    if (argument !== undefined) return placeholderName(argument)
+  }
+  const name = nameOfLast(expression)
+  return VALUE_NAMES[name] ?? name
 }
+
+/** The last name in an expression. */
+const nameOfLast = (expression: ts.Expression): string =>
+  [...expression.getText().matchAll(/[A-Za-z]\w*/g)].at(-1)?.[0] ?? "value"
+
+/** The name of a property, without quotes. */
+const nameOf = (property: ts.PropertyAssignment): string =>
+  ts.isStringLiteralLike(property.name) ? property.name.text : property.name.getText()

@@ -14,18 +14,20 @@ const ADVICE: Readonly<Record<string, string>> = {
   clone_failed: "Push code first, then start the box again.",
   commit_not_found: "Push the commit, then publish it.",
   company_file: "Fix `company.json` in the commit and push it.",
-  conflict: "Follow the message: something else comes first, or the state has changed.",
+  conflict: "The message says what to do first, or what has changed.",
   contact_support: "Ask the operator of the service.",
   declined: "Use another card; send a new `Idempotency-Key`.",
   gone: "Stop calling this route.",
   idempotency_conflict: "Use a new `Idempotency-Key` for a different request.",
   idempotency_key_required: "Send an `Idempotency-Key` header.",
   internal: "Send the request again with the same `Idempotency-Key`; report the `requestId`.",
-  invalid_key: "Send a valid key as `Authorization: Bearer <key>`.",
+  invalid_key:
+    "Send a valid key as `Authorization: Bearer <key>`. If the message names a limit, the key is valid and its limit is " +
+    "used up: wait for the reset or raise the limit.",
   lookup_limit: "Send the request again in a moment.",
   method_not_allowed: "Use a method from the `Allow` header.",
   misdirected: "Call the host that the message names.",
-  needs_managed_plan: "An owner switches to a paid plan with a card on file.",
+  needs_managed_plan: "An owner adds a card, or replaces a failing one.",
   needs_owner: "An owner of the company makes this request.",
   no_brand: "Name the brand in the text.",
   no_card: "An owner adds a card.",
@@ -39,7 +41,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   other_site: "Make the request from the console itself.",
   over_monthly_limit: "Wait for the next month, or raise the key's monthly limit for purchases.",
   over_purchase_limit: "Buy a smaller amount, or raise the key's limit for one purchase.",
-  overloaded: "Nothing was done. Send the request again after the seconds in `Retry-After`.",
+  overloaded: "This request did nothing. Send it again after the seconds in `Retry-After`.",
   payment_failed: "Fix the card; send a new `Idempotency-Key`.",
   payment_required: "Add funds, or pay the failed invoice of a locked account.",
   purchase_needs_review: "An owner approves the purchase.",
@@ -61,8 +63,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 const HEADER = `# Errors of the API
 
 Every rejected request is answered with JSON: \`error\` is the code, \`message\` is one sentence for a person, and some
-codes have more fields. This page lists each code with its HTTP status, what to do, and every message that the program
-can send. Words in braces stand for values. \`node bin/errors.mjs\` generates the page from the source.
+codes have more fields. This page lists each code with its HTTP status, what to do, and the messages it comes with.
+Words in braces stand for values. \`node bin/errors.mjs\` generates the page from the source.
 `
 
 /** The codes that have messages or a status, with their status. */

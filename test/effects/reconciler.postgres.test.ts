@@ -67,7 +67,7 @@ async function queueText(messageId: MessageId, numberId: NumberId = "num_none") 
   const { sealing, runner } = world.ports
   const tag = await sealing.tag(companyId, TEXT_RECIPIENT)
   const seal = (text: string) => sealing.seal(companyId, tag, text)
-  const withoutLine = { body: await seal("Hi"), segments: 1, amountMicros: SEGMENT_MICROS }
+  const withoutOptOutLine = { body: await seal("Hi"), segments: 1, amountMicros: SEGMENT_MICROS }
   return runner.execute(
     recipientStreamOf(companyId, tag),
     {
@@ -77,8 +77,8 @@ async function queueText(messageId: MessageId, numberId: NumberId = "num_none") 
       chargedMicros: SEGMENT_MICROS,
       numberId,
       to: await seal(TEXT_RECIPIENT),
-      withoutLine,
-      withLine: null,
+      withoutOptOutLine,
+      withOptOutLine: null,
       keyId: null,
       personId: null,
     },

@@ -42,7 +42,7 @@ export async function addVerifiedDomain(
   const domainId = parseStored(parseDomainId, newId("dom"))
   const sendingDomainId = parseStored(parseSendingDomainId, newId("sdom"))
   const domain = `mail.${name}`
-  const { selector, publicKey } = await dkimKeys.create({ companyId, sendingDomainId })
+  const { selector, publicKey } = await dkimKeys.getOrCreate({ companyId, sendingDomainId })
   const stream = domainStreamOf(companyId, domainId)
   const cause = causedBy("test")
   await runner.execute(

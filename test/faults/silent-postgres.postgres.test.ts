@@ -36,11 +36,10 @@ const ANSWERED_WITHIN_MS = DEADLINE_MS + 10_000
 
 /** Messages for calls that could not be served. */
 const UNAVAILABLE_MESSAGE =
-  /nothing was charged|It is not known yet whether this was charged|it is not known yet whether|still running/
+  /nothing was charged|It is not known yet whether this was charged|may have been charged|still running/
 
 /** Messages for calls with an unknown outcome. */
-const UNKNOWN_OUTCOME_MESSAGE =
-  /It is not known yet whether this was charged|it is not known yet whether/
+const UNKNOWN_OUTCOME_MESSAGE = /It is not known yet whether this was charged|may have been charged/
 
 const closing: (() => Promise<void> | void)[] = []
 afterEach(async () => {

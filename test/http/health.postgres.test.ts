@@ -297,7 +297,7 @@ describe("a stopping server", () => {
     expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"])
     expect(answer.body).toMatchObject({
       error: "unavailable",
-      message: expect.stringContaining("has not begun") as string,
+      message: expect.stringContaining("did not run this request") as string,
     })
     const { body: list } = await world.call(company.key, "GET", MESSAGES_PATH)
     expect(JSON.stringify(list)).not.toContain("too late")

@@ -42,7 +42,7 @@ describe("the state of one of three processes", () => {
       expect(status).toBe(404)
       expect(JSON.parse(body)).toEqual({
         error: "not_found",
-        message: "There is no such process: their numbers are 1 to 3.",
+        message: "No process has this number; processes are numbered 1 to 3.",
       })
     },
   )

@@ -112,7 +112,7 @@ it("a rejected sign-in has a line of its own, with the key but not the person", 
   expect(status).toBe(401)
   expect(lines).toMatchObject([
     {
-      message: "a sign-in was refused",
+      message: "a sign-in was rejected",
       company: company.companyId,
       key: keyId,
       why: expect.stringContaining("X-Person-Time") as string,

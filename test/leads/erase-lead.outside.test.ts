@@ -141,7 +141,7 @@ describe("an erased lead", () => {
 
   it("must exist", async () => {
     for (const leadId of ["lead_0", "x", ""]) {
-      await expect(world.operate("lead erase", { leadId })).rejects.toThrow(/No lead has the id/)
+      await expect(world.operate("lead erase", { leadId })).rejects.toThrow(/There is no lead/)
     }
   })
 })

@@ -230,10 +230,13 @@ describe("a form that accepts nothing", () => {
       }
     }
     const [json, page, shown] = answers
-    expect(json).toEqual([404, { error: "not_found", message: "There is no such form." }])
+    expect(json).toEqual([
+      404,
+      { error: "not_found", message: "There is no form at this address." },
+    ])
     const alike = ids.flatMap(() => [json, page, shown, shown])
     expect(answers).toEqual(alike)
-    expect(JSON.stringify([page, shown])).toContain("There is no such form.")
+    expect(JSON.stringify([page, shown])).toContain("There is no form at this address.")
   })
 
   it.each(["text/plain", "multipart/form-data; boundary=x", "application/xml"])(
@@ -300,7 +303,7 @@ describe("too many leads", () => {
     })
     const late = await postForm(world, form, { email: "late@example.com" })
     expect([late.status, late.headers["retry-after"]]).toEqual([429, "60"])
-    expect(late.body).toContain("Wait a minute")
+    expect(late.body).toContain("Try again in a minute")
     const keys = await anyTable(world.ports.readAll)
       .selectFrom("ledger.subject_keys")
       .select("subject")

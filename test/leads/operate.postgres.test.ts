@@ -67,7 +67,7 @@ describe("form close", () => {
     const { forms } = await world.operate("form list", { company: company.companyId })
     expect(forms).toMatchObject([{ status: "closed" }])
     await expect(world.operate("form close", { formId: "form_x" })).rejects.toThrow(
-      /No form has the id/,
+      /There is no form/,
     )
   })
 })

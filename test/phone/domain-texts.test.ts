@@ -43,7 +43,7 @@ describe("QueueText", () => {
       refundMicros: 9_000,
     })
     given(recipientDecider)
-      .when(queueTextCommand({ withLine: null }))
+      .when(queueTextCommand({ withOptOutLine: null }))
       .records(asWritten)
   })
 
@@ -75,7 +75,7 @@ describe("QueueText", () => {
   it("never refunds more than the price of the line, nor a negative amount", () => {
     const samePrice = { body: "s1.rcp.bGluZQ", segments: 1, amountMicros: 9_000 } as const
     given(recipientDecider)
-      .when(queueTextCommand({ chargedMicros: 9_000, withLine: samePrice }))
+      .when(queueTextCommand({ chargedMicros: 9_000, withOptOutLine: samePrice }))
       .records(textQueued({ segments: 1 }))
   })
 })

@@ -34,8 +34,8 @@ export const queueTextCommand = withUsualFields<QueueText & DecisionStamp>({
   chargedMicros: 18_000,
   numberId: "num_1",
   to: TO,
-  withoutLine: { body: BODY, segments: 1, amountMicros: 9_000 },
-  withLine: { body: BODY_WITH_LINE, segments: 2, amountMicros: 18_000 },
+  withoutOptOutLine: { body: BODY, segments: 1, amountMicros: 9_000 },
+  withOptOutLine: { body: BODY_WITH_LINE, segments: 2, amountMicros: 18_000 },
   keyId: "key_1",
   personId: "per_1",
 })

@@ -73,8 +73,8 @@ describe("429", () => {
       expect(body).toEqual({
         error: "spend_limit_reached",
         message:
-          `The ${who} limit of $0.0185 a ${period} stops this: $0.018 is used and $0.0005 is ` +
-          `left, and this costs $0.009. It resets at ${resetsAt}. Adding funds does not help.`,
+          `The ${who} limit is $0.0185 a ${period}: $0.018 is used, $0.0005 is left, and this ` +
+          `request costs $0.009. It resets at ${resetsAt}. Adding funds does not help.`,
         limit: {
           holder,
           class: "general",
@@ -95,7 +95,7 @@ describe("429", () => {
     await postText(world, company.key)
     const { status, body } = await postText(world, company.key)
     expect([status, body.error]).toEqual([429, "spend_limit_reached"])
-    expect(body.message).toMatch(/^This key's own limit of \$0\.009001 a day stops this/)
+    expect(body.message).toMatch(/^This key's limit is \$0\.009001 a day: /)
     expect(body.limit).toEqual({
       holder: "key",
       class: "all",

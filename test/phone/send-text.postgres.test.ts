@@ -163,7 +163,7 @@ describe("402 payment_required", () => {
     expect(status).toBe(402)
     expect(body).toEqual({
       error: "payment_required",
-      message: "This costs $0.009 and the company has $0.004 of funds.",
+      message: "This request costs $0.009; the company has $0.004 in funds. Add funds.",
       needed: 0.009,
       balance: 0.004,
       pay: {

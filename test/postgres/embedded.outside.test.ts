@@ -199,7 +199,7 @@ describe("the end of a PostgreSQL", () => {
     await postgres.exited
     const next = await start()
     expect(next.port).toBe(port)
-    expect(logged).toEqual(["Killed processes that a killed PostgreSQL left behind: 1."])
+    expect(logged).toEqual(["Killed leftover processes of an earlier PostgreSQL: 1."])
     expect(isPidAlive(pid)).toBe(false)
   })
 

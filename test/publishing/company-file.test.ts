@@ -52,7 +52,7 @@ describe("a company file", () => {
       { static: "a", buildCommand: "x", cleanUrls: true },
       /unknown fields: buildCommand, cleanUrls/,
     ],
-    [{ start: "a", env: { PORT: "1" } }, /must not have PORT/],
+    [{ start: "a", env: { PORT: "1" } }, /must not contain PORT/],
     [{ start: "a", env: { "A-B": "1" } }, /must have names such as/],
     [{ start: "" }, /start must not be empty/],
   ])("is not taken where it says %j", (more, says) => {

@@ -109,7 +109,11 @@ describe("a company's host name", () => {
     })
     for (const url of ["/docs", "/api/v1/account", `${preview}/texts`, "/healthz", "/texts/"]) {
       const { status, body } = await visitHost(world, hostname, url)
-      expect([url, status, body.includes(`There is no ${url} here.`)]).toEqual([url, 404, true])
+      expect([url, status, body.includes(`The path ${url} does not exist.`)]).toEqual([
+        url,
+        404,
+        true,
+      ])
     }
     expect((await visitHost(world, hostname, "/texts", { method: "DELETE" })).status).toBe(405)
   })

@@ -308,8 +308,7 @@ const TRANSIENT_ERRORS = new Set([
 const DISCARDED_CALLS =
   /^the buffered items of \S+ could not be stored|^\S+ refused its buffered items/
 /** A carrier may be silent for so long that its job waits for an operator. */
-const STUCK_JOB =
-  /^job \d+ \(ask-text\) is stuck and waits for an operator: the carrier has given no outcome/
+const STUCK_JOB = /^job \d+ \(ask-text\) is stuck: the carrier has given no outcome/
 
 /** Audits a run and lists every violation. */
 export async function auditRun(run: AuditedRun): Promise<readonly string[]> {

@@ -5,7 +5,6 @@ import type { Operation, Permission, Role } from "../../domain/access/permission
 import type { RouteVariants } from "../../src/frame/routes/declare/route-variants.ts"
 import type { RateLimit } from "../../src/frame/routes/checks/rate-limits.ts"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
-import type { ErrorCode } from "../../src/frame/routes/answers/refusal.ts"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
 import { route as routeOf } from "../../src/frame/routes/declare/route.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
@@ -20,7 +19,7 @@ export interface SpecRoute {
   readonly also?: readonly Operation[]
   readonly permissions?: readonly Permission[]
   readonly roles?: readonly Role[]
-  readonly roleRefusal?: ErrorCode
+  readonly roleRefusal?: "not_allowed" | "role"
   readonly personKey?: boolean
   readonly counted: boolean
   /** The name of its rate limit. */
@@ -128,7 +127,7 @@ export function contractOfRoute(route: Route): RouteContract {
     also: additionalOperations,
     permissions,
     roles,
-    roleRefusal: roleRefusalCode as string | undefined,
+    roleRefusal: roleRefusalCode,
     personKey: route.isPersonKeyOnly ?? false,
     charges: route.isCharged ?? false,
     isOpen: route.auth === false,

@@ -314,7 +314,9 @@ describe("an operator", () => {
     await expect(world.operate("call answer", { callId, leg: 4 })).rejects.toThrow(
       /not possible now/,
     )
-    await expect(world.operate("call say", { callId: "call_none" })).rejects.toThrow(/No call has/)
+    await expect(world.operate("call say", { callId: "call_none" })).rejects.toThrow(
+      /There is no call/,
+    )
     expect(await world.operate("call answer", { callId })).toMatchObject({
       legs: [{ leg: 1, state: "asked" }],
     })

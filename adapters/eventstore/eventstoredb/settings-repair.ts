@@ -24,16 +24,16 @@ export interface HidingSettingsReport {
  * Removes the settings of a stream that hide events, and keeps its other settings. Hidden events
  * that were not scavenged are visible again.
  *
- * @param isRemoving false to report only
+ * @param dryRun true to report only
  * @throws RangeError if the connection string is invalid or the settings are not a JSON object;
  * Unavailable, AccessDenied
  * @throws CorruptStream if the stream was permanently deleted; WrongRevision if another writer
  * changed the settings meanwhile; UnknownOutcome
  */
-export async function removeHidingSettings(
+export async function repairHidingSettings(
   { url }: Pick<EventStoreDbOptions, "url">,
   stream: string,
-  isRemoving: boolean,
+  { dryRun }: { readonly dryRun: boolean },
 ): Promise<HidingSettingsReport> {
   const connection = new EventStoreDbConnection({
     url,
@@ -51,7 +51,7 @@ export async function removeHidingSettings(
         name in settings ? [[name, rawSettingValue(newest?.data ?? "", name)]] : [],
       ),
     )
-    const isRemoved = isRemoving && Object.keys(hiding).length > 0
+    const isRemoved = !dryRun && Object.keys(hiding).length > 0
     if (isRemoved) {
       const others = Object.entries(settings).filter(([name]) => !(name in hiding))
       const data = JSON.stringify(Object.fromEntries(others))
@@ -93,7 +93,7 @@ function parseSettings(data: string): Readonly<Record<string, unknown>> {
   throw new RangeError("The settings of the stream are not a JSON object")
 }
 
-/** A setting as it was written: the mark of a deleted stream exceeds JavaScript's integers. */
+/** A setting as it was written: `$tb` of a deleted stream exceeds 2^53, so its text is kept. */
 function rawSettingValue(data: string, name: string): string {
   return new RegExp(`"\\${name}"\\s*:\\s*([^,}\\s]+)`).exec(data)?.[1] ?? ""
 }

@@ -75,7 +75,7 @@ async function* readAll(
 ): AsyncGenerator<readonly StoredEvent[]> {
   const head = await reader.head()
   if (isSelective === true && prefixes !== undefined) {
-    yield* reader.readSelectivePages(after.commit, head, prefixes, limit)
+    yield* reader.readPagesOfFewStreams(after.commit, head, prefixes, limit)
     return
   }
   for await (const { events } of reader.readPages(after.commit, head, prefixes, limit)) {

@@ -14,7 +14,7 @@ const PAGE_CHARACTERS = 1024 * 1024
 
 const MAX_FIRST_PAGES = 64
 
-/** Positions that a page of filtered events scans per event it may return. */
+/** Positions scanned for each event that a filtered page may return. */
 const POSITIONS_PER_EVENT = 16
 
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
@@ -112,7 +112,7 @@ export class PostgresReader {
       pageLimit = Math.min(size.events, left)
       return this.#queryEvents(statement, [stream, from, pageLimit])
     }
-    return prefetched((page) => {
+    return prefetchPages((page) => {
       if (page === null && forwards) {
         pageLimit = Math.min(size.events, left)
         return this.#readFirstPage({ stream, from: range.from ?? 0, limit: pageLimit })
@@ -146,7 +146,7 @@ export class PostgresReader {
       const last = events.length === pageLimit ? events.at(-1)?.position.commit : undefined
       return { events, end: last ?? end }
     }
-    return prefetched((page) => {
+    return prefetchPages((page) => {
       left -= page?.events.length ?? 0
       if (page !== null) size.adaptTo(page.events)
       const start = page?.end ?? after
@@ -155,11 +155,11 @@ export class PostgresReader {
   }
 
   /**
-   * Reads the events of few streams, found by stream name. Holds eight bytes of memory per event.
+   * Reads the events of a few streams through the index of stream names. Holds eight bytes of memory per event.
    *
    * @throws Unavailable, AccessDenied
    */
-  async *readSelectivePages(
+  async *readPagesOfFewStreams(
     after: SequenceNumber,
     upTo: SequenceNumber,
     prefixes: readonly string[],
@@ -169,7 +169,7 @@ export class PostgresReader {
     const positions = Float64Array.from(found.slice(0, limit), ([position]) => Number(position))
     const size = new PageSize()
     let next = 0
-    yield* prefetched((page: readonly StoredEvent[] | null) => {
+    yield* prefetchPages((page: readonly StoredEvent[] | null) => {
       if (page !== null) size.adaptTo(page)
       if (next >= positions.length) return null
       const pagePositions = positions.subarray(next, next + size.events)
@@ -259,7 +259,9 @@ class PageSize {
  *
  * `fetch` gets the previous page (null for the first) and returns null after the last.
  */
-async function* prefetched<P>(fetch: (previous: P | null) => Promise<P> | null): AsyncGenerator<P> {
+async function* prefetchPages<P>(
+  fetch: (previous: P | null) => Promise<P> | null,
+): AsyncGenerator<P> {
   let next = fetch(null)
   while (next !== null) {
     const page = await next

@@ -66,7 +66,7 @@ interface DkimRows {
 
 function openSealedDkimKeys(rows: DkimRows, sealing: Sealing): DkimKeys {
   return {
-    create: async (owner) => {
+    getOrCreate: async (owner) => {
       const known = await rows.find(owner)
       if (known !== null) return publicOf(known)
       await rows.add(owner, await createRow(sealing, owner))

@@ -35,8 +35,8 @@ export interface DkimKeys {
    *
    * @throws CompanyErased
    */
-  readonly create: (owner: DkimOwner) => Promise<DkimPublicKey>
-  /** The key of a sending domain, to sign with; null if there is none or its company was erased. */
+  readonly getOrCreate: (owner: DkimOwner) => Promise<DkimPublicKey>
+  /** Returns the signing key of a sending domain; null if there is none or its company was erased. */
   readonly find: (owner: DkimOwner) => Promise<DkimKey | null>
   /** Deletes the key of a deleted sending domain, if any. */
   readonly remove: (owner: DkimOwner) => Promise<void>

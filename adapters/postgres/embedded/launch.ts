@@ -71,7 +71,7 @@ export async function launchPostgres(
   start: {
     port: number
     settings: Readonly<Record<string, string>>
-    waits: EmbeddedTimeouts
+    timeouts: EmbeddedTimeouts
     signal?: AbortSignal | undefined
   },
 ): Promise<LaunchedPostgres | "port taken" | "memory in use"> {
@@ -80,13 +80,13 @@ export async function launchPostgres(
   const logStart = await prepareLog(folder)
   const { child, pid, exited } = await spawnDetached(folder, programs, flags)
   const end = () =>
-    stopPostmaster(pid, folder.clusterDir, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
+    stopPostmaster(pid, folder.clusterDir, ["SIGINT", "SIGQUIT"], start.timeouts.stopMs)
   const checkState = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return "ended"
     const written = await readPidFile(folder.clusterDir)
     return written?.pid === pid && written.isReady ? "ready" : undefined
   }
-  const state = await pollUntilFound(start.waits.startMs, checkState, start.signal).catch(
+  const state = await pollUntilFound(start.timeouts.startMs, checkState, start.signal).catch(
     async (error: unknown) => {
       await end()
       throw error
@@ -96,7 +96,7 @@ export async function launchPostgres(
   if (state === undefined) {
     await end()
     throw new StartupFault(
-      `PostgreSQL did not start within ${start.waits.startMs / 1000} s. ` +
+      `PostgreSQL did not start within ${start.timeouts.startMs / 1000} s. ` +
         `Read ${folder.logFile}, and start again when the machine is less busy.`,
     )
   }
@@ -193,11 +193,11 @@ export async function readLastLines(path: string, count: number, from = 0): Prom
       const bytes = Buffer.alloc(Math.max(size - start, 0))
       const { bytesRead } = await file.read(bytes, 0, bytes.length, start)
       const lines = bytes.toString("utf8", 0, bytesRead).split("\n")
-      return lines.filter((command) => command !== "").slice(-count)
+      return lines.filter((line) => line !== "").slice(-count)
     } finally {
       await file.close()
     }
   } catch (error) {
-    return [`(${path} cannot be read:  ${errorCode(error) ?? String(error)})`]
+    return [`(${path} cannot be read: ${errorCode(error) ?? String(error)})`]
   }
 }

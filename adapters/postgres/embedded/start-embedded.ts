@@ -127,7 +127,7 @@ async function stopLeftover(
   if (left === undefined) return
   const { pid } = left
   if (await isPostmaster(pid, clusterDir)) {
-    log(`Stopping the PostgreSQL that an earlier run left behind (process ${pid}).`)
+    log(`Stopping PostgreSQL (process ${pid}), which an earlier run left running.`)
     await stopPostmaster(pid, clusterDir, ["SIGINT", "SIGQUIT"], stopMs)
   }
   // PostgreSQL removes a stale file itself, unless another process has the id, or a zombie still
@@ -139,7 +139,7 @@ async function launchOnFreePort(
   folder: EmbeddedFolder,
   programs: PostgresPrograms,
   credentials: ClusterCredentials,
-  waits: EmbeddedTimeouts,
+  timeouts: EmbeddedTimeouts,
   options: EmbeddedPostgresOptions,
 ): Promise<LaunchedPostgres> {
   let port = credentials.port
@@ -147,12 +147,12 @@ async function launchOnFreePort(
   const startedAt = performance.now()
   const ended = new Set<number>()
   const tryOnce = async () => {
-    const outcome = await launchPostgres(folder, programs, { port, settings, waits, signal })
+    const outcome = await launchPostgres(folder, programs, { port, settings, timeouts, signal })
     if (outcome === "memory in use" && performance.now() - startedAt > ORPHAN_GRACE_MS) {
       const fresh = (await killOrphans(folder.clusterDir)).filter((pid) => !ended.has(pid))
       for (const pid of fresh) ended.add(pid)
       if (fresh.length > 0)
-        options.log(`Killed processes that a killed PostgreSQL left behind: ${fresh.length}.`)
+        options.log(`Killed leftover processes of an earlier PostgreSQL: ${fresh.length}.`)
     }
     if (outcome === "port taken") {
       const other = await findFreePort()

@@ -80,7 +80,7 @@ function changeFault(input: KeyChangeInput): string | null {
     return "pass the key's operations with --operation, or pass --all-operations, not both"
   }
   return operations === undefined && !allOperations && !changesPurchases(input)
-    ? "say what to change: --operation, --all-operations, --purchases, --add-funds-per-purchase " +
+    ? "pass at least one of --operation, --all-operations, --purchases, --add-funds-per-purchase " +
         "or --add-funds-per-month"
     : null
 }

@@ -5,7 +5,7 @@ import type { LedgerState } from "../../../domain/charging/ledger-state.ts"
 import { z } from "zod"
 import { ALL_OPERATIONS } from "../../../domain/access/permissions.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
-import { listUsedKeys } from "../../../projections/access/keys.ts"
+import { listKeysWithUsage } from "../../../projections/access/keys.ts"
 import { makeApiKey } from "../../frame/routes/checks/credentials.ts"
 import {
   requireAccepted,
@@ -189,7 +189,7 @@ const list = operation({
     // Buffered calls are stored first, so the list shows them.
     await ports.flush()
     await waitForOwnWrites(ports)
-    const all = await listUsedKeys(ports.readAll, companyId, ports.clock.now())
+    const all = await listKeysWithUsage(ports.readAll, companyId, ports.clock.now())
     const rows = person === undefined ? all : all.filter((row) => row.person_id === person)
     const termsNow = (state: LedgerState) => new Map(state.purchases.terms)
     const terms = await ports.runner.readLatest(ledgerStreamOf(companyId), termsNow)

@@ -23,6 +23,7 @@ import {
   emailInput,
   findCompany,
   findCompanyOfPerson,
+  personNotFound,
   waitForOwnWrites,
   withCrossFieldCheck,
   textInput,
@@ -30,7 +31,7 @@ import {
 } from "../../frame/operator/inputs.ts"
 import { teamChangeDenial, inviteDenial, roleChangeDenial } from "./team-change-rules.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation } from "../../frame/operator/operation.ts"
 
 const personName = textInput
   .refine((text) => text.trim() !== "", "must not be empty")
@@ -121,7 +122,7 @@ function changeFault({
     return "--permission and --without-permissions exclude each other: pass one of them"
   }
   return !withoutPermissions && Object.values(changed).every((word) => word === undefined)
-    ? "say what to change: --name, --email, --role, --permission or --without-permissions"
+    ? "pass at least one of --name, --email, --role, --permission and --without-permissions"
     : null
 }
 
@@ -200,7 +201,7 @@ async function readPersonAccess({ ports }: AdminContext, companyId: CompanyId, p
   const person = await ports.runner.read(accessStreamOf(companyId), (state) =>
     findPerson(state, personId),
   )
-  if (person === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
+  if (person === null) throw personNotFound(personId)
   const { appAccess: access } = person
   return {
     personId,

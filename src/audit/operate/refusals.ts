@@ -33,7 +33,7 @@ const list = operation({
   example: "refusals list --company acme --key key_2Wk9aQzT",
   input: z.object({
     company: companyInput,
-    key: textOption.optional().meta({ description: "only of this key, by id" }),
+    key: textOption.optional().meta({ description: "only refusals of this key, by id" }),
     before: z
       .int()
       .nonnegative()
@@ -47,7 +47,7 @@ const list = operation({
     await ports.flush()
     await waitForOwnWrites(ports)
     const keyId = key === undefined ? null : parseKeyId(key)
-    // An unknown id was refused nothing.
+    // An unknown key has no refusals.
     if (key !== undefined && keyId === null) return { refusals: [], next: null }
     const query = { companyId, keyId, before: before ?? null, limit: limit + 1 }
     const rows = await listRefusals(ports.readAll, query)

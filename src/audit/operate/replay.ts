@@ -9,7 +9,7 @@ import type { HistoryEvent } from "../history-file.ts"
 import { loadLedgerRules } from "../alternative-rules.ts"
 import type { LedgerRules } from "../alternative-rules.ts"
 import { openProgressMeter } from "../findings.ts"
-import type { EventPages, ReplayResult } from "../replay-history.ts"
+import type { HistoryPages, ReplayResult } from "../replay-history.ts"
 import { replayHistory } from "../replay-history.ts"
 import type { z } from "zod"
 import type { LocalCommandContext } from "../../frame/operator/commands.ts"
@@ -61,7 +61,7 @@ async function* pagesFromFile(
   path: string,
   company: string | null,
   category: string,
-): EventPages {
+): HistoryPages {
   const file = new HistoryFileReader(path, signal)
   const meter = openProgressMeter(file.fractionRead, progress)
   const history = readCheckedHistory(file.lines(), input.publicKey ?? null)
@@ -86,7 +86,7 @@ async function* pagesFromStores(
   { callOperation, signal }: ReplayCommandContext,
   company: string | null,
   category: string,
-): EventPages {
+): HistoryPages {
   const { readable, writable } = new TransformStream<string, string>(
     undefined,
     undefined,

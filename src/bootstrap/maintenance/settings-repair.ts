@@ -45,9 +45,9 @@ async function repairSettingsAt(
   stream: string,
   isRemoving: boolean,
 ): Promise<HidingSettingsReport> {
-  const { removeHidingSettings } =
+  const { repairHidingSettings } =
     await import("../../../adapters/eventstore/eventstoredb/settings-repair.ts")
-  return removeHidingSettings({ url }, stream, isRemoving)
+  return repairHidingSettings({ url }, stream, { dryRun: !isRemoving })
 }
 
 function explainRepairFault(

@@ -32,7 +32,7 @@ async function findBoxRow(
   if (row === null)
     throw new OperatorRefused(
       "not_found",
-      `No box ${named}. List a company's boxes: box list --company COMPANY.`,
+      `There is no box ${named}. List them with "box list --company COMPANY".`,
     )
   return row
 }

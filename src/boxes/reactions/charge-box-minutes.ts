@@ -129,7 +129,10 @@ export const chargeBoxMinutes = reaction({
       return dueAt === null ? { result: "done" } : { result: "rescheduled", dueAt }
     } catch (error) {
       if (!isProviderError(error)) throw error
-      ports.log.info("a box did not answer", { boxId, error: error.message })
+      ports.log.info("a box did not answer; it is asked again in 1 s", {
+        boxId,
+        error: error.message,
+      })
       return { result: "rescheduled", dueAt: ports.clock.now() + RETRY_MS }
     }
   },

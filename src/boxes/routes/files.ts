@@ -39,12 +39,12 @@ const FAULT_MESSAGES: Readonly<Record<BoxFileError["reason"], string>> = {
 
 /** Turns an error of the box's file system into a refusal. */
 function refusalFromFault({ reason, detail }: BoxFileError): Refusal {
+  if (reason === "missing") return refusal("not_found", FAULT_MESSAGES.missing)
+  if (reason === "too-large") return refusal("too_large", FAULT_MESSAGES["too-large"])
   const message =
     reason === "failed" && detail !== ""
-      ? `${FAULT_MESSAGES[reason]} ${detail}`
+      ? `${FAULT_MESSAGES.failed} ${detail}`
       : FAULT_MESSAGES[reason]
-  if (reason === "missing") return refusal("not_found", message)
-  if (reason === "too-large") return refusal("too_large", message)
   return refusal("validation", message, { fields: { path: message } })
 }
 

@@ -142,7 +142,7 @@ export const chargeDayOperations: readonly AdminOperation[] = [days]
 const list = operation({
   name: "calls list",
   summary: "list the API calls counted per UTC day, key and person",
-  notes: ["Calls are charged the night after their day."],
+  notes: ["API calls are charged the night after the day they were made."],
   example: "calls list --company acme --day 2026-11-21",
   input: z.object({
     company: companyInput,

@@ -21,7 +21,7 @@ const list = operation({
   summary: "list the pushes to a company's code, newest first, and why some were refused",
   notes: [
     "Times are UTC. accepted: in progress. other: not all refs moved as requested; each shows its result.",
-    "Of many refusals in a minute the first ten are stored, and all that revoked a key.",
+    "In each minute the first ten refusals are stored, plus every one that revoked a key.",
   ],
   example: "code pushes --company acme --limit 20",
   input: z.object({

@@ -38,7 +38,10 @@ const companyName = textInput
     error: "a company's name has 1 to 80 characters, without / : @, and does not begin with co_",
   })
 
-const plan = z.enum(PLANS).meta({ description: "its plan, dollars a month", choices: PLANS })
+const plan = z.enum(PLANS).meta({
+  description: "its plan, dollars a month; the ledger does not charge plan fees",
+  choices: PLANS,
+})
 const paymentSource = z
   .enum(["prepaid", "card"])
   .meta({ description: "what it pays from", takes: "how" })
@@ -52,7 +55,7 @@ const CreateCompany = z.object({
   withNumber: z
     .boolean()
     .default(true)
-    .meta({ description: "create no test phone number", flag: "number" }),
+    .meta({ description: "do not create a test phone number", flag: "number" }),
   plan: plan.default("payg"),
   pays: paymentSource.default("prepaid"),
   funds: dollarsInput.optional().meta({ description: "opening funds" }),
@@ -190,7 +193,7 @@ const change = operation({
   changes: true,
   input: withCrossFieldCheck(Change, ({ company: _company, ...changed }) =>
     Object.values(changed).every((word) => word === undefined)
-      ? "say what to change: --plan, --pays, --prepaid-only, --credit-line or --channel"
+      ? "pass at least one of --plan, --pays, --prepaid-only, --credit-line and --channel"
       : null,
   ),
   consoleAccess: {
@@ -198,7 +201,7 @@ const change = operation({
     denialReason: ({ input: { creditLine, prepaidOnly } }) =>
       creditLine === undefined && prepaidOnly === undefined
         ? null
-        : "Only the operator of this service changes a credit line or prepaid-only mode.",
+        : "Only the operator of this service can change a credit line or prepaid-only mode.",
   },
   run: async ({ ports, cause }, input) => {
     const { runner } = ports

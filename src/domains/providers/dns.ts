@@ -59,7 +59,11 @@ export const nameServerProvider: Provider = {
       pacer: outside.pacer,
       load: (apexes) => loadZones(ports().readAll, apexes),
       fixed: [nameServerZone(settings.NS_DOMAIN, [...ipv4, ...ipv6])],
-      onError: (error) => ports().log.warn("zones could not be read", error),
+      onError: (error) =>
+        ports().log.warn(
+          "the name server could not read its zones from the database; it serves the cached ones",
+          error,
+        ),
     })
     if (url === undefined || key === undefined) return { servedZones, nameServer: servedZones }
     const { openPowerDns } = await import("../../../adapters/providers/dns/powerdns.ts")

@@ -18,9 +18,7 @@ import { findVerifiedSender } from "../verified-sender.ts"
 const list = operation({
   name: "suppression list",
   summary: "list the addresses that a company must not email, newest first",
-  notes: [
-    "Times are UTC. Without a sending domain, the suppression applies to all of the company's domains.",
-  ],
+  notes: ["Times are UTC. A row without a sending domain applies to all of the company's domains."],
   example: "suppression list --company acme",
   input: z.object({ company: companyInput, limit: listLimitInput }),
   consoleAccess: { permission: "Send email" },

@@ -266,7 +266,7 @@ async function settleWithRetries(
   if (result.result === "stuck") {
     const { jobId, kind } = row
     ports.log.warn(
-      `job ${jobId} (${kind}) is stuck and waits for an operator: ${result.reason}`,
+      `job ${jobId} (${kind}) is stuck: ${result.reason}. Run "job retry ${jobId}" or "job discard ${jobId}".`,
       null,
     )
   }
@@ -279,7 +279,10 @@ async function settleWithRetries(
         continue
       }
       // The lease expires and the job runs again: reactions must tolerate that.
-      ports.log.warn(`the result of job ${row.jobId} could not be stored`, error)
+      ports.log.warn(
+        `the result of job ${row.jobId} could not be stored; it runs again when its lease expires`,
+        error,
+      )
       return
     }
   }

@@ -25,23 +25,25 @@ const READ_MODELS_WAIT_MS = 5_000
 /** A job that a fact of this time enqueued, UTC milliseconds. */
 type FactJob = Job<{ readonly at: number }>
 
-/** Waits until the read models of people and keys are current; returns a retry if they are not in time. */
+/** Waits for the read models of people and keys; returns a retry if they stay behind. */
 export async function waitForPeopleReadModels(
   ports: Pick<Ports, "clock" | "projector" | "store">,
-  work: FactJob,
+  job: FactJob,
 ): Promise<JobResult | null> {
   const head = await ports.store.head()
-  const isShown = await ports.projector.waitUntilWritten(head, READ_MODELS_WAIT_MS, [
+  const isCurrent = await ports.projector.waitUntilWritten(head, READ_MODELS_WAIT_MS, [
     "people",
     "keys",
   ])
-  return isShown ? null : retryOrStuck(ports, work, "the read models of people and keys are behind")
+  return isCurrent
+    ? null
+    : retryOrStuck(ports, job, "the read models of people and keys are behind")
 }
 
 /** Sends a mail to those of these people who were not erased. */
 export async function mailPeople(
   ports: Pick<Ports, "clock" | "mailer" | "pacer">,
-  work: FactJob,
+  job: FactJob,
   people: readonly Pick<PersonRow, "person_id" | "email">[],
   mail: {
     readonly subject: string
@@ -50,13 +52,13 @@ export async function mailPeople(
     readonly about: PersonId | KeyId | null
   },
 ): Promise<JobResult> {
-  const { companyId } = work
+  const { companyId } = job
   const recipients = people.flatMap(({ person_id: personId, email: address }) => {
     return address === null ? [] : [{ personId, address }]
   })
   // All were erased, so no recipient is left.
   if (recipients.length === 0) return { result: "done" }
-  const mailId = derivedId("mail", companyId, work.name)
+  const mailId = derivedId("mail", companyId, job.name)
   try {
     const sent = ports.mailer.sendSystemMail({ mailId, companyId, recipients, ...mail })
     return jobResultOf(
@@ -65,10 +67,10 @@ export async function mailPeople(
     )
   } catch (error) {
     if (error instanceof ProviderUnavailable)
-      return retryOrStuck(ports, work, "the mailer is not available")
+      return retryOrStuck(ports, job, "the mailer is not available")
     // The same mail id is safe to send again, so a retry needs no status check.
     if (error instanceof ProviderOutcomeUnknown)
-      return retryOrStuck(ports, work, "the mailer did not answer")
+      return retryOrStuck(ports, job, "the mailer did not answer")
     throw error
   }
 }
@@ -98,10 +100,10 @@ function jobResultOf(answer: SystemMailAnswer, recipients: number): JobResult {
 }
 
 /** Retries for three days by the ledger's clock; then the job is stuck. */
-function retryOrStuck(ports: Pick<Ports, "clock">, work: FactJob, reason: string): JobResult {
-  const { at } = work.payload
-  if (ports.clock.now() - at < MAIL_STUCK_AFTER_MS) return retryWithBackoff(work, reason)
-  return { result: "stuck", reason: `${reason}, for 72 hours` }
+function retryOrStuck(ports: Pick<Ports, "clock">, job: FactJob, reason: string): JobResult {
+  const { at } = job.payload
+  if (ports.clock.now() - at < MAIL_STUCK_AFTER_MS) return retryWithBackoff(job, reason)
+  return { result: "stuck", reason: `${reason}; retried for 72 hours` }
 }
 
 /** Formats a time: `2026-11-23 00:00 UTC`. */

@@ -334,7 +334,8 @@ function processRefusal(requested: string, { number, total }: ProcessNumber): Re
   if (Number(requested) === number) return null
   const isOne = /^\d+$/.test(requested) && Number(requested) >= 1 && Number(requested) <= total
   if (!isOne) {
-    return refusal("not_found", `There is no such process: their numbers are 1 to ${total}.`)
+    const message = `No process has this number; processes are numbered 1 to ${total}.`
+    return refusal("not_found", message)
   }
   return refusal(
     "misdirected",

@@ -115,7 +115,7 @@ export function hostRouteFor(
 export function misdirectedRefusal(own: string | null, host: string | null): Refusal | null {
   if (own === null || host === null || host === own) return null
   if (host === "localhost" || host.endsWith(".localhost") || isIP(host) !== 0) return null
-  return refusal("misdirected", `Nothing is served here for ${host}; this API is at ${own}.`)
+  return refusal("misdirected", `This server does not serve ${host}. Use ${own}.`)
 }
 
 const JSON_TYPE = "application/json; charset=utf-8"

@@ -99,7 +99,8 @@ export function addRetiredPath(app: FastifyInstance, url: string): void {
 
 /** Returns the refusal of an unknown path, without the query, which may hold secrets. */
 export function unknownPathRefusal(url: string): Refusal {
-  return refusal("not_found", `There is no ${url.split("?", 1)[0]} here.`)
+  const [path] = url.split("?", 1)
+  return refusal("not_found", `The path ${path} does not exist.`)
 }
 
 /** Returns the methods that a route's method answers: GET includes HEAD. */

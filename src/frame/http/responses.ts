@@ -91,7 +91,7 @@ function sendBytes(reply: FastifyReply, { size, read, ...sent }: RangedBytes, lo
   })
   const bytes = Readable.from(method === "HEAD" ? [] : read(from, until))
   // The error cuts the connection off; the log is the only other trace.
-  bytes.on("error", (error) => log.warn("stored bytes could not be sent completely", error))
+  bytes.on("error", (error) => log.warn("a download was cut off", error))
   void reply.type(sent.mediaType).send(bytes)
 }
 
@@ -125,10 +125,7 @@ async function sendFile(reply: FastifyReply, file: StreamedFile, log: Log): Prom
     stream.end()
   } catch (error) {
     if (signal.aborted) return
-    log.warn(
-      `the ${name === null ? `body ${mediaType}` : `file ${name}`} could not be sent completely`,
-      error,
-    )
+    log.warn(`a response (${name ?? mediaType}) was cut off`, error)
     stream.destroy(error instanceof Error ? error : new Error(String(error)))
   }
 }

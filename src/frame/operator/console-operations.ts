@@ -236,7 +236,7 @@ function scopedPorts(ports: AdminPorts, companyId: CompanyId): AdminPorts {
   const inScope = <S extends { readonly stream: string }>(at: S): S => {
     const other = companyOfStream(at.stream)
     if (other === null || other === companyId) return at
-    throw new OperatorRefused("not_found", "There is no such thing in this company.")
+    throw new OperatorRefused("not_found", "This company has no such record.")
   }
   return {
     ...ports,

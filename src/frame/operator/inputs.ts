@@ -113,7 +113,10 @@ export async function findCompany(
       : companyByNameTag(state, tag),
   )
   if (found !== null) return found
-  throw new OperatorRefused("not_found", `There is no company ${text}.`)
+  throw new OperatorRefused(
+    "not_found",
+    `There is no company ${text}. List them with "company list".`,
+  )
 }
 
 /** Finds a company that is not erased. @throws OperatorRefused if it is, or there is none */
@@ -147,8 +150,10 @@ export function requirePersonId(text: string): PersonId {
   return personId
 }
 
-function personNotFound(text: string): OperatorRefused {
-  return new OperatorRefused("not_found", `There is no person ${text}.`)
+/** Returns the refusal of an unknown person. */
+export function personNotFound(text: string): OperatorRefused {
+  const message = `There is no person ${text}. List them with "person list --company COMPANY".`
+  return new OperatorRefused("not_found", message)
 }
 
 /** Returns the tag under which a company's name is reserved. */
@@ -177,7 +182,8 @@ export function requireKeyId(text: string): KeyId {
 
 /** Returns the refusal of an unknown key. */
 export function keyNotFound(text: string): OperatorRefused {
-  return new OperatorRefused("not_found", `There is no key ${text}.`)
+  const message = `There is no key ${text}. List them with "key list --company COMPANY".`
+  return new OperatorRefused("not_found", message)
 }
 
 /** Finds a key and its company by id. @throws OperatorRefused if there is none */

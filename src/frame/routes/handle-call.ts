@@ -154,7 +154,7 @@ async function answerCaller(
   const fault = idempotencyKeyFault(call.headers["idempotency-key"] ?? [])
   if (fault !== null) {
     const fields = { "Idempotency-Key": `Must be ${fault}.` }
-    const message = "The idempotency key is not valid."
+    const message = `The Idempotency-Key must be ${fault}.`
     return refusalAnswer(
       await checksOrElse(calls, given, refusal("validation", message, { fields })),
     )

@@ -146,7 +146,8 @@ export async function findFormById(
   const formId = parseFormId(text)
   const form = formId === null ? null : await findForm(ports.readAll, formId)
   if (form !== null) return { companyId: form.company_id, formId: form.form_id }
-  throw new OperatorRefused("not_found", `No form has the id ${text}.`)
+  const message = `There is no form ${text}. List them with "form list --company COMPANY".`
+  throw new OperatorRefused("not_found", message)
 }
 
 /** The operations on forms. */

@@ -131,7 +131,8 @@ const erase = operation({
     const leadId = parseLeadId(named)
     const companyId = leadId === null ? null : await companyOfLead(ports.readAll, leadId)
     if (leadId === null || companyId === null) {
-      throw new OperatorRefused("not_found", `No lead has the id ${named}.`)
+      const message = `There is no lead ${named}. List them with "lead list --company COMPANY".`
+      throw new OperatorRefused("not_found", message)
     }
     requireAccepted(
       await ports.runner.execute(leadsStreamOf(companyId), { type: "EraseLead", leadId }, cause),

@@ -97,7 +97,10 @@ async function watchVisits(
         if (!(await visit.isAllowed())) visit.end()
       } catch (error) {
         // The next check tries again; an error ends no visit.
-        ports.log.warn("the access of a preview's visitor could not be checked", error)
+        ports.log.warn(
+          "a preview visitor's access could not be checked; it stays until the next check",
+          error,
+        )
       }
     }
   }

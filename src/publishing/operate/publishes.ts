@@ -80,7 +80,7 @@ const log = operation({
   name: "publish log",
   summary: "show the logs of a publish: its build, its release and its app",
   notes: [
-    "Of a build log the first and the last MiB are kept for 30 days; of a running app's log the newest MB.",
+    "The first and last MiB of a build log are kept for 30 days; of a running app's log, only the newest MB is kept.",
     "A build log is available when the build has ended, an app log while the app runs.",
   ],
   example: "publish log pub_4Zb0x7",

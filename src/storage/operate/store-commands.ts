@@ -116,7 +116,7 @@ export interface SettingsRepair {
 /** Repairs a stream's settings without opening the installation, which may need the hidden stream to start. */
 export const repairSettingsCommand = maintenanceCommand<SettingsRepair>({
   name: "store repair-settings",
-  summary: "show again the events that a stream's settings hide in EventStoreDB",
+  summary: "unhide the events that a stream's settings hide in EventStoreDB",
   notes: [
     "Removes $maxCount, $maxAge and $tb from the stream's settings; other settings, such as $acl, stay.",
     "It works on the server of LEDGER_EVENTSTORE_URL, also while a ledger runs, which detects the repaired stream " +

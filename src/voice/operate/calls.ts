@@ -49,7 +49,12 @@ async function findCallById(
   const reference = row === null ? null : { companyId: row.company_id, callId: row.call_id }
   const call = reference === null ? null : await readCall(ports, reference)
   if (reference !== null && call !== null) return { reference, call }
-  throw new OperatorRefused("not_found", `No call has the id ${named}.`)
+  throw callNotFound(named)
+}
+
+function callNotFound(id: string): OperatorRefused {
+  const message = `There is no call ${id}. List them with "call list --company COMPANY".`
+  return new OperatorRefused("not_found", message)
 }
 
 type SimulatedAction = Parameters<AdminPorts["simulatedVoice"]["performAction"]>[1]
@@ -203,8 +208,7 @@ async function requireSimulatedCall(
 /** Describes a call. @throws OperatorRefused if it does not exist */
 export async function describeCall(ports: Pick<Ports, "runner">, reference: CallReference) {
   const call = await readCall(ports, reference)
-  if (call === null)
-    throw new OperatorRefused("not_found", `No call has the id ${reference.callId}.`)
+  if (call === null) throw callNotFound(reference.callId)
   const { phase, outcome, reason, acceptedLeg, legs } = call
   return {
     ...reference,

@@ -156,6 +156,9 @@ async function hangUpAgain(
     await withProviderTimeout(pacer, "the carrier of calls", sending)
   } catch (error) {
     if (!isProviderError(error)) throw error
-    log.info("a call that is over could not be hung up", { callId, error: error.message })
+    log.info("an ended call still has a connected caller and could not be hung up", {
+      callId,
+      error: error.message,
+    })
   }
 }

@@ -109,7 +109,7 @@ it("the documentation serves only its own files and logs no warning about other 
     expect([path, status, JSON.parse(body)]).toEqual([
       path,
       404,
-      { error: "not_found", message: `There is no /docs/static/${path} here.` },
+      { error: "not_found", message: `The path /docs/static/${path} does not exist.` },
     ])
   }
   expect(world.warnings).toEqual([])

@@ -135,13 +135,13 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
     message: "The body is not valid JSON.",
     fields: { body: "The body is not valid JSON." },
   },
-  bad_number: "This number cannot be texted; give a full US or Canadian number.",
-  bad_amount: "The amount is a number of dollars from 5 to 5000 with at most two decimals.",
+  bad_number: "This number is in local format. Use E.164, for example +14155550123.",
+  bad_amount: "The amount must be a number of dollars from 5 to 5000, with at most two decimals.",
   idempotency_key_required:
     "A purchase needs the header Idempotency-Key: a new one for each purchase.",
   invalid_key: "The API key is missing, unknown, paused or deleted.",
   payment_required: {
-    message: "This costs $0.018 and the company has $0.004 of funds.",
+    message: "This request costs $0.018; the company has $0.004 in funds. Add funds.",
     needed: 0.018,
     balance: 0.004,
     pay: {
@@ -159,7 +159,8 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
     // oxlint-disable-next-line unicorn/no-thenable -- the specification's own name
     then: "After the payment, send the original request again.",
   },
-  needs_managed_plan: "This needs a card on file and a paid-up account; an owner can add a card.",
+  needs_managed_plan:
+    "This needs a card on file whose payments succeed. An owner can add or replace the card.",
   card_required: "This needs a card on file; an owner can add one.",
   no_card: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
   needs_owner:
@@ -167,32 +168,33 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
   declined: "The payment was declined; another attempt needs a new Idempotency-Key.",
   payment_failed: "The payment failed; another attempt needs a new Idempotency-Key.",
   operation_not_granted: {
-    message: "This key may not use phone.messages.send; an owner can grant it.",
+    message: "This key has no permission for phone.messages.send. An owner can grant it.",
     operation: "phone.messages.send",
   },
-  not_allowed: 'The key\'s person does not have the permission "Use phone".',
+  not_allowed: 'The key\'s person does not have the permission "Use phone". Ask an owner or admin.',
   role: "Only an owner or admin of the company may do this.",
   purchase_not_allowed: "This key may not buy funds; an owner can turn on Add funds for it.",
   purchase_needs_review: "An owner must review what this key buys before it may buy again.",
   over_purchase_limit: "This key may buy for at most $25.00 at a time.",
   over_monthly_limit:
     "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
-  not_found: "There is no /api/v1/nothing here.",
+  not_found: "The path /api/v1/nothing does not exist.",
   method_not_allowed: "PUT is not possible here; use GET or HEAD or POST.",
   conflict: "A request with this Idempotency-Key is still running; send it again later.",
-  idempotency_conflict: "This Idempotency-Key was used with another request; use a new one.",
-  no_number: "The company keeps no such number that can send texts.",
-  opted_out: "This person has opted out and may not be texted.",
+  idempotency_conflict: "This Idempotency-Key was used with another request. Use a new one.",
+  no_number: "The company has no number that can send texts, or `from` is not one of them.",
+  opted_out: "This person has opted out and must not be texted.",
   gone: "This route is retired; leads come from forms on the company's hosted pages.",
   too_large: "The body is larger than this route takes.",
   unsupported_media_type:
     "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
   range_not_satisfiable: "The requested range is outside the file, which has 54000 bytes.",
-  misdirected: "Nothing is served here for other.example; this API is at ledger.example.",
-  rate_limited: "More than 120 calls per minute. Wait a minute.",
+  misdirected: "This server does not serve other.example. Use ledger.example.",
+  rate_limited: "Limit of 120 paid calls by this key per minute exceeded. Try again in a minute.",
   spend_limit_reached: refusalBody(limitRefusal(NEARLY_USED_UP_LIMIT)),
   internal: {
-    message: "Something went wrong on our side.",
+    message:
+      "Something went wrong on our side. Send the request again; if it fails again, report the requestId.",
     requestId: EXAMPLE_ID.request,
   },
   overloaded: {
@@ -201,8 +203,8 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
   },
   stream_corrupt: {
     message:
-      "Part of this company's records is damaged; the operator was notified. Send it again once that " +
-      "is repaired.",
+      "Some of this company's records are damaged; the operator was notified. Send it again after the " +
+      "operator has repaired them.",
     requestId: EXAMPLE_ID.request,
   },
   unavailable: {

@@ -68,25 +68,30 @@ export function limitRefusal(limit: LimitReading): Refusal {
   })
 }
 
-const HOLDERS = { company: "The company's", person: "The person's", key: "This key's own" } as const
+const HOLDERS = { company: "The company's", person: "The person's", key: "This key's" } as const
 const CLASSES = { ai: " AI", general: " general", all: "" } as const
 
 function limitMessage(limit: LimitReading): string {
-  const { amountMicros, usedMicros, remainingMicros, askedMicros, period } = limit
-  const asked = askedMicros === 0 ? "" : `, and this costs ${formatMoney(askedMicros)}`
-  return (
-    `${HOLDERS[limit.holder]}${CLASSES[limit.class]} limit of ${formatMoney(amountMicros)} a ` +
-    `${period} stops this: ${formatMoney(usedMicros)} is used and ${formatMoney(remainingMicros)} ` +
-    `is left${asked}. It resets at ${new Date(limit.resetsAt).toISOString()}. ` +
-    "Adding funds does not help."
-  )
+  const { period, askedMicros } = limit
+  const amount = formatMoney(limit.amountMicros)
+  const used = formatMoney(limit.usedMicros)
+  const left = formatMoney(limit.remainingMicros)
+  const cost = formatMoney(askedMicros)
+  const usage =
+    askedMicros === 0
+      ? `${used} is used and ${left} is left`
+      : `${used} is used, ${left} is left, and this request costs ${cost}`
+  const resetsAt = new Date(limit.resetsAt).toISOString()
+  const holder = HOLDERS[limit.holder]
+  const spendingClass = CLASSES[limit.class]
+  return `${holder}${spendingClass} limit is ${amount} a ${period}: ${usage}. It resets at ${resetsAt}. Adding funds does not help.`
 }
 
 /** Returns the answer while the account is locked for a missed payment. */
 export function lockedRefusal(): Refusal {
   return refusal(
     "payment_required",
-    "This company's account is locked for a missed payment; an owner must settle it.",
+    "This company's account is locked: a payment failed. An owner must pay the open invoice.",
   )
 }
 
@@ -94,8 +99,8 @@ function paymentRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   const needed = refused.amountMicros
   const balance = refused.fundsMicros
   const line = refused.creditLineMicros
-  const beyond = line === 0 ? "" : ` and a credit line of ${formatMoney(line)}`
-  const message = `This costs ${formatMoney(needed)} and the company has ${formatMoney(balance)} of funds${beyond}.`
+  const credit = line === 0 ? "" : ` and a credit line of ${formatMoney(line)}`
+  const message = `This request costs ${formatMoney(needed)}; the company has ${formatMoney(balance)} in funds${credit}. Add funds.`
   const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
   // A caller restricted to prepaid funds gets no payment request: an owner adds funds.
   if (refused.prepaidOnly || payer === null) return refusal("payment_required", message, sums)

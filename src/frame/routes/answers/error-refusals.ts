@@ -8,7 +8,10 @@ const RETRY_AFTER = { "retry-after": "5" }
 
 /** A corrupt stream needs an operator, so a quick retry is useless. */
 const CORRUPT_RETRY_AFTER = { "retry-after": "300" }
-const CORRUPT_MESSAGE = "Part of this company's records is damaged; the operator was notified"
+const CORRUPT_MESSAGE = "Some of this company's records are damaged; the operator was notified"
+
+const INTERNAL_MESSAGE =
+  "Something went wrong on our side. Send the request again; if it fails again, report the requestId."
 
 /** Errors of a ledger that is unreachable or too slow. */
 const UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
@@ -37,8 +40,8 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
     case "Overloaded":
       return overloadedRefusal(asked)
     case "ClockUnsure": {
-      log.warn("a call could not be served", error)
-      const why = "This server does not know the ledger's time well enough to write right now"
+      log.warn("a request was answered with 503 unavailable", error)
+      const why = "This server's clock is not synchronized with the ledger yet"
       return sendAgainRefusal("unavailable", why, asked, error)
     }
     case "CorruptStream":
@@ -51,22 +54,25 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
       log.warn(`the outcome of request ${requestId} is unknown`, error)
       return unknownOutcomeRefusal(error, asked)
     case "ClaimLost": {
-      const message = "Another process carries out the request with this Idempotency-Key by now."
-      return refusal("conflict", message)
+      return refusal(
+        "conflict",
+        "Another process is executing the request with this Idempotency-Key. Send it again in a few " +
+          "seconds to get its answer.",
+      )
     }
   }
   // Failures after a charge are unknown outcomes, so these errors charged nothing.
   if (UNAVAILABLE_ERRORS.has(error.name) || isConnectionFault(error)) {
-    log.warn("a call could not be served", error)
+    log.warn("a request was answered with 503 unavailable", error)
     return sendAgainRefusal("unavailable", "The ledger cannot be reached right now", asked, error)
   }
   log.warn(`request ${requestId} failed`, error)
-  return refusal("internal", "Something went wrong on our side.", { requestId })
+  return refusal("internal", INTERNAL_MESSAGE, { requestId })
 }
 
 /** Returns the answer to a call during shutdown. */
 export function stoppingRefusal(requestId: string): Refusal {
-  const message = "This server is stopping and has not begun this call. Send it again."
+  const message = "This server is shutting down and did not run this request. Send it again."
   return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
 }
 
@@ -88,9 +94,9 @@ function sendAgainRefusal(
   const { requestId, paymentKind, mayHaveRun } = asked
   const nothing = paymentKind === null ? "" : `; nothing was ${PAYMENT_VERBS[paymentKind]}`
   const message = mayHaveRun
-    ? `${why}, and it is not known yet whether an earlier request with this Idempotency-Key was ` +
+    ? `${why}. An earlier request with this Idempotency-Key may have been ` +
       `${PAYMENT_VERBS[paymentKind ?? "charge"]}. ${safeRetryText(asked)}.`
-    : `${why}${nothing}. ${code === "stream_corrupt" ? "Send it again once that is repaired." : "Send it again later."}`
+    : `${why}${nothing}. Send it again ${code === "stream_corrupt" ? "after the operator has repaired them" : "later"}.`
   const named = mayHaveRun && error !== null ? idsInError(error) : {}
   return { ...refusal(code, message, { requestId, ...named }), headers: RETRY_AFTER }
 }
@@ -99,10 +105,7 @@ const PAYMENT_VERBS = { charge: "charged", purchase: "paid" } as const
 
 function safeRetryText({ paymentKind }: RequestFacts): string {
   const once = paymentKind === null ? "done" : PAYMENT_VERBS[paymentKind]
-  return (
-    `Send it again with the same Idempotency-Key: it is ${once} at most once, and you get the ` +
-    "answer that was stored"
-  )
+  return `Send it again with the same Idempotency-Key: it is ${once} at most once`
 }
 
 function unknownOutcomeRefusal(error: Error, asked: RequestFacts): Refusal {

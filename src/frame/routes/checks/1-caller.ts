@@ -62,7 +62,7 @@ export async function authenticateCaller(
   const signedIn = await signedInPerson(ports, call, signed, companyId, key)
   if ("refusal" in signedIn) {
     const { message: why } = signedIn.refusal
-    ports.log.info("a sign-in was refused", { requestId, company: companyId, key: key.keyId, why })
+    ports.log.info("a sign-in was rejected", { requestId, company: companyId, key: key.keyId, why })
     return signedIn.refusal
   }
   const person = signedIn.person ?? found.person
@@ -84,7 +84,7 @@ function bearerRefusal(call: ApiCall): Refusal {
   const message =
     headerValue(call, "x-api-key") === null
       ? 'The Authorization header is missing. Send "Authorization: Bearer <API key>".'
-      : 'X-Api-Key is not read. Send the API key as "Authorization: Bearer <API key>".'
+      : 'X-Api-Key is ignored. Send the API key as "Authorization: Bearer <API key>".'
   return refusal("invalid_key", message)
 }
 

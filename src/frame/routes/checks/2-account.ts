@@ -107,7 +107,8 @@ export function accountRefusal(
       return null
     case "managed": {
       if (isOnManagedPlan(profile)) return null
-      const message = "This needs a card on file and a paid-up account; an owner can add a card."
+      const message =
+        "This needs a card on file whose payments succeed. An owner can add or replace the card."
       return refusal("needs_managed_plan", message)
     }
     case "card": {

@@ -18,7 +18,7 @@ export function operationRefusal(
   const needed = operation === null ? additionalOperations : [operation, ...additionalOperations]
   const lacking = needed.find((one) => !key.operations.has(one))
   if (lacking === undefined) return null
-  const message = `This key may not use ${lacking}; an owner can grant it.`
+  const message = `This key has no permission for ${lacking}. An owner can grant it.`
   return refusal("operation_not_granted", message, { operation: lacking })
 }
 
@@ -38,7 +38,7 @@ export function personRefusal(
 ) {
   const { operation, isPersonKeyOnly = false, roles, roleRefusalCode = "not_allowed" } = route
   if (isPersonKeyOnly && key !== null && key.personId === null) {
-    return refusal("not_allowed", "This takes a person's own key, not the app's shared one.")
+    return refusal("not_allowed", "Use a person's own key: the app key cannot do this.")
   }
   if (roles !== undefined && (person === null || !roles.includes(person.role))) {
     return refusal(roleRefusalCode, `Only an ${roles.join(" or ")} of the company may do this.`)
@@ -59,8 +59,9 @@ export function personRefusal(
 
 function missingPermissionRefusal(needs: OperationRequirement | null, whose: string): Refusal {
   if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
-  const which = needs === null || needs === "any person" ? "for this" : `"${needs}"`
-  return refusal("not_allowed", `${whose} not have the permission ${which}.`)
+  const permission =
+    needs === null || needs === "any person" ? "permission for this" : `the permission "${needs}"`
+  return refusal("not_allowed", `${whose} not have ${permission}. Ask an owner or admin.`)
 }
 
 /** Counts a call towards its route's rate limit; the refusal if the limit is exceeded. */

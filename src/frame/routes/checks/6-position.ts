@@ -67,10 +67,13 @@ export async function parsePositionHeader(
   return { refusal: invalidPositionRefusal() }
 }
 
+const INVALID_POSITION =
+  "Ledger-Position is not valid. Send the value of an earlier answer unchanged."
+
 /** Returns the refusal of a position that this ledger does not have. */
 export function invalidPositionRefusal(): Refusal {
   const fields = { "Ledger-Position": "Must be a Ledger-Position that this ledger has sent." }
-  return refusal("validation", "The header Ledger-Position is not valid.", { fields })
+  return refusal("validation", INVALID_POSITION, { fields })
 }
 
 /** Waits for the read models; true if they may lack what the caller wrote. */

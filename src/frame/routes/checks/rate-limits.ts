@@ -63,7 +63,7 @@ export interface RateLimits {
 
 /** Returns the answer to a call over the limit. */
 export function rateLimitRefusal({ max, calls }: Pick<RateLimit, "max" | "calls">): Refusal {
-  const message = `More than ${max} ${calls} per minute. Wait a minute.`
+  const message = `Limit of ${max} ${calls} per minute exceeded. Try again in a minute.`
   return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
 }
 

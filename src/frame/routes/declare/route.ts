@@ -211,7 +211,7 @@ export interface RouteDescription {
   /** The only roles that may call it. */
   readonly roles?: readonly Role[]
   /** Error code for persons without the role; default `not_allowed`. */
-  readonly roleRefusalCode?: RefusalCode
+  readonly roleRefusalCode?: "not_allowed" | "role"
   /** Whether it takes only a person's own key, not the app key. */
   readonly isPersonKeyOnly?: boolean
   /** Whether a call is counted as an API call, and rejected when the general limit is used up. */

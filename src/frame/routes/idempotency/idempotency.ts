@@ -119,7 +119,7 @@ export async function claimIdempotencyKey(
       return { state: "refused", refusal: refusal("conflict", message) }
     }
     case "conflict": {
-      const message = "This Idempotency-Key was used with another request; use a new one."
+      const message = "This Idempotency-Key was used with another request. Use a new one."
       return { state: "refused", refusal: refusal("idempotency_conflict", message) }
     }
   }
@@ -205,7 +205,7 @@ async function orWarn(ports: Pick<Ports, "log">, change: Promise<void>): Promise
     await change
     return true
   } catch (error) {
-    ports.log.warn("a claim on an idempotency key could not be changed", error)
+    ports.log.warn("an idempotency claim could not be updated", error)
     return false
   }
 }
