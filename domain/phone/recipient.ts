@@ -104,7 +104,7 @@ export interface ReceiveText {
   readonly numberId: NumberId
   readonly from: SealedText
   readonly body: SealedText
-  readonly media: number
+  readonly mediaCount: number
   readonly keyword: TextKeyword | null
   /** The normalized text, if it is a keyword. */
   readonly word: string
@@ -357,11 +357,20 @@ function receiveText(
   state: Recipient,
   at: number,
 ): readonly RecipientEvent[] {
-  const { messageId, numberId, from, body, media, keyword, word } = command
+  const { messageId, numberId, from, body, mediaCount, keyword, word } = command
   if (state.received.has(messageId)) return []
   const before = state.optOuts
   const facts: RecipientEvent[] = [
-    { type: "TextReceived", at, optOuts: before, messageId, numberId, from, body, media },
+    {
+      type: "TextReceived",
+      at,
+      optOuts: before,
+      messageId,
+      numberId,
+      from,
+      body,
+      media: mediaCount,
+    },
   ]
   if (keyword === "stop" && before.stoppedAt === null) {
     const optOuts = { ...before, stoppedAt: at, stopKeyword: word }

@@ -130,7 +130,7 @@ const email = z
   .string()
   .trim()
   .max(MAX_EMAIL)
-  .regex(/^[^\s@]+@[^\s@]+$/, "must be an email address")
+  .regex(/^[^\s@]+@[^\s@]+$/, "Must be an email address.")
 const base = { group: "console" } as const
 
 /** Mails a sign-in code. */

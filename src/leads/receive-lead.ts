@@ -115,5 +115,5 @@ export async function findOpenForm(
 
 /** The refusal for every form that accepts no leads, whatever the reason. */
 export function formNotFound(): Refusal {
-  return refusal("not_found", "There is no form at this address.")
+  return refusal("not_found", "This form does not exist or is closed.")
 }

@@ -19,7 +19,7 @@ export interface IncomingText {
   readonly from: string
   readonly body: string
   /** Number of attached files. */
-  readonly media: number
+  readonly mediaCount: number
   /** Whether the carrier has answered it; then we do not reply. */
   readonly isAutoAnswered: boolean
 }
@@ -27,7 +27,7 @@ export interface IncomingText {
 /** Records an incoming text once, with the effect of its keyword and the free reply; returns the keyword. */
 export async function receiveText(
   ports: Pick<Ports, "runner" | "sealing">,
-  { companyId, messageId, numberId, from, body, media, isAutoAnswered }: IncomingText,
+  { companyId, messageId, numberId, from, body, mediaCount, isAutoAnswered }: IncomingText,
   cause: Cause,
 ): Promise<TextKeyword | null> {
   const { runner, sealing } = ports
@@ -51,7 +51,7 @@ export async function receiveText(
       type: "ReceiveText",
       messageId,
       numberId,
-      media,
+      mediaCount,
       keyword,
       reply,
       from: await seal(from),
@@ -95,7 +95,7 @@ export function receiveCarrierText(
     numberId,
     from,
     body,
-    media: mediaCount,
+    mediaCount,
     isAutoAnswered,
   }
   return receiveText(ports, text, cause)

@@ -232,11 +232,11 @@ describe("a form that accepts nothing", () => {
     const [json, page, shown] = answers
     expect(json).toEqual([
       404,
-      { error: "not_found", message: "There is no form at this address." },
+      { error: "not_found", message: "This form does not exist or is closed." },
     ])
     const alike = ids.flatMap(() => [json, page, shown, shown])
     expect(answers).toEqual(alike)
-    expect(JSON.stringify([page, shown])).toContain("There is no form at this address.")
+    expect(JSON.stringify([page, shown])).toContain("This form does not exist or is closed.")
   })
 
   it.each(["text/plain", "multipart/form-data; boundary=x", "application/xml"])(

@@ -93,7 +93,7 @@ describe("lead add", () => {
     }
     await world.operate("form close", { formId: form })
     await expect(world.operate("lead add", { ...lead, email: "a@b.example" })).rejects.toThrow(
-      /no such form/,
+      /does not exist or is closed/,
     )
   })
 })

@@ -41,7 +41,7 @@ const both = { ...STOPPED_RECIPIENT, addedAt: LATER }
 describe("a text from the recipient", () => {
   it("is recorded, and gets no reply if it is not a keyword", () => {
     given(recipientDecider)
-      .when(receiveTextCommand({ media: 2 }))
+      .when(receiveTextCommand({ mediaCount: 2 }))
       .records(textReceived({ media: 2 }))
   })
 

@@ -115,7 +115,7 @@ export const receiveTextCommand = withUsualFields<ReceiveText & DecisionStamp>({
   numberId: "num_1",
   from: TO,
   body: BODY,
-  media: 0,
+  mediaCount: 0,
   keyword: null,
   word: "",
   reply: null,

@@ -218,7 +218,8 @@ async function permittedInput(
 
 function missingPermissionText({ permission, roles, ownInput }: ConsoleAccess<unknown>): string {
   const rest = ownInput === undefined ? "" : ", for others than yourself"
-  if (permission !== undefined) return `You do not have the permission "${permission}"${rest}.`
+  if (permission !== undefined)
+    return `You do not have the permission "${permission}"${rest}. Ask an owner or admin.`
   return `Only an ${(roles ?? []).join(" or ")} of the company may do this${rest}.`
 }
 

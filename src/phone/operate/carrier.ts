@@ -53,7 +53,7 @@ const textIn = operation({
     }
     const messageId = newId("msg")
     const numberId = holder.number_id
-    const text = { companyId, messageId, numberId, from, body: input.body, media: 0 }
+    const text = { companyId, messageId, numberId, from, body: input.body, mediaCount: 0 }
     const keyword = await receiveText(ports, { ...text, isAutoAnswered: false }, cause)
     await waitForOwnWrites(ports)
     return { messageId, companyId, keyword }
