@@ -256,7 +256,7 @@ describe("audit show", () => {
     expect(unsealed.events[0].metadata.actor).toBe("test")
     const companies = await show({ stream: "companies", unseal: true })
     expect(companies.events[0].data.owner.email).toBe("owner@example.com")
-    await sql`delete from ledger.subject_keys where company_id = 'co_none'`.execute(
+    await sql`delete from ledger.subject_keys where company_id = 'co_nobody'`.execute(
       world.ports.readAll,
     )
   })

@@ -199,7 +199,7 @@ const MAX_CACHED = 10_000
 const MIN_EXTENSION_MS = 5 * 60_000
 
 /** The storage company of tokens and codes without a known company. */
-export const NO_COMPANY: CompanyId = "co_none"
+export const NO_COMPANY: CompanyId = "co_nobody"
 
 interface TokenTerms {
   /** Tokens of one purpose are not valid for another. */

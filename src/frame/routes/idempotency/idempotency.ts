@@ -217,7 +217,7 @@ async function orWarn(ports: Pick<Ports, "log">, change: Promise<void>): Promise
 function claimScopeOf(caller: Caller): string {
   const { key, person } = caller
   if (key === null || key.personId !== null) return callerScope(caller)
-  return `${key.keyId}/${person?.personId ?? "no person"}`
+  return `${key.keyId}/${person?.personId ?? "nobody"}`
 }
 
 /**
