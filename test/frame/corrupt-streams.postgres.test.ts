@@ -81,7 +81,7 @@ const REASONS = {
   ),
 }
 
-it("a command on a corrupt stream is rejected with stream_damaged", async () => {
+it("a command on a corrupt stream is rejected with stream_corrupt", async () => {
   for (const company of corrupt.values()) {
     expect(await sendText(company)).toMatchObject({
       status: 503,

@@ -294,7 +294,7 @@ describe("the errors", () => {
 })
 
 describe("503", () => {
-  it("is on every route for overloaded, stream_damaged and unavailable, with Retry-After", () => {
+  it("is on every route for overloaded, stream_corrupt and unavailable, with Retry-After", () => {
     for (const { method, url, refusalCodes = [] } of PROGRAM.routes) {
       const { headers, content } = find(method, url)?.responses["503"] ?? { content: {} }
       expect(Object.keys(headers ?? {})).toContain("Retry-After")

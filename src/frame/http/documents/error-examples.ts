@@ -203,7 +203,7 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
   },
   stream_corrupt: {
     message:
-      "Some of this company's records are damaged; the operator was notified. Send it again after the " +
+      "Some of this company's records are corrupt; the operator was notified. Send it again after the " +
       "operator has repaired them.",
     requestId: EXAMPLE_ID.request,
   },

@@ -8,7 +8,7 @@ const RETRY_AFTER = { "retry-after": "5" }
 
 /** A corrupt stream needs an operator, so a quick retry is useless. */
 const CORRUPT_RETRY_AFTER = { "retry-after": "300" }
-const CORRUPT_MESSAGE = "Some of this company's records are damaged; the operator was notified"
+const CORRUPT_MESSAGE = "Some of this company's records are corrupt; the operator was notified"
 
 const INTERNAL_MESSAGE =
   "Something went wrong on our side. Send the request again; if it fails again, report the requestId."
