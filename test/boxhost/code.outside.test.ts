@@ -19,19 +19,19 @@ import { openShellBox } from "../support/shell-box.ts"
 const PERSON = { name: "Ada Worker", email: "ada@example.com" }
 const AT = "at"
 
-let desk: GitWorkspace
-/** The tip of `main` at the desk: two commits, with files of which git packs some as differences. */
+let workspace: GitWorkspace
+/** The tip of `main` in the workspace: commits with files of which git packs some as deltas. */
 let tip: string
 beforeAll(async () => {
-  desk = await openGitWorkspace()
-  await desk.right(["init", "--quiet", AT])
+  workspace = await openGitWorkspace()
+  await workspace.run(["init", "--quiet", AT])
   const long = Array.from({ length: 2_000 }, (_none, i) => `line ${i * 7919}`).join("\n")
-  await desk.commit(AT, "folder/long", long)
-  await desk.commit(AT, "README.md", "# Read me\n")
-  tip = await desk.commit(AT, "folder/long", long.replace("line 7919", "another line"))
-  await desk.right(["gc", "--quiet", "--aggressive"], { folder: AT })
+  await workspace.commit(AT, "folder/long", long)
+  await workspace.commit(AT, "README.md", "# Read me\n")
+  tip = await workspace.commit(AT, "folder/long", long.replace("line 7919", "another line"))
+  await workspace.run(["gc", "--quiet", "--aggressive"], { folder: AT })
 })
-afterAll(() => desk.clear())
+afterAll(() => workspace.clear())
 
 let shell: ShellBox
 beforeEach(async () => {
@@ -43,7 +43,7 @@ async function* piecesOf(...pieces: readonly Uint8Array[]) {
   yield* pieces
 }
 const packed = (...words: readonly string[]) =>
-  desk.bytes(["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"], {
+  workspace.bytes(["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"], {
     folder: AT,
     input: `${words.join("\n")}\n`,
   })
@@ -54,16 +54,16 @@ const take = (
   more: { branch?: string; base?: string | null; message?: string } = {},
 ) => commitInBox(box, { branch: "main", base: tip, message: "Work", author: PERSON, ...more })
 
-/** Takes what came out in at the desk, as a branch of a name of its own; answers that. */
+/** Imports a box's commit into the workspace as a new branch; returns its name. */
 async function landed(out: CodeCommitResult): Promise<string> {
   if (out.outcome !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
   const pieces: Uint8Array[] = []
   for await (const piece of out.pack) pieces.push(piece)
   const input = Buffer.concat(pieces)
   expect(input.length).toBe(out.bytes)
-  await desk.right(["index-pack", "--stdin", "--fix-thin", "--strict"], { folder: AT, input })
+  await workspace.run(["index-pack", "--stdin", "--fix-thin", "--strict"], { folder: AT, input })
   const branch = `taken-${out.tip}`
-  await desk.right(["branch", "--force", branch, out.tip], { folder: AT })
+  await workspace.run(["branch", "--force", branch, out.tip], { folder: AT })
   return branch
 }
 
@@ -72,7 +72,7 @@ describe("a box that has the real git", () => {
     const { box } = shell
     expect(await bring(box)).toBeNull()
     const long = await readBoxFile(box, "folder/long", 1_000_000)
-    const expected = await desk.bytes(["show", `${tip}:folder/long`], { folder: AT })
+    const expected = await workspace.bytes(["show", `${tip}:folder/long`], { folder: AT })
     expect(long.ok && expected.equals(long.bytes)).toBe(true)
     expect(await readBoxFile(box, "README.md", 100)).toMatchObject({ ok: true })
     // Nothing was done: nothing is to be taken.
@@ -95,9 +95,9 @@ describe("a box that has the real git", () => {
     const branch = await landed(out)
     const shown = ["log", "-1", "--format=%P|%an|%ae|%cn|%ce|%B", branch]
     const who = "Ben|ben@example.com|Ben|ben@example.com"
-    expect(await desk.right(shown, { folder: AT })).toBe(`${tip}|${who}|# A line\n\n-m`)
+    expect(await workspace.run(shown, { folder: AT })).toBe(`${tip}|${who}|# A line\n\n-m`)
     const changed = ["diff", "--name-status", tip, branch]
-    expect(await desk.right(changed, { folder: AT })).toBe(
+    expect(await workspace.run(changed, { folder: AT })).toBe(
       "M\tREADME.md\nD\tfolder/long\nA\tnew/file",
     )
   })
@@ -107,13 +107,13 @@ describe("a box that has the real git", () => {
     await bring(box)
     await writeBoxFile(box, "one", Buffer.from("1"))
     const first = await landed(await take(box))
-    const base = await desk.right(["rev-parse", first], { folder: AT })
+    const base = await workspace.run(["rev-parse", first], { folder: AT })
     expect(await take(box, { base })).toEqual({ outcome: "nothing" })
     // What was not taken in there comes again.
     expect(await take(box)).toMatchObject({ outcome: "commit", tip: base })
     await writeBoxFile(box, "two", Buffer.from("2"))
     const second = await landed(await take(box, { base }))
-    expect(await desk.right(["rev-parse", `${second}^`], { folder: AT })).toBe(base)
+    expect(await workspace.run(["rev-parse", `${second}^`], { folder: AT })).toBe(base)
   })
 
   it("keeps the work that was begun where the same code is brought again", async () => {
@@ -133,7 +133,7 @@ describe("a box that has the real git", () => {
     const other = await take(box)
     expect(other).toMatchObject({ outcome: "refused", output: expect.stringContaining("main") })
     const branch = await landed(await take(box, { branch: "feature/one" }))
-    expect(await desk.right(["rev-parse", `${branch}^`], { folder: AT })).toBe(tip)
+    expect(await workspace.run(["rev-parse", `${branch}^`], { folder: AT })).toBe(tip)
   })
 
   it("begins with an empty repository", async () => {
@@ -143,7 +143,7 @@ describe("a box that has the real git", () => {
     expect(await take(box, { base: null })).toEqual({ outcome: "nothing" })
     await writeBoxFile(box, "first", Buffer.from("1"))
     const branch = await landed(await take(box, { base: null }))
-    expect(await desk.right(["log", "--format=%an", branch], { folder: AT })).toBe(PERSON.name)
+    expect(await workspace.run(["log", "--format=%an", branch], { folder: AT })).toBe(PERSON.name)
   })
 
   it("refuses a torn pack, in git's own words, and can be brought a whole one then", async () => {
@@ -194,7 +194,7 @@ describe("a box with a repository that was made to do harm", () => {
     writeFileSync(at(".git/config"), `${readFileSync(at(".git/config"), "utf8")}${lines.join("")}`)
     writeFileSync(at("work"), "work")
     const branch = await landed(await take(shell.box))
-    expect(await desk.right(["show", `${branch}:work`], { folder: AT })).toBe("work")
+    expect(await workspace.run(["show", `${branch}:work`], { folder: AT })).toBe("work")
     expect(existsSync(seen)).toBe(false)
   })
 

@@ -1,4 +1,4 @@
-/** Trees and refs that harm who checks them out or serves them: what git refuses for us, and what it takes. */
+/** Trees and refs that could harm a checkout or the server: those that git refuses, and those that it accepts. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
 import {
@@ -12,7 +12,7 @@ import type { TreeEntry } from "./git.ts"
 import { writeBlob, writeCommit, writePack } from "./git.ts"
 import type { Company } from "../support/world.ts"
 
-/** An entry: `2` is a link, `5` a folder, `0` a file. */
+/** An entry; type `2` is a link, `5` a folder, `0` a file. */
 interface TarEntry {
   readonly name: string
   readonly type: string
@@ -22,7 +22,7 @@ interface TarEntry {
 
 const BLOCK = 512
 
-/** The entries of an archive, without what only tells of others; long names and targets are left short. */
+/** The entries of an archive without extension headers; long names and targets stay truncated. */
 function entriesOfTar(tar: Buffer): readonly TarEntry[] {
   const entries: TarEntry[] = []
   const text = (from: number, length: number) =>
@@ -38,21 +38,21 @@ function entriesOfTar(tar: Buffer): readonly TarEntry[] {
   return entries
 }
 
-const AT = "at"
+const COPY = "copy"
 const NO_OBJECT = "0".repeat(40)
 
 const here = await codeWorld()
 const company = await makeCodeCompany(here.world)
-await here.desk.right(["init", "--quiet", AT])
-await here.desk.right(["remote", "add", "origin", here.addressOf(company)], { folder: AT })
-const file = await writeBlob(here.desk, AT, "a file\n")
+await here.workspace.run(["init", "--quiet", COPY])
+await here.workspace.run(["remote", "add", "origin", here.addressOf(company)], { folder: COPY })
+const file = await writeBlob(here.workspace, COPY, "a file\n")
 
 const push = (...words: readonly string[]) =>
-  here.desk.git(["push", "origin", ...words], { folder: AT })
+  here.workspace.git(["push", "origin", ...words], { folder: COPY })
 
 const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.listRefs(companyId)
 
-/** Nothing of the code came, nobody was asked for a yes, and the server has nothing to complain of. */
+/** Expects that no code arrived, no push was accepted, and the server logged no warning. */
 async function expectNothing(): Promise<void> {
   expect(await tipsOf(company)).toEqual([])
   expect(await quarantineFolders(here.codeDir, company)).toEqual([])
@@ -64,7 +64,7 @@ const entry = (name: string, id = file, mode = "100644"): TreeEntry => ({ mode, 
 /** A `.gitmodules` with one module. */
 const modules = (name: string, settings: string) => `[submodule "${name}"]\n${settings}\n`
 
-describe("a tree that harms who checks it out", () => {
+describe("a tree that could harm a checkout", () => {
   const named: readonly (readonly [name: string, fault: string])[] = [
     [".git", "hasDotgit"],
     [".GIT", "hasDotgit"],
@@ -77,7 +77,7 @@ describe("a tree that harms who checks it out", () => {
     ["a/b", "fullPathname"],
   ]
   it.each(named)("is refused for the name %j: %s", async (name, fault) => {
-    const { commit } = await writeCommit(here.desk, AT, [entry(name)])
+    const { commit } = await writeCommit(here.workspace, COPY, [entry(name)])
     const { code, stderr } = await push(`${commit}:refs/heads/main`)
     expect([code, stderr]).toEqual([1, expect.stringContaining(`: ${fault}: `)])
     expect(stderr).toContain("! [remote rejected]")
@@ -90,8 +90,8 @@ describe("a tree that harms who checks it out", () => {
     ["url = https://example.com/x\n\tupdate = !touch x", "x", "gitmodulesUpdate"],
     ["url = https://example.com/x\n\tpath = -x", "x", "gitmodulesPath"],
   ])("is refused for a .gitmodules with %j in %j: %s", async (settings, name, fault) => {
-    const id = await writeBlob(here.desk, AT, modules(name, settings))
-    const { commit } = await writeCommit(here.desk, AT, [entry(".gitmodules", id)])
+    const id = await writeBlob(here.workspace, COPY, modules(name, settings))
+    const { commit } = await writeCommit(here.workspace, COPY, [entry(".gitmodules", id)])
     const { code, stderr } = await push(`${commit}:refs/heads/main`)
     expect([code, stderr]).toEqual([1, expect.stringContaining(`: ${fault}: `)])
     await expectNothing()
@@ -103,25 +103,28 @@ describe("a tree that harms who checks it out", () => {
     ["names out of order", (id) => [entry("b", id), entry("a", id)], "treeNotSorted"],
     ["a mode with a zero before it", (id) => [entry("a", id, "0100644")], "zeroPaddedFilemode"],
   ])("is refused for %s", async (_what, entries, fault) => {
-    const { commit, tree } = await writeCommit(here.desk, AT, entries(file))
-    const pack = await writePack(here.desk, AT, [commit, tree, file])
+    const { commit, tree } = await writeCommit(here.workspace, COPY, entries(file))
+    const pack = await writePack(here.workspace, COPY, [commit, tree, file])
     const answer = await pushByHand(commit, pack)
     expect(answer).toContain(`: ${fault}: `)
     expect(answer).toContain("unpack ")
     await expectNothing()
   })
 
-  it("is refused for an empty name, which no git at a desk would pack", async () => {
-    const { commit, tree } = await writeCommit(here.desk, AT, [entry("")])
+  it("is refused for an empty name, which an ordinary git does not pack", async () => {
+    const { commit, tree } = await writeCommit(here.workspace, COPY, [entry("")])
     expect((await push(`${commit}:refs/heads/main`)).code).not.toBe(0)
-    const answer = await pushByHand(commit, await writePack(here.desk, AT, [commit, tree, file]))
+    const answer = await pushByHand(
+      commit,
+      await writePack(here.workspace, COPY, [commit, tree, file]),
+    )
     expect(answer).toMatch(/: emptyName: |empty filename in tree entry/)
     expect(answer).toContain("unpack ")
     await expectNothing()
   })
 })
 
-/** Sends a push by hand, which asks the same of each ref; what git answers. */
+/** Pushes one commit to each ref without git; returns the answer. */
 async function pushByHand(
   commit: string,
   pack: Buffer,
@@ -137,20 +140,20 @@ async function pushByHand(
   return answered
 }
 
-describe("what is taken as it is", () => {
-  let taker: Company
+describe("an unusual tree that is accepted", () => {
+  let receiver: Company
   beforeAll(async () => {
-    taker = await makeCodeCompany(here.world)
+    receiver = await makeCodeCompany(here.world)
   })
 
-  /** Pushes a commit of one entry to a branch of its own, and answers how the port and an archive show it. */
-  async function taken(what: TreeEntry, branch: string) {
+  /** Pushes a commit with one entry to a branch; returns how the port and an archive show it. */
+  async function pushEntry(what: TreeEntry, branch: string) {
     const { repositories } = here.world.ports
-    const { companyId } = taker
-    const { commit } = await writeCommit(here.desk, AT, [what])
+    const { companyId } = receiver
+    const { commit } = await writeCommit(here.workspace, COPY, [what])
     const to = `${commit}:refs/heads/${branch}`
-    await here.desk.right(["push", "--quiet", here.addressOf(taker), to], { folder: AT })
-    expect(await tipsOf(taker)).toContainEqual({ ref: `refs/heads/${branch}`, id: commit })
+    await here.workspace.run(["push", "--quiet", here.addressOf(receiver), to], { folder: COPY })
+    expect(await tipsOf(receiver)).toContainEqual({ ref: `refs/heads/${branch}`, id: commit })
     const pieces: Uint8Array[] = []
     await repositories.archive(companyId, commit, "tar", async (piece) => {
       pieces.push(piece)
@@ -168,50 +171,52 @@ describe("what is taken as it is", () => {
     [".gitattributes", "/etc/passwd"],
     [".gitignore", "../../../../etc/shadow"],
     ["company.json", "/proc/self/environ"],
-  ])("a link %s to %s is the link, and no process of ours follows it", async (name, target) => {
-    const id = await writeBlob(here.desk, AT, target)
-    const { entries, mode, text } = await taken(entry(name, id, "120000"), `link-${name}`)
-    expect([mode, text]).toEqual(["120000", target])
-    expect(entries).toEqual([link(name, target)])
-  })
+  ])(
+    "with a link %s to %s keeps the link, and no process of ours follows it",
+    async (name, target) => {
+      const id = await writeBlob(here.workspace, COPY, target)
+      const { entries, mode, text } = await pushEntry(entry(name, id, "120000"), `link-${name}`)
+      expect([mode, text]).toEqual(["120000", target])
+      expect(entries).toEqual([link(name, target)])
+    },
+  )
 
   it.each(["CON", "aux.txt", "a\\..\\..\\b", "a:b", "a\nb\u001b[31m", "-rf", "*", "\u202egnp.exe"])(
-    "the name %j",
+    "keeps the name %j",
     async (name) => {
       const branch = `name-${Buffer.from(name).toString("hex")}`
-      const { entries, mode, text } = await taken(entry(name), branch)
+      const { entries, mode, text } = await pushEntry(entry(name), branch)
       expect([mode, text]).toEqual(["100644", "a file\n"])
       expect(entries).toEqual([{ name, type: "0", target: "", size: 7 }])
     },
   )
 
-  it("a name of 4,096 bytes, a mode that is none, and a name that is no UTF-8", async () => {
-    const long = await taken(entry("n".repeat(4_096)), "long")
+  it("may have a name of 4,096 bytes, an unusual mode, and a name that is not UTF-8", async () => {
+    const long = await pushEntry(entry("n".repeat(4_096)), "long")
     expect([long.mode, long.text, long.entries.length]).toEqual(["100644", "a file\n", 1])
-    const odd = await taken(entry("odd", file, "100666"), "odd")
+    const odd = await pushEntry(entry("odd", file, "100666"), "odd")
     expect([odd.mode, odd.text]).toEqual(["100644", "a file\n"])
-    const bytes = await taken(
+    const bytes = await pushEntry(
       { mode: "100644", name: Buffer.from([0xff, 0xfe]), id: file },
       "bytes",
     )
     expect([bytes.mode, bytes.entries.length]).toEqual([undefined, 1])
   })
 
-  it("another repository in a folder, of which nothing is fetched", async () => {
+  it("may have a submodule, which is not fetched", async () => {
     const id = "1234567890".repeat(4)
-    const { entries, mode, text } = await taken(entry("module", id, "160000"), "module")
+    const { entries, mode, text } = await pushEntry(entry("module", id, "160000"), "module")
     expect([mode, text]).toEqual(["160000", ""])
     expect(entries).toEqual([{ name: "module/", type: "5", target: "", size: 0 }])
   })
 
-  it("is all packed, cloned and put into a bundle after that", async () => {
+  it("can still be packed, cloned and bundled", async () => {
     const { repositories } = here.world.ports
-    await repositories.maintain(taker.companyId)
-    const cloning = ["clone", "--quiet", "--bare", here.addressOf(taker), "all.git"]
-    await here.desk.right(cloning)
-    await here.desk.right(["fsck"], { folder: "all.git" })
+    await repositories.maintain(receiver.companyId)
+    await here.workspace.run(["clone", "--quiet", "--bare", here.addressOf(receiver), "all.git"])
+    await here.workspace.run(["fsck"], { folder: "all.git" })
     let bytes = 0
-    await repositories.bundle(taker.companyId, async ({ length }) => {
+    await repositories.bundle(receiver.companyId, async ({ length }) => {
       bytes += length
     })
     expect(bytes).toBeGreaterThan(1_000)
@@ -222,7 +227,7 @@ describe("what is taken as it is", () => {
 describe("a ref", () => {
   let head: string
   beforeAll(async () => {
-    ;({ commit: head } = await writeCommit(here.desk, AT, [entry("a")]))
+    ;({ commit: head } = await writeCommit(here.workspace, COPY, [entry("a")]))
   })
 
   const long = (bytes: number) => `refs/heads/${"r".repeat(bytes - "refs/heads/".length)}`
@@ -234,7 +239,7 @@ describe("a ref", () => {
     [long(201), "The name is longer than 200 bytes, the limit."],
     ["refs/heads/a\u0085b", "A name cannot contain control characters."],
   ])("%j is refused: %s", async (ref, says) => {
-    // Of some of them the desk's own git would say that they are none.
+    // The ordinary git would refuse to push some of these names.
     const answer = await pushByHand(head, await packAt(head), ref)
     expect(answer).toContain(says)
     expect(answer).toContain(" pre-receive hook declined")
@@ -259,15 +264,15 @@ describe("a ref", () => {
     "*",
     "[x",
     "a?",
-  ])("refs/heads/%s is refused before it is a fact that it is taken", async (name) => {
+  ])("refs/heads/%s is refused before the push is recorded as accepted", async (name) => {
     const answer = await pushByHand(head, await packAt(head), `refs/heads/${name}`)
     expect(answer).toContain(`refs/heads/${name}: Git does not accept this name`)
-    expect((await here.desk.git(["check-ref-format", `refs/heads/${name}`])).code).toBe(1)
+    expect((await here.workspace.git(["check-ref-format", `refs/heads/${name}`])).code).toBe(1)
     await expectNothing()
   })
 
   it.each(["refs/heads/", "refs/replace/TIP", "refs/notes/x", "refs/../HEAD", "HEAD", "config"])(
-    "%s is none that is pushed",
+    "%s cannot be pushed",
     async (ref) => {
       const named = ref.replace("TIP", head)
       const answer = await pushByHand(head, await packAt(head), named)
@@ -276,15 +281,15 @@ describe("a ref", () => {
     },
   )
 
-  it("is at most 200 bytes, and then is there", async () => {
+  it("of 200 bytes is accepted", async () => {
     const other = await makeCodeCompany(here.world)
-    const said = await pushByHand(head, await packAt(head), long(200), other)
-    expect(said).toContain(`ok ${long(200)}`)
+    const answer = await pushByHand(head, await packAt(head), long(200), other)
+    expect(answer).toContain(`ok ${long(200)}`)
     expect(await tipsOf(other)).toEqual([{ ref: long(200), id: head }])
     expect(await laterCodeFactTypes(here.world, other)).toEqual(["PushAccepted", "PushCompleted"])
   })
 
-  it("is one of 200 that a push moves", async () => {
+  it("is refused in a push of more than 200 refs", async () => {
     const refs = Array.from({ length: 201 }, (_, i) => `${head}:refs/heads/many/${i}`)
     const { code, stderr } = await push(...refs)
     expect([code, stderr]).toEqual([
@@ -294,7 +299,7 @@ describe("a ref", () => {
     await expectNothing()
   })
 
-  it("is moved once by a push, whatever it asks, and the facts tell of what there is", async () => {
+  it("is updated once by a push that names it twice, and the facts agree with the refs", async () => {
     const other = await makeCodeCompany(here.world)
     const twice = ["refs/heads/x", "refs/heads/x"]
     const answer = await pushByHand(head, await packAt(head), twice, other)
@@ -310,6 +315,6 @@ describe("a ref", () => {
 })
 
 const packAt = async (commit: string): Promise<Buffer> => {
-  const tree = await here.desk.right(["rev-parse", `${commit}^{tree}`], { folder: AT })
-  return writePack(here.desk, AT, [commit, tree, file])
+  const tree = await here.workspace.run(["rev-parse", `${commit}^{tree}`], { folder: COPY })
+  return writePack(here.workspace, COPY, [commit, tree, file])
 }

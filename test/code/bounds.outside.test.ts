@@ -1,4 +1,4 @@
-/** Pushes that are more than they seem, how much there may be of everything, and how the checks read it. */
+/** Pushes that expand when unpacked, the limits of a push, and how the checks read it. */
 import { randomBytes } from "node:crypto"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -25,14 +25,14 @@ import type { Company } from "../support/world.ts"
 
 const MIB = 1024 * 1024
 const NO_OBJECT = "0".repeat(40)
-const AT = "at"
+const COPY = "copy"
 
 const here = await codeWorld()
 const company = await makeCodeCompany(here.world)
-await here.desk.right(["init", "--quiet", AT])
-await here.desk.commit(AT, "a", "a\n")
+await here.workspace.run(["init", "--quiet", COPY])
+await here.workspace.commit(COPY, "a", "a\n")
 
-/** Of all that was sent to the company nothing came, and nobody is busy with it any more. */
+/** Expects that nothing of a push arrived, and that nothing still works on it. */
 async function expectNothing(): Promise<void> {
   expect(await here.world.ports.repositories.listRefs(company.companyId)).toEqual([])
   await expect.poll(() => quarantineFolders(here.codeDir, company)).toEqual([])
@@ -40,10 +40,10 @@ async function expectNothing(): Promise<void> {
   expect(await laterCodeFactTypes(here.world, company)).not.toContain("PushAccepted")
 }
 
-/** The most memory this process has ever taken, bytes: the server is in it. */
-const mostMemory = () => process.resourceUsage().maxRSS * 1024
+/** Peak memory of this process, which includes the server, in bytes. */
+const peakMemory = () => process.resourceUsage().maxRSS * 1024
 
-/** Sends a body; what is answered, and how it ended where it was cut off. */
+/** Sends a body; returns the answer, or the error if the connection was cut off. */
 async function post(
   command: PackCommand,
   body: Iterable<Uint8Array>,
@@ -58,34 +58,34 @@ async function post(
 
 const REPORT = "\0report-status side-band-64k"
 
-/** What a push begins with. */
+/** The commands at the start of a push. */
 const headOf = (updates: readonly string[]) =>
   Buffer.concat([
     ...updates.map((words, i) => pktLine(i === 0 ? `${words}${REPORT}` : words)),
     FLUSH_PACKET,
   ])
 
-describe("a push that unpacks to more than it may", () => {
-  it("is refused by the size of a file, which nobody has read", async () => {
-    // An alias, for what is written is to go from one process to the other and not through this one.
+describe("a push that unpacks to more than the limit", () => {
+  it("is refused by the size of a file, without reading it", async () => {
+    // With an alias, the data goes from one process to the other and not through this one.
     const size = 300 * MIB
     const zeros = `alias.zeros=!head -c ${size} /dev/zero | git hash-object -w --stdin`
-    const quickly = ["-c", "core.compression=1"]
-    const id = await here.desk.right([...quickly, "-c", zeros, "zeros"], { folder: AT })
+    const fast = ["-c", "core.compression=1"]
+    const id = await here.workspace.run([...fast, "-c", zeros, "zeros"], { folder: COPY })
     const entry = { mode: "100644", name: "zeros.bin", id }
-    const { commit } = await writeCommit(here.desk, AT, [entry])
+    const { commit } = await writeCommit(here.workspace, COPY, [entry])
     const address = here.addressOf(company)
-    const before = mostMemory()
-    const pushing = [...quickly, "push", address, `${commit}:refs/heads/main`]
-    const { code, stderr } = await here.desk.git(pushing, { folder: AT })
+    const before = peakMemory()
+    const push = [...fast, "push", address, `${commit}:refs/heads/main`]
+    const { code, stderr } = await here.workspace.git(push, { folder: COPY })
     expect([code, stderr]).toEqual([1, expect.stringContaining("Push rejected: it is too large")])
     expect(stderr).toContain(`remote:   zeros.bin: ${size} bytes`)
-    expect(mostMemory() - before).toBeLessThan(150 * MIB)
+    expect(peakMemory() - before).toBeLessThan(150 * MIB)
     expect(await laterCodeFactTypes(here.world, company)).toEqual(["PushRefused"])
     await expectNothing()
   })
 
-  it("is refused by git where a difference of some bytes makes a file that no memory holds", async () => {
+  it("is refused by git if a small delta makes a file larger than memory", async () => {
     const base = encodePackObject("blob", Buffer.alloc(0x10000))
     const pack = encodePack([base, encodeCopyDelta(base, 0x10000, 1_024 * MIB)])
     expect(pack.length).toBeLessThan(1_000)
@@ -98,42 +98,42 @@ describe("a push that unpacks to more than it may", () => {
     await expectNothing()
   })
 
-  it("is refused by git over the most that a push sends", async () => {
+  it("is refused by git if its pack is over the limit", async () => {
     const runtime = { isSandboxed: false }
     const folder = repositoryFolder(here.codeDir, company)
-    await here.desk.commit(AT, "random", randomBytes(200_000))
-    const body = await pushBody(here.desk, AT)
-    const said: Buffer[] = []
+    await here.workspace.commit(COPY, "random", randomBytes(200_000))
+    const body = await pushBody(here.workspace, COPY)
+    const output: Buffer[] = []
     const conversation = {
       input: (async function* () {
         yield body
       })(),
       send: async (piece: Uint8Array) => {
-        said.push(Buffer.from(piece))
+        output.push(Buffer.from(piece))
       },
       signal: new AbortController().signal,
     }
     const settings = [["receive.maxInputSize", "100000"]] as const
-    const yes = async (): Promise<PushVerdict> => ({ ok: true })
+    const accept = async (): Promise<PushVerdict> => ({ ok: true })
     await runReceivePack(
       { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder, settings },
       conversation,
-      yes,
+      accept,
     )
-    expect(Buffer.concat(said).toString()).toContain("pack exceeds maximum allowed size")
+    expect(Buffer.concat(output).toString()).toContain("pack exceeds maximum allowed size")
     await expectNothing()
   })
 })
 
-describe("a body packed by gzip", () => {
+describe("a gzipped body", () => {
   const headers = { "content-encoding": "gzip" }
-  /** 16 MiB of nothing in 16 KiB; a body may have many of them, one behind the other. */
+  /** 16 MiB of zeros in 16 KiB; a body may contain many of them in a row. */
   const bomb = gzipSync(Buffer.alloc(16 * MIB))
 
   it.each(["git-receive-pack", "git-upload-pack"] as const)(
-    "is cut off where it goes on and on: %s",
+    "is cut off if it never ends: %s",
     async (command) => {
-      const before = mostMemory()
+      const before = peakMemory()
       const { sent, answered } = startGitPost(here.server, company, command)
       sent.setHeader("content-encoding", "gzip")
       sent.write(gzipSync(headOf([`${NO_OBJECT} ${"1".repeat(40)} refs/heads/main`])))
@@ -141,21 +141,21 @@ describe("a body packed by gzip", () => {
       for (let i = 0; i < 256; i += 1) sent.write(bomb)
       const cut = new Promise((done) => sent.once("close", done))
       expect(await answered.catch(String)).not.toContain("unpack ok")
-      // It has no end: so it is the server that ends it, also where it has answered long ago.
+      // The body has no end, so the server closes the connection, even after it has answered.
       await cut
-      expect(mostMemory() - before).toBeLessThan(150 * MIB)
+      expect(peakMemory() - before).toBeLessThan(150 * MIB)
       await expectNothing()
     },
   )
 
   it.each(["git-receive-pack", "git-upload-pack"] as const)(
-    "that is none, or torn, ends its own request and nothing else: %s",
+    "that is invalid or truncated fails only its own request: %s",
     async (command) => {
-      const whole = gzipSync(await pushBody(here.desk, AT))
+      const valid = gzipSync(await pushBody(here.workspace, COPY))
       for (const body of [
-        Buffer.from("this is no gzip"),
-        whole.subarray(0, whole.length / 2),
-        Buffer.concat([whole.subarray(0, 100), randomBytes(1_000)]),
+        Buffer.from("this is not gzip"),
+        valid.subarray(0, valid.length / 2),
+        Buffer.concat([valid.subarray(0, 100), randomBytes(1_000)]),
       ]) {
         const answer = await post(command, [body], { headers })
         expect(answer).toMatch(/^Error: |^200 /)
@@ -166,12 +166,12 @@ describe("a body packed by gzip", () => {
   )
 })
 
-describe("what a push begins with", () => {
-  const commitAt = () => here.desk.right(["rev-parse", "HEAD"], { folder: AT })
+describe("the commands of a push", () => {
+  const headCommit = () => here.workspace.run(["rev-parse", "HEAD"], { folder: COPY })
 
-  it("is no certificate: it would stay among the objects whatever is said to the push", async () => {
-    const commit = await commitAt()
-    const secret = "what nobody looks through"
+  it("may not be signed: git stores the certificate even if the push is refused", async () => {
+    const commit = await headCommit()
+    const secret = "a text that no check reads"
     const lines = [
       "certificate version 0.1\n",
       "pusher a <a@b> 1 +0000\n",
@@ -188,16 +188,21 @@ describe("what a push begins with", () => {
       ...lines.map((line) => pktLine(line)),
       FLUSH_PACKET,
     ]
-    const pack = await writePack(here.desk, AT, [commit])
+    const pack = await writePack(here.workspace, COPY, [commit])
     const answer = await post("git-receive-pack", [Buffer.concat([...head, pack])])
     expect(answer).toContain("unpack signed pushes are not supported; push without --signed")
-    const all = ["--git-dir", repositoryFolder(here.codeDir, company), "count-objects", "-v"]
-    expect(await here.desk.right(all)).toContain("count: 0\nsize: 0\nin-pack: 0\n")
+    const countObjects = [
+      "--git-dir",
+      repositoryFolder(here.codeDir, company),
+      "count-objects",
+      "-v",
+    ]
+    expect(await here.workspace.run(countObjects)).toContain("count: 0\nsize: 0\nin-pack: 0\n")
     await expectNothing()
   })
 
-  it("is bounded: git would hold all of it", async () => {
-    const commit = await commitAt()
+  it("are limited in size, since git holds them in memory", async () => {
+    const commit = await headCommit()
     const update = (i: number) => `${NO_OBJECT} ${commit} refs/heads/${i}`
     const flood = function* () {
       yield pktLine(`${update(0)}${REPORT}`)
@@ -207,33 +212,33 @@ describe("what a push begins with", () => {
     }
     const answer = await post("git-receive-pack", flood())
     expect(answer).toContain("unpack too many refs in one push")
-    // As many as git hands out are still told of in words.
+    // Up to the number that git passes on, the refusal is a sentence.
     const some = headOf(Array.from({ length: 10_000 }, (_, i) => update(i)))
-    const packing = { folder: AT, input: `${commit}\n` }
-    const pack = await here.desk.bytes(["pack-objects", "--stdout", "--revs", "-q"], packing)
-    const said = await post("git-receive-pack", [some, pack])
-    expect(said).toContain("This push moves 10000 refs; the limit is 200.")
+    const options = { folder: COPY, input: `${commit}\n` }
+    const pack = await here.workspace.bytes(["pack-objects", "--stdout", "--revs", "-q"], options)
+    const refused = await post("git-receive-pack", [some, pack])
+    expect(refused).toContain("This push moves 10000 refs; the limit is 200.")
     await expectNothing()
   })
 
-  it("is refs: anything else is none of git's", async () => {
+  it("must be ref updates", async () => {
     for (const head of ["GET / HTTP/1.1\r\n\r\n", "0004", "0003", "fffe", "0009hello", "000g"]) {
       const answer = await post("git-receive-pack", [Buffer.from(`${head}${" ".repeat(8_000)}`)])
       expect([head, answer]).toEqual([head, expect.stringMatching(/^200 .*unpack |^Error/)])
     }
     expect(await post("git-receive-pack", [])).toMatch(/^200 $|^Error/)
-    // Git asks so whether it is let in, before it sends much.
+    // Git sends this probe before a large push, to check that it is authorized.
     expect(await post("git-receive-pack", [FLUSH_PACKET])).toBe("200 ")
     await expectNothing()
   })
 })
 
-it("a repository has at most 5,000 refs, and who pushes one more is told so", async () => {
+it("a repository has at most 5,000 refs, and a push of one more is refused with the limit", async () => {
   const many = await makeCodeCompany(here.world)
-  const commit = await here.desk.right(["rev-parse", "HEAD"], { folder: AT })
+  const commit = await here.workspace.run(["rev-parse", "HEAD"], { folder: COPY })
   const address = here.addressOf(many)
-  await here.desk.right(["push", "--quiet", address, "HEAD:refs/heads/main"], { folder: AT })
-  // Most of them are there without a push, and found: it is the number that counts.
+  await here.workspace.run(["push", "--quiet", address, "HEAD:refs/heads/main"], { folder: COPY })
+  // Most of them are created without a push and then reconciled: only their number matters here.
   const found = Array.from({ length: MAX_REFS - 200 }, (_, i) => `${commit} refs/tags/${i}\n`)
   const lines = ["# pack-refs with: peeled fully-peeled sorted \n", ...found.toSorted()]
   await writeFile(join(repositoryFolder(here.codeDir, many), "packed-refs"), lines.join(""))
@@ -243,73 +248,75 @@ it("a repository has at most 5,000 refs, and who pushes one more is told so", as
   const answer = await post("git-receive-pack", [headOf(rest), encodePack([])], { who: many })
   expect(answer.match(/ok refs\/heads\//g)).toHaveLength(199)
   const one = ["push", address, "HEAD:refs/heads/one-more"]
-  const { code, stderr } = await here.desk.git(one, { folder: AT })
+  const { code, stderr } = await here.workspace.git(one, { folder: COPY })
   const sentence = "remote: A repository has at most 5000 branches and tags; delete some first."
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)])
-  await here.desk.right([...one, ":refs/tags/1"], { folder: AT })
+  await here.workspace.run([...one, ":refs/tags/1"], { folder: COPY })
   expect(await here.world.ports.repositories.listRefs(many.companyId)).toHaveLength(MAX_REFS)
 })
 
-describe("a push whose client has gone away", () => {
-  /** Sends a push of a commit and goes away once it is judged by `judge`; resolves with it. */
-  async function leaving(judge: (push: IncomingPush) => Promise<PushVerdict>) {
+describe("a push whose client has disconnected", () => {
+  /** Sends a push and disconnects when it is judged; resolves with whether the judge has ended. */
+  async function pushAndLeave(judge: (push: IncomingPush) => Promise<PushVerdict>) {
     const [runtime, folder] = [{ isSandboxed: false }, repositoryFolder(here.codeDir, company)]
-    const body = await pushBody(here.desk, AT)
-    const gone = new AbortController()
+    const body = await pushBody(here.workspace, COPY)
+    const client = new AbortController()
     const input = (async function* () {
       yield body
     })()
-    const conversation = { input, send: async () => undefined, signal: gone.signal }
+    const conversation = { input, send: async () => undefined, signal: client.signal }
     let isJudged = false
     await runReceivePack(
       { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder },
       conversation,
       async (push) => {
-        gone.abort()
+        client.abort()
         return judge(push).finally(() => (isJudged = true))
       },
     )
     return isJudged
   }
 
-  it("is read no further, and keeps its place until that is over", async () => {
+  it("is not read further, and keeps its slot until the check has ended", async () => {
     let rounds = 0
     const endless = async (push: IncomingPush): Promise<PushVerdict> => {
       for (;;) {
         for await (const { size } of push.listNewObjects()) rounds += Math.sign(size)
       }
     }
-    expect(await leaving(endless)).toBe(true)
+    expect(await pushAndLeave(endless)).toBe(true)
     expect(rounds).toBeLessThan(1_000)
     await expectNothing()
   })
 
-  it("is not asked what it would have come to", async () => {
+  it("is not checked further", async () => {
     const cannotRead = async (push: IncomingPush): Promise<PushVerdict> => {
       await expect(push.isAncestor(NO_OBJECT, NO_OBJECT)).rejects.toThrow("exited with null")
       return { ok: true }
     }
-    expect(await leaving(cannotRead)).toBe(true)
+    expect(await pushAndLeave(cannotRead)).toBe(true)
     await expectNothing()
   })
 })
 
 it("folders that many commits share are read once", async () => {
-  const { desk } = here
-  const id = await desk.right(["hash-object", "-w", "--stdin"], { folder: AT, input: "x\n" })
+  const { workspace } = here
+  const id = await workspace.run(["hash-object", "-w", "--stdin"], { folder: COPY, input: "x\n" })
   const names = Array.from({ length: 200 }, (_, i) => `100644 blob ${id}\tf${i}\n`)
-  const tree = await desk.right(["mktree"], { folder: AT, input: names.join("") })
-  const parents = [await desk.right(["rev-parse", "HEAD"], { folder: AT })]
+  const tree = await workspace.run(["mktree"], { folder: COPY, input: names.join("") })
+  const parents = [await workspace.run(["rev-parse", "HEAD"], { folder: COPY })]
   for (let i = 0; i < 20; i += 1) {
-    const made = ["commit-tree", "-m", `${i}`, "-p", parents.at(-1) as string, tree]
-    parents.push(await desk.right(made, { folder: AT }))
+    const commitTree = ["commit-tree", "-m", `${i}`, "-p", parents.at(-1) as string, tree]
+    parents.push(await workspace.run(commitTree, { folder: COPY }))
   }
-  await desk.right(["update-ref", "refs/heads/shared", parents.at(-1) as string], { folder: AT })
+  await workspace.run(["update-ref", "refs/heads/shared", parents.at(-1) as string], {
+    folder: COPY,
+  })
   const commits = parents.slice(1)
   const [runtime, folder] = [{ isSandboxed: false }, repositoryFolder(here.codeDir, company)]
-  await desk.right(["checkout", "--quiet", "shared"], { folder: AT })
+  await workspace.run(["checkout", "--quiet", "shared"], { folder: COPY })
   const input = (async function* () {
-    yield await pushBody(desk, AT)
+    yield await pushBody(workspace, COPY)
   })()
   const conversation = { input, send: async () => undefined, signal: new AbortController().signal }
   const found: (readonly [number, number | undefined])[] = []
@@ -329,5 +336,5 @@ it("folders that many commits share are read once", async () => {
     [20, 200],
     [20, undefined],
   ])
-  await desk.right(["checkout", "--quiet", "main"], { folder: AT })
+  await workspace.run(["checkout", "--quiet", "main"], { folder: COPY })
 })

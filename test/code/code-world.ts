@@ -1,4 +1,4 @@
-/** Companies with code in a world whose repositories are real ones, and a person with git who works on them. */
+/** Companies with real repositories, and a person with git who works on them. */
 import { execFile } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { readdir } from "node:fs/promises"
@@ -20,54 +20,54 @@ import { openGitWorkspace } from "./git.ts"
 
 const run = promisify(execFile)
 
-/** A world that listens, and a desk for git and files. */
+/** A world that listens, and a workspace with git. */
 export type CodeWorld = Awaited<ReturnType<typeof codeWorldOn>>
 
-/** Gives the calling file a desk at a world, by default the shared one. Call it at the top level of the file. */
+/** Opens a workspace for a world, by default the shared one. Call it at the top level of the file. */
 export async function codeWorld(world?: World): Promise<CodeWorld> {
   const code = await codeWorldOn(world ?? (await sharedWorld()))
-  afterAll(() => code.desk.clear())
+  afterAll(() => code.workspace.clear())
   return code
 }
 
-/** Opens a world of its own; the caller closes it. Its code stays when it is restarted. */
+/** Opens a world that the caller closes. Its repositories outlive a restart. */
 export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWorld> {
-  const desk = await openGitWorkspace()
-  const settings = { ...options.settings, CODE_DIR: join(desk.path, "code") }
-  return codeWorldOn(await openWorld("settings", { ...options, settings }), desk)
+  const workspace = await openGitWorkspace()
+  const settings = { ...options.settings, CODE_DIR: join(workspace.path, "code") }
+  return codeWorldOn(await openWorld("settings", { ...options, settings }), workspace)
 }
 
-async function codeWorldOn(world: World, made?: GitWorkspace) {
-  const desk = made ?? (await openGitWorkspace())
+async function codeWorldOn(world: World, existing?: GitWorkspace) {
+  const workspace = existing ?? (await openGitWorkspace())
   const { codeDir, repositories } = world.ports
   const [server, before] = [await ensureListening(world), world.warnings.length]
   return {
     world,
-    /** Its address, without a slash at the end. */
+    /** Its URL without a trailing slash. */
     server,
-    desk,
-    folder: desk.path,
+    workspace,
+    folder: workspace.path,
     codeDir,
     repositories,
     addressOf: ({ name, key }: Pick<Company, "name" | "key">) =>
       repositoryUrl(server, { user: name, key }),
-    /** What the world's log has warned of since. */
+    /** Warnings in the world's log since it was opened here. */
     warnings: () => world.warnings.slice(before),
     close: async () => {
       await world.close()
-      await desk.clear()
+      await workspace.clear()
     },
   }
 }
 
-/** Lets a world's app listen, unless it does already; answers its address, without a slash at the end. */
+/** Makes a world's app listen, if it does not yet; returns its URL without a trailing slash. */
 export async function ensureListening({ app }: Pick<World, "app">): Promise<string> {
   if (!app.server.listening) await app.listen({ host: "127.0.0.1", port: 0 })
   const { port } = app.server.address() as AddressInfo
   return `http://127.0.0.1:${port}`
 }
 
-/** The address of a company's code, with who asks for it. */
+/** The URL of a company's repository, with the caller's name and key. */
 export function repositoryUrl(
   server: string,
   {
@@ -80,38 +80,38 @@ export function repositoryUrl(
   return `${server.replace("://", `://${name}:${password}@`)}/git/${encodeURIComponent(path)}.git`
 }
 
-let made = 0
+let companyCount = 0
 
-/** Makes a company with a card, a key of its owner that may do everything, and an empty repository. */
+/** Creates a company with a card, a key of its owner with all permissions, and an empty repository. */
 export async function makeCodeCompany(
   world: World,
-  { name = `Code Nr ${(made += 1)}.io`, verified = true, repository = true } = {},
+  { name = `Code Nr ${(companyCount += 1)}.io`, verified = true, repository = true } = {},
 ): Promise<Company> {
   const company = await makeCompany(world, { name, card: verified ? "verified" : "unverified" })
   if (repository) await world.operate("repository create", { company: company.companyId })
   return company
 }
 
-/** A request of git's that is sent by hand. */
+/** Starts a request of the git protocol without git. */
 export function startGitPost(
   server: string,
   { name, key }: Pick<Company, "name" | "key">,
   command: PackCommand,
 ) {
-  const sent = request(`${server}/git/${encodeURIComponent(name)}.git/${command}`, {
+  const outgoing = request(`${server}/git/${encodeURIComponent(name)}.git/${command}`, {
     method: "POST",
     auth: `${name}:${key}`,
     headers: { "content-type": `application/x-${command}-request` },
   })
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  sent.on("response", (answer) => {
+  outgoing.on("response", (answer) => {
     let text = ""
     answer.setEncoding("utf8").on("data", (piece: string) => (text += piece))
     answer.on("end", () => resolve(`${answer.statusCode} ${text}`)).on("error", reject)
   })
-  sent.on("error", reject)
+  outgoing.on("error", reject)
   promise.catch(() => undefined)
-  return { sent, answered: promise }
+  return { sent: outgoing, answered: promise }
 }
 
 /** The folder of a company's repository. */
@@ -120,7 +120,7 @@ export const repositoryFolder = (
   { companyId }: { readonly companyId: CompanyId },
 ) => join(codeDir, repositoryFolderName(companyId))
 
-/** What is left of pushes among a repository's objects. */
+/** The quarantine folders of pushes in a repository. */
 export async function quarantineFolders(
   codeDir: string,
   company: { readonly companyId: CompanyId },
@@ -129,13 +129,13 @@ export async function quarantineFolders(
   return names.filter((name) => name.startsWith("tmp_"))
 }
 
-/** The command lines of processes that name a folder, this one's aside. */
+/** The command lines of other processes that contain a folder. */
 export async function commandLinesNaming(folder: string): Promise<readonly string[]> {
   const { stdout } = await run("ps", ["-A", "-o", "pid=,args="])
   return stdout.split("\n").filter((line) => line.includes(folder) && !line.includes("ps -A"))
 }
 
-/** The facts of a company's code behind the first, which is that there is a repository. */
+/** The types of the facts of a company's code after `RepositoryCreated`. */
 export async function laterCodeFactTypes(
   world: World,
   { companyId }: { readonly companyId: CompanyId },
@@ -144,14 +144,14 @@ export async function laterCodeFactTypes(
   return events.map(({ type }) => type).slice(1)
 }
 
-/** Has `repository export` send its file; answers that file. */
+/** Runs `repository export`; returns the file with its output. */
 export async function exportRepository(
   code: CodeWorld,
   companyId: CompanyId,
   input: object,
 ): Promise<string> {
   const found = PROGRAM.operations.find(({ name }) => name === "repository export")
-  if (found === undefined) throw new Error("there is no such operation")
+  if (found === undefined) throw new Error("there is no operation repository export")
   const pieces: Uint8Array[] = []
   const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
   const context = {
@@ -161,8 +161,7 @@ export async function exportRepository(
     send: async (piece: string | Uint8Array) => void pieces.push(Buffer.from(piece as string)),
     signal: new AbortController().signal,
   }
-  const given = found.input.parse({ company: companyId, ...input })
-  await found.run(context, given)
+  await found.run(context, found.input.parse({ company: companyId, ...input }))
   const file = join(code.folder, `${companyId}.out`)
   writeFileSync(file, Buffer.concat(pieces))
   return file

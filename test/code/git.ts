@@ -1,4 +1,4 @@
-/** The ordinary git, as a person at a terminal has it: in a folder of its own, with no settings of this machine. */
+/** The ordinary git of a person at a terminal: in a folder of its own, without this machine's settings. */
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, writeFileSync } from "node:fs"
@@ -7,18 +7,18 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
 
-/** A folder of somebody, with git. */
+/** A person's folder with git. */
 export type GitWorkspace = Awaited<ReturnType<typeof openGitWorkspace>>
 
-/** How a command is run. */
+/** Options of a git command. */
 export interface GitRunOptions {
-  /** The repository it is run in, by the folder's name. */
+  /** Folder name of the repository to run in. */
   readonly folder?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string | Uint8Array
 }
 
-/** The environment of git for a person whose home is that folder. */
+/** The environment of git for a person with this home folder. */
 const gitEnvironment = (home: string) => ({
   PATH: process.env["PATH"] ?? "",
   HOME: home,
@@ -33,7 +33,7 @@ const gitEnvironment = (home: string) => ({
   GIT_TEST_FSYNC: "false",
 })
 
-/** Git starts no process to tidy up after each command. */
+/** Prevents background maintenance after each command. */
 const SETTINGS = `[init]
   defaultBranch = main
 [advice]
@@ -42,12 +42,12 @@ const SETTINGS = `[init]
   auto = false
 `
 
-/** Makes a desk in the system's temporary folder. */
+/** Creates a workspace in the system's temporary folder. */
 export async function openGitWorkspace() {
-  const path = await mkdtemp(join(tmpdir(), "company-ledger-desk-"))
+  const path = await mkdtemp(join(tmpdir(), "company-ledger-workspace-"))
   await writeFile(join(path, ".gitconfig"), SETTINGS)
   const env = gitEnvironment(path)
-  const run = async (args: readonly string[], more: GitRunOptions = {}) => {
+  const spawnGit = async (args: readonly string[], more: GitRunOptions = {}) => {
     const cwd = more.folder === undefined ? path : join(path, more.folder)
     const child = spawn("git", [...args], { cwd, env: { ...env, ...more.env } })
     child.stdin.on("error", () => undefined)
@@ -59,46 +59,46 @@ export async function openGitWorkspace() {
     const [code] = (await once(child, "close")) as [number | null]
     return { code, bytes: Buffer.concat(pieces), stderr }
   }
-  /** Its output, and what stands at the terminal beside it. */
-  const said = async (args: readonly string[], more?: GitRunOptions) => {
-    const { bytes, ...rest } = await run(args, more)
+  /** Runs a command that may fail; returns its exit code and output. */
+  const tryRun = async (args: readonly string[], more?: GitRunOptions) => {
+    const { bytes, ...rest } = await spawnGit(args, more)
     return { ...rest, stdout: bytes.toString("utf8") }
   }
-  /** The same for what must go well; answers its output. @throws Error with what it said */
-  const right = async (args: readonly string[], more?: GitRunOptions) => {
-    const { code, stdout, stderr } = await said(args, more)
+  /** Runs a command and returns its output. @throws Error if it fails, with its standard error */
+  const run = async (args: readonly string[], more?: GitRunOptions) => {
+    const { code, stdout, stderr } = await tryRun(args, more)
     if (code !== 0) throw new Error(`git ${args.join(" ")} exited with ${code}: ${stderr}`)
     return stdout.trim()
   }
   return {
     path,
-    git: said,
-    right,
-    /** What a command writes, as bytes. @throws Error where it fails */
+    git: tryRun,
+    run,
+    /** Runs a command and returns its output as bytes. @throws Error if it fails */
     bytes: async (args: readonly string[], more?: GitRunOptions) => {
-      const { code, bytes, stderr } = await run(args, more)
+      const { code, bytes, stderr } = await spawnGit(args, more)
       if (code !== 0) throw new Error(`git ${args.join(" ")} exited with ${code}: ${stderr}`)
       return bytes
     },
-    /** Writes a file of a repository and commits it; answers the commit. */
+    /** Writes a file of a repository and commits it; returns the commit. */
     commit: async (repository: string, name: string, content: string | Buffer) => {
       const file = join(path, repository, name)
       await mkdir(dirname(file), { recursive: true })
       await writeFile(file, content)
-      await right(["add", "--all"], { folder: repository })
-      await right(["commit", "--quiet", "--message", `Write ${name}`], { folder: repository })
-      return right(["rev-parse", "HEAD"], { folder: repository })
+      await run(["add", "--all"], { folder: repository })
+      await run(["commit", "--quiet", "--message", `Write ${name}`], { folder: repository })
+      return run(["rev-parse", "HEAD"], { folder: repository })
     },
     clear: () => rm(path, { recursive: true, force: true }),
   }
 }
 
-/** Runs git in a folder, as somebody with a name; answers what it says. */
+/** Runs git in a folder, as a person with a name; returns its output. */
 export function git(folder: string, ...args: readonly string[]): string {
   return runGitWith({}, folder, args)
 }
 
-/** The same at a time: what is committed is then the same commit each time. */
+/** Runs git with a fixed date, so that each run makes the same commit. */
 export function gitAt(when: string, folder: string, ...args: readonly string[]): string {
   return runGitWith({ GIT_AUTHOR_DATE: when, GIT_COMMITTER_DATE: when }, folder, args)
 }
@@ -108,7 +108,7 @@ function runGitWith(more: NodeJS.ProcessEnv, folder: string, args: readonly stri
   return execFileSync("git", args, { cwd: folder, env, encoding: "utf8", stdio: "pipe" }).trim()
 }
 
-/** A working copy with one commit on `main`. */
+/** Creates a working copy with one commit on `main`. */
 export function makeWorkingCopy(folder: string, files: Readonly<Record<string, string>>): string {
   const copy = mkdtempSync(join(folder, "copy-"))
   git(copy, "init", "-q", "--initial-branch=main")
@@ -116,7 +116,7 @@ export function makeWorkingCopy(folder: string, files: Readonly<Record<string, s
   return copy
 }
 
-/** Commits files in a working copy; answers the commit. */
+/** Commits files in a working copy; returns the commit. */
 export function commitFiles(copy: string, files: Readonly<Record<string, string>>): string {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(copy, name), text)
   git(copy, "add", "-A")
@@ -124,7 +124,7 @@ export function commitFiles(copy: string, files: Readonly<Record<string, string>
   return git(copy, "rev-parse", "HEAD")
 }
 
-/** All of a working copy as a bundle; answers its file. */
+/** Writes all branches and tags of a working copy to a bundle; returns its file. */
 export function writeBundle(copy: string): string {
   const file = join(copy, "..", `${Math.random().toString(36).slice(2)}.bundle`)
   git(copy, "bundle", "create", "-q", file, "--all")
@@ -138,9 +138,9 @@ export interface TreeEntry {
   readonly id: string
 }
 
-/** Makes a tree of exactly these entries, whether git would or not, and a commit of it; answers that. */
+/** Writes a tree of exactly these entries, valid or not, and a commit of it. */
 export async function writeCommit(
-  desk: GitWorkspace,
+  workspace: GitWorkspace,
   repository: string,
   entries: readonly TreeEntry[],
 ): Promise<{ readonly commit: string; readonly tree: string }> {
@@ -152,36 +152,39 @@ export async function writeCommit(
       Buffer.from(id, "hex"),
     ]),
   )
-  const writing = ["hash-object", "-t", "tree", "--literally", "-w", "--stdin"]
-  const tree = await desk.right(writing, { folder: repository, input })
-  const commit = await desk.right(["commit-tree", "-m", "x", tree], { folder: repository })
+  const writeTree = ["hash-object", "-t", "tree", "--literally", "-w", "--stdin"]
+  const tree = await workspace.run(writeTree, { folder: repository, input })
+  const commit = await workspace.run(["commit-tree", "-m", "x", tree], { folder: repository })
   return { commit, tree }
 }
 
-/** Makes a blob; answers its id. */
-export const writeBlob = (desk: GitWorkspace, repository: string, input: string | Uint8Array) =>
-  desk.right(["hash-object", "-w", "--stdin"], { folder: repository, input })
+/** Writes a blob; returns its id. */
+export const writeBlob = (
+  workspace: GitWorkspace,
+  repository: string,
+  input: string | Uint8Array,
+) => workspace.run(["hash-object", "-w", "--stdin"], { folder: repository, input })
 
 /** A pack of exactly these objects. */
-export const writePack = (desk: GitWorkspace, repository: string, ids: readonly string[]) =>
-  desk.bytes(["pack-objects", "--stdout", "--quiet"], {
+export const writePack = (workspace: GitWorkspace, repository: string, ids: readonly string[]) =>
+  workspace.bytes(["pack-objects", "--stdout", "--quiet"], {
     folder: repository,
     input: `${ids.join("\n")}\n`,
   })
 
-/** What git sends for a push of one branch: the update, and a pack of all that the commit has. */
+/** The body that git sends to push one branch: the update, and a pack with everything of the commit. */
 export async function pushBody(
-  desk: GitWorkspace,
+  workspace: GitWorkspace,
   repository: string,
   {
     ref = "refs/heads/main",
     old = NO_OBJECT,
   }: { readonly ref?: string; readonly old?: string } = {},
 ): Promise<Buffer> {
-  const commit = await desk.right(["rev-parse", "HEAD"], { folder: repository })
+  const commit = await workspace.run(["rev-parse", "HEAD"], { folder: repository })
   const update = pktLine(`${old} ${commit} ${ref}\0report-status side-band-64k`)
-  const packing = { folder: repository, input: `${commit}\n` }
-  const pack = await desk.bytes(["pack-objects", "--stdout", "--revs", "--quiet"], packing)
+  const options = { folder: repository, input: `${commit}\n` }
+  const pack = await workspace.bytes(["pack-objects", "--stdout", "--revs", "--quiet"], options)
   return Buffer.concat([update, FLUSH_PACKET, pack])
 }
 

@@ -1,4 +1,4 @@
-/** Repositories in backups and restores, in an erasure, and packed from time to time. */
+/** Repositories in backups, restores and erasures, and their maintenance. */
 import type { RecordedFactOf } from "../../src/frame/effects/reaction.ts"
 import { createReadStream, existsSync, readdirSync } from "node:fs"
 import { beforeEach, describe, expect, it, vi } from "vitest"
@@ -25,37 +25,37 @@ beforeEach(async () => {
 
 const operate = (name: string, input: object = {}) =>
   code.world.operate(name, { company: company.companyId, ...input })
-const say = () => undefined
+const ignoreProgress = () => undefined
 const { backUp, closing, codeDir, database, restore } = openBackups()
 const { signal } = new AbortController()
 
-/** The facts about the company's code, by their types. */
+/** The types of the facts about the company's code. */
 async function facts(): Promise<readonly string[]> {
   const { events } = await code.world.operate("audit show", { stream: `code-${company.companyId}` })
   return events.map(({ type }: { readonly type: string }) => type)
 }
 
-/** Gives the company a repository with one commit; answers its working copy. */
-async function filled(): Promise<string> {
+/** Gives the company a repository with one commit; returns the working copy. */
+async function importOneCommit(): Promise<string> {
   const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
   await operate("repository import", { file: writeBundle(copy) })
   return copy
 }
 
-/** Does what a backup does, and leaves the blobs: the database is then as a restored one. */
-async function asRestored(): Promise<void> {
-  await repositoryBackups.stage(code.world.ports, say, signal)
+/** Stages the repositories like a backup and leaves the blobs, like a restored database has them. */
+async function stageRepositories(): Promise<void> {
+  await repositoryBackups.stage(code.world.ports, ignoreProgress, signal)
 }
 
 describe("a backup", () => {
-  it("holds each repository while it is written, and leaves nothing of it behind", async () => {
+  it("contains each repository, and leaves no blob in the database", async () => {
     const { blobs, externalBackup } = code.world.ports
-    await filled()
+    await importOneCommit()
     const other = await makeCompany(code.world)
     await code.world.operate("repository create", { company: other.companyId })
-    let takeOut: (() => Promise<void>) | null = null
+    let unstage: (() => Promise<void>) | null = null
     const { text } = await backUp(code.world, {
-      putIn: async () => void (takeOut = await externalBackup.stage(say, signal)),
+      putIn: async () => void (unstage = await externalBackup.stage(ignoreProgress, signal)),
     })
     expect(text).toContain(
       `"company_id":"${company.companyId}","subject":"company","blob_id":"${BUNDLE}"`,
@@ -63,20 +63,20 @@ describe("a backup", () => {
     const lines = text.split("\n").map((line) => line.split(" ")[1])
     expect(lines.lastIndexOf("events")).toBeLessThan(lines.indexOf("blobs"))
     expect((await blobs.find(other.companyId, BUNDLE))?.length).toBe(0)
-    const second = externalBackup.stage(say, signal)
+    const second = externalBackup.stage(ignoreProgress, signal)
     await expect(second).rejects.toMatchObject({ code: "busy" })
-    await (takeOut as (() => Promise<void>) | null)?.()
+    await (unstage as (() => Promise<void>) | null)?.()
     expect(await blobs.findCompanies(BUNDLE)).toEqual([])
   })
 
-  it("by the operator's command leaves no blob", async () => {
-    await filled()
+  it("by the operation leaves no blob", async () => {
+    await importOneCommit()
     expect((await code.world.operate("backup")).ok).toBe(true)
     expect(await code.world.ports.blobs.findCompanies(BUNDLE)).toEqual([])
   })
 
-  it("fails where a repository cannot be read, rather than to lack it", async () => {
-    await filled()
+  it("fails rather than leaving out a repository that cannot be read", async () => {
+    await importOneCommit()
     const fault = new GitUnavailable("git cannot be run")
     vi.spyOn(code.repositories, "bundle").mockRejectedValue(fault)
     await expect(code.world.operate("backup")).rejects.toThrow("git cannot be run")
@@ -84,17 +84,17 @@ describe("a backup", () => {
 })
 
 describe("a restore", () => {
-  it("makes the repositories anew, and says what the facts do not know of", async () => {
-    const copy = await filled()
-    // It came behind the events of the backup: what is restored is never older than those.
+  it("creates the repositories again, and records refs that the facts lack", async () => {
+    const copy = await importOneCommit()
+    // This commit came after the events of the backup: a restored repository is never older than they are.
     const late = commitFiles(copy, { "b.txt": "two\n" })
     const { companyId } = company
-    const all = async () => ({ ok: true }) as const
-    await code.repositories.importBundle(companyId, createReadStream(writeBundle(copy)), all)
-    await asRestored()
+    const acceptAll = async () => ({ ok: true }) as const
+    await code.repositories.importBundle(companyId, createReadStream(writeBundle(copy)), acceptAll)
+    await stageRepositories()
     await code.repositories.erase(companyId)
     const { externalBackup, blobs } = code.world.ports
-    await externalBackup.restore(say)
+    await externalBackup.restore(ignoreProgress)
     expect(await code.repositories.listRefs(companyId)).toEqual([
       { ref: "refs/heads/main", id: late },
     ])
@@ -102,46 +102,48 @@ describe("a restore", () => {
     expect(await blobs.find(companyId, BUNDLE)).toBeNull()
   })
 
-  it("that was cut short before the repositories goes on at the next start", async () => {
-    await filled()
+  it("that was interrupted before the repositories continues at the next start", async () => {
+    await importOneCommit()
     const { companyId } = company
     const tips = await code.repositories.listRefs(companyId)
-    await asRestored()
-    const there = await openCodeWorld({ url: code.world.databaseUrl })
-    await there.world.ports.runHousekeeping()
-    expect(await there.repositories.listRefs(companyId)).toEqual(tips)
-    await there.close()
+    await stageRepositories()
+    const restarted = await openCodeWorld({ url: code.world.databaseUrl })
+    await restarted.world.ports.runHousekeeping()
+    expect(await restarted.repositories.listRefs(companyId)).toEqual(tips)
+    await restarted.close()
   })
 
-  it("that is not finished is finished before the next backup, or that one fails and loses nothing", async () => {
-    await filled()
+  it("that was interrupted is completed by the next backup, which otherwise fails and loses nothing", async () => {
+    await importOneCommit()
     const { companyId } = company
     const tips = await code.repositories.listRefs(companyId)
-    await asRestored()
+    await stageRepositories()
     await code.repositories.erase(companyId)
-    const taking = vi.spyOn(code.repositories, "importBundle").mockRejectedValue(new Error("no"))
+    const importBundle = vi
+      .spyOn(code.repositories, "importBundle")
+      .mockRejectedValue(new Error("no"))
     await expect(code.world.operate("backup")).rejects.toThrow("no")
     expect(await code.world.ports.blobs.find(companyId, BUNDLE)).not.toBeNull()
-    taking.mockRestore()
+    importBundle.mockRestore()
     expect((await code.world.operate("backup")).ok).toBe(true)
     expect(await code.repositories.listRefs(companyId)).toEqual(tips)
   })
 
-  it("leaves a repository that is there as it is", async () => {
-    const copy = await filled()
-    await asRestored()
+  it("leaves an existing repository unchanged", async () => {
+    const copy = await importOneCommit()
+    await stageRepositories()
     const newer = commitFiles(copy, { "c.txt": "three\n" })
     await operate("repository import", { file: writeBundle(copy) })
-    await code.world.ports.externalBackup.restore(say)
+    await code.world.ports.externalBackup.restore(ignoreProgress)
     expect((await code.repositories.listRefs(company.companyId))[0]?.id).toBe(newer)
     await repositoryBackups.unstage(code.world.ports)
   })
 })
 
 describe("a company's erasure", () => {
-  it("takes its repository away, and a backup's blob of it, and says so", async () => {
-    await filled()
-    await asRestored()
+  it("deletes its repository and a backup's blob of it, and records that", async () => {
+    await importOneCommit()
+    await stageRepositories()
     const { companyId, key } = company
     const { name } = await operate("company show", { company: companyId })
     await code.world.call(key, "POST", "/api/v1/company/delete", { body: { confirm: name } })
@@ -161,39 +163,39 @@ describe("a company's erasure", () => {
 })
 
 describe("maintenance", () => {
-  const from = maintainRepository.on?.["PushCompleted"]
-  const rows = (revision: number) => {
+  const jobsFor = maintainRepository.on?.["PushCompleted"]
+  const jobsAt = (revision: number) => {
     const recorded = partialFake<RecordedFactOf<"PushCompleted">>({
       companyId: "co_aaaaaa",
       revision,
     })
-    return from?.({ type: "PushCompleted", at: 1, pushId: "push_1" }, recorded)
+    return jobsFor?.({ type: "PushCompleted", at: 1, pushId: "push_1" }, recorded)
   }
 
-  it("is due about every fiftieth push, and not before", () => {
-    const due = Array.from({ length: 1_000 }, (_, i) => i).filter((i) => rows(i)?.length === 1)
+  it("is due about every fiftieth push", () => {
+    const due = Array.from({ length: 1_000 }, (_, i) => i).filter((i) => jobsAt(i)?.length === 1)
     expect(due.filter((i) => i % 2 === 0).length).toBe(18)
     expect(due[0]).toBe(100)
-    expect(rows(100)?.[0]).toMatchObject({ name: "co_aaaaaa", subject: "co_aaaaaa maintenance" })
+    expect(jobsAt(100)?.[0]).toMatchObject({ name: "co_aaaaaa", subject: "co_aaaaaa maintenance" })
   })
 
-  it("packs the repository, waits for git, and needs none that is gone", async () => {
-    await filled()
+  it("packs the repository, retries while git is unavailable, and ignores an erased repository", async () => {
+    await importOneCommit()
     const { companyId } = company
-    const work = { companyId, attempts: 1 } as Parameters<typeof maintainRepository.perform>[1]
-    expect(await maintainRepository.perform(code.world.ports, work)).toEqual({ result: "done" })
+    const job = { companyId, attempts: 1 } as Parameters<typeof maintainRepository.perform>[1]
+    expect(await maintainRepository.perform(code.world.ports, job)).toEqual({ result: "done" })
     const broken = vi.spyOn(code.repositories, "maintain")
     broken.mockRejectedValueOnce(new GitUnavailable("git cannot be run"))
-    expect(await maintainRepository.perform(code.world.ports, work)).toMatchObject({
+    expect(await maintainRepository.perform(code.world.ports, job)).toMatchObject({
       result: "retry",
     })
     await code.repositories.erase(companyId)
-    expect(await maintainRepository.perform(code.world.ports, work)).toEqual({ result: "done" })
+    expect(await maintainRepository.perform(code.world.ports, job)).toEqual({ result: "done" })
     expect(await pendingJobsOf(code.world, companyId)).toEqual([])
   })
 })
 
-it("brings every repository back, empty ones too, and leaves no blob of them", async () => {
+it("a restored backup has every repository, including empty ones, and no blobs", async () => {
   const { world, folder, close, repositories } = await openCodeWorld()
   closing.push(close)
   const { companyId } = await makeCompany(world)
@@ -202,7 +204,8 @@ it("brings every repository back, empty ones too, and leaves no blob of them", a
   await world.operate("repository import", { company: companyId, file })
   await world.operate("repository create", { company: other.companyId })
   const { rows } = await backUp(world, {
-    putIn: async () => void closing.push(await world.ports.externalBackup.stage(say, signal)),
+    putIn: async () =>
+      void closing.push(await world.ports.externalBackup.stage(ignoreProgress, signal)),
   })
   const tips = await repositories.listRefs(companyId)
   expect(tips).toHaveLength(1)

@@ -1,4 +1,4 @@
-/** Pushes of which one side dies: what is there afterwards is what the facts tell, and nothing else is left. */
+/** Pushes whose client or server dies: afterwards the refs agree with the facts, and nothing else is left. */
 import { ownWorld } from "../support/world.ts"
 import { randomBytes } from "node:crypto"
 import { utimes } from "node:fs/promises"
@@ -26,40 +26,44 @@ const { seed, between } = newSeededNumbers()
 
 const FIRST = ["PushAccepted", "PushCompleted"]
 
-/** Five clients die at once in each; `LEDGER_DEEP=1` lets more of them die. */
+/** Number of rounds in which five clients die concurrently; more with `LEDGER_DEEP=1`. */
 const ROUNDS = roundCount(5, 20)
 
 /**
- * When a server is killed, and what the facts then come to. Without `LEDGER_DEEP=1` it is killed where
- * what git holds and what the facts say differ: the yes is a fact that git never heard, and refs moved
- * that no fact tells of.
+ * When a server is killed, and the facts afterwards. Without `LEDGER_DEEP=1` it is killed only where git and the
+ * facts disagree: a push is recorded as accepted but git has no answer, or refs moved without a fact.
  */
 const KILLS: readonly (readonly [string, Failpoint, string, readonly string[]])[] = [
-  ["before the yes is said", "append.after", "PushAccepted", ["PushAccepted", "RefsReconciled"]],
-  ["once refs moved, before that is a fact", "append.before", "PushCompleted", FIRST],
-  ["before the yes is a fact", "append.before", "PushAccepted", []],
-  ["once refs moved, and that is a fact", "append.after", "PushCompleted", FIRST],
+  [
+    "before git gets the answer",
+    "append.after",
+    "PushAccepted",
+    ["PushAccepted", "RefsReconciled"],
+  ],
+  ["after refs moved, before that is recorded", "append.before", "PushCompleted", FIRST],
+  ["before the push is recorded as accepted", "append.before", "PushAccepted", []],
+  ["after refs moved and that is recorded", "append.after", "PushCompleted", FIRST],
 ]
 
 const here = await codeWorld(await ownWorld("time"))
-const places: ServerDataFolder[] = []
+const dataFolders: ServerDataFolder[] = []
 afterAll(async () => {
-  for (const place of places) await place.removeFiles()
+  for (const dataFolder of dataFolders) await dataFolder.removeFiles()
 })
 
-/** A company with a commit, and a folder at the desk that is one commit ahead of it. */
-async function ahead(folder: string): Promise<Company> {
+/** A company with one commit, and a folder in the workspace that is one commit ahead. */
+async function makeUnpushedCommit(folder: string): Promise<Company> {
   const company = await makeCodeCompany(here.world)
-  await here.desk.right(["init", "--quiet", folder])
-  await here.desk.commit(folder, "a", "a\n")
-  await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { folder: folder })
-  await here.desk.commit(folder, "b", randomBytes(300_000))
+  await here.workspace.run(["init", "--quiet", folder])
+  await here.workspace.commit(folder, "a", "a\n")
+  await here.workspace.run(["push", "--quiet", here.addressOf(company), "main"], { folder: folder })
+  await here.workspace.commit(folder, "b", randomBytes(300_000))
   return company
 }
 
 const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.listRefs(companyId)
 
-/** Kills a process, unless another one has taken it along. */
+/** Kills a process, unless it already ended with another one. */
 function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL")
@@ -68,13 +72,13 @@ function kill(pid: number): void {
   }
 }
 
-/** No process works on the repository, and nothing of a push waits there. */
+/** Expects that no process works on the repository, and that no push is in quarantine. */
 async function expectNothingLeft(company: Company): Promise<void> {
   await expect.poll(() => commandLinesNaming(repositoryFolder(here.codeDir, company))).toEqual([])
   await expect.poll(() => quarantineFolders(here.codeDir, company)).toEqual([])
 }
 
-/** What git had no time to take away lies there for a day, then it is taken away. */
+/** Expects that git's leftovers are swept after a day. */
 async function expectSwept(company: Company): Promise<void> {
   await expect.poll(() => commandLinesNaming(repositoryFolder(here.codeDir, company))).toEqual([])
   const objects = join(repositoryFolder(here.codeDir, company), "objects")
@@ -87,34 +91,34 @@ async function expectSwept(company: Company): Promise<void> {
   expect(await quarantineFolders(here.codeDir, company)).toEqual([])
 }
 
-/** The usual git pushes what the company lacks. */
+/** Expects that an ordinary push lands. */
 async function expectNextLands(company: Company, folder: string): Promise<void> {
-  const tip = await here.desk.right(["rev-parse", "HEAD"], { folder: folder })
-  await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { folder: folder })
+  const tip = await here.workspace.run(["rev-parse", "HEAD"], { folder: folder })
+  await here.workspace.run(["push", "--quiet", here.addressOf(company), "main"], { folder: folder })
   expect(await tipsOf(company)).toEqual([{ ref: "refs/heads/main", id: tip }])
 }
 
-/** Lets no fact be written anywhere in the world until it is told to. */
+/** Blocks all appends in the world until they are released. */
 async function holdAppends() {
   const client = new pg.Client(here.world.databaseUrl)
   await client.connect()
   const lock = "hashtextextended('eventstore.append_many', 0)"
   await client.query(`select pg_advisory_lock(${lock})`)
-  let isLet = false
-  const letGo = async () => {
-    if (!isLet) await client.end()
-    isLet = true
+  let isReleased = false
+  const release = async () => {
+    if (!isReleased) await client.end()
+    isReleased = true
   }
-  onTestFinished(letGo)
-  return { letGo }
+  onTestFinished(release)
+  return { release }
 }
 
 it(`a client that dies ${5 * ROUNDS} times leaves nothing (seed ${seed})`, async () => {
-  const company = await ahead("torn")
+  const company = await makeUnpushedCommit("torn")
   const tips = await tipsOf(company)
-  const body = await pushBody(here.desk, "torn", { old: tips[0]?.id ?? "" })
-  /** Sends the beginning, all of it or none but the head of the request, and is gone. */
-  const tear = async () => {
+  const body = await pushBody(here.workspace, "torn", { old: tips[0]?.id ?? "" })
+  /** Sends a part of the push, and disconnects. */
+  const breakOff = async () => {
     const { sent, answered } = startGitPost(here.server, company, "git-receive-pack")
     const [length, pieces] = [between(1, body.length - 1), between(1, 5)]
     for (let i = 0; i < pieces; i += 1) {
@@ -124,7 +128,7 @@ it(`a client that dies ${5 * ROUNDS} times leaves nothing (seed ${seed})`, async
     sent.destroy()
     await answered.catch(() => undefined)
   }
-  for (let i = 0; i < ROUNDS; i += 1) await Promise.all([tear(), tear(), tear(), tear(), tear()])
+  for (let i = 0; i < ROUNDS; i += 1) await Promise.all([1, 2, 3, 4, 5].map(breakOff))
   await expect.poll(() => here.world.ports.packSlots.count()).toEqual({ in: 0, out: 0, waiting: 0 })
   await expectNothingLeft(company)
   expect(await tipsOf(company)).toEqual(tips)
@@ -133,16 +137,18 @@ it(`a client that dies ${5 * ROUNDS} times leaves nothing (seed ${seed})`, async
   await expectNextLands(company, "torn")
 })
 
-describe("a git of ours that is killed while its hook waits", () => {
-  it("leaves no ref without a fact, and no fact without its end", async () => {
-    const company = await ahead("killed")
+describe("the server's git that is killed while its hook waits", () => {
+  it("leaves no ref without a fact, and no push without its end", async () => {
+    const company = await makeUnpushedCommit("killed")
     const tips = await tipsOf(company)
-    const held = await holdAppends()
-    const deciding = vi.spyOn(here.world.ports.runner, "execute")
-    onTestFinished(() => deciding.mockRestore())
-    const pushing = here.desk.git(["push", here.addressOf(company), "main"], { folder: "killed" })
+    const appends = await holdAppends()
+    const execute = vi.spyOn(here.world.ports.runner, "execute")
+    onTestFinished(() => execute.mockRestore())
+    const pushing = here.workspace.git(["push", here.addressOf(company), "main"], {
+      folder: "killed",
+    })
     await expect
-      .poll(() => deciding.mock.calls.map(([, command]) => command))
+      .poll(() => execute.mock.calls.map(([, command]) => command))
       .toContainEqual(expect.objectContaining({ type: "AcceptPush" }))
     expect(await quarantineFolders(here.codeDir, company)).toHaveLength(1)
     const folder = repositoryFolder(here.codeDir, company)
@@ -150,7 +156,7 @@ describe("a git of ours that is killed while its hook waits", () => {
     expect(pids).not.toEqual([])
     for (const pid of pids) kill(pid)
     expect((await pushing).code).not.toBe(0)
-    await held.letGo()
+    await appends.release()
     await expectNothingLeft(company)
     await expect.poll(() => laterCodeFactTypes(here.world, company)).toContain("PushAccepted")
     await here.world.operate("wait")
@@ -164,46 +170,48 @@ describe("a git of ours that is killed while its hook waits", () => {
 })
 
 describe("a server that is killed", () => {
-  /** A server of its own on the world's database and repositories. */
+  /** A separate server on the world's database and repositories. */
   async function startServer(failpoints: Record<string, string> = {}): Promise<ServerProcess> {
-    const place = await makeDataFolder({
+    const dataFolder = await makeDataFolder({
       DATABASE_URL: here.world.databaseUrl,
       CODE_DIR: here.codeDir,
       LEDGER_CLOCK: "test",
       NODE_ENV: "test",
       ...failpoints,
     })
-    places.push(place)
-    return place.start()
+    dataFolders.push(dataFolder)
+    return dataFolder.start()
   }
 
   const pushTo = ({ url }: ServerProcess, { name, key }: Company, folder: string) =>
-    here.desk.git(["push", repositoryUrl(url, { user: name, key }), "main"], { folder: folder })
+    here.workspace.git(["push", repositoryUrl(url, { user: name, key }), "main"], {
+      folder: folder,
+    })
 
-  it("while a push waits in its hook, lets go of all of it", async () => {
-    const company = await ahead("hook")
+  it("while a push waits in its hook leaves nothing of it", async () => {
+    const company = await makeUnpushedCommit("hook")
     const tips = await tipsOf(company)
     const server = await startServer()
-    const held = await holdAppends()
+    const appends = await holdAppends()
     const pushing = pushTo(server, company, "hook")
     await expect.poll(() => quarantineFolders(here.codeDir, company)).toHaveLength(1)
     await server.endBySignal("SIGKILL")
     expect((await pushing).code).not.toBe(0)
-    // The hook says no by itself.
+    // Without the server, the hook refuses the push.
     await expectSwept(company)
-    await held.letGo()
+    await appends.release()
     expect(await tipsOf(company)).toEqual(tips)
     await expectNextLands(company, "hook")
   })
 
   it.each(KILLS.slice(0, roundCount(2, KILLS.length)))(
-    "%s, leaves what the next one finds and ends",
+    "%s leaves a push that the next server ends",
     async (_when, name, type, ended) => {
       const folder = `${name}-${type}`
-      const company = await ahead(folder)
+      const company = await makeUnpushedCommit(folder)
       const tips = await tipsOf(company)
       const server = await startServer({ LEDGER_FAILPOINTS: `${name}:${type}=1` })
-      const said = await pushTo(server, company, folder)
+      const result = await pushTo(server, company, folder)
       expect(await server.ended).toBeNull()
       await expectSwept(company)
       await here.world.operate("wait")
@@ -211,7 +219,7 @@ describe("a server that is killed", () => {
       await expect.poll(() => laterCodeFactTypes(here.world, company)).toEqual([...FIRST, ...ended])
       const hasMoved = ended.includes("PushCompleted")
       expect((await tipsOf(company))[0]?.id === tips[0]?.id).toBe(!hasMoved)
-      expect([said.code === 0 && !hasMoved]).toEqual([false])
+      expect([result.code === 0 && !hasMoved]).toEqual([false])
       await expectNextLands(company, folder)
     },
   )

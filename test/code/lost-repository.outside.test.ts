@@ -1,4 +1,4 @@
-/** Repositories that are lost or damaged, and clients that talk nonsense: who is told what. */
+/** Messages about lost or damaged repositories, and to clients that violate the protocol. */
 import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { randomBytes } from "node:crypto"
@@ -18,7 +18,7 @@ import { FLUSH_PACKET, repositoryFolderName, pktLine } from "../../adapters/git/
 const code = await codeWorld(await ownWorld("settings"))
 const bundle = writeBundle(makeWorkingCopy(code.folder, { a: "one\n" }))
 let company: Company
-/** A company whose repository held something, and is lost. */
+/** A company whose repository had a commit, and is lost. */
 beforeEach(async () => {
   company = await makeCompany(code.world)
   await operate("import", { file: bundle })
@@ -29,7 +29,7 @@ const operate = (name: string, input: object = {}) =>
   code.world.operate(`repository ${name}`, { company: company.companyId, ...input })
 
 describe("a lost repository", () => {
-  it("is not hidden by an empty one, whatever would make it", async () => {
+  it("is not replaced by an empty one by any operation", async () => {
     const zip = join(code.folder, "some.zip")
     writeFileSync(zip, buildZip([{ name: "a", text: "a" }]))
     const before = await codeFactTypes(code.world, company)
@@ -52,10 +52,10 @@ describe("a lost repository", () => {
     expect(await code.repositories.has(company.companyId)).toBe(false)
   })
 
-  it("is made anew by who means it, and takes its code in again", async () => {
+  it("is created again with --replace-lost, and its code can be imported again", async () => {
     await operate("create", { replaceLost: true })
     expect((await codeFactTypes(code.world, company)).at(-1)).toBe("RefsReconciled")
-    // Again, or without that word: it is there.
+    // The repository exists now, with or without the option.
     await operate("create", { replaceLost: true })
     await operate("create")
     expect(await operate("import", { file: bundle })).toMatchObject({ refs: 1 })
@@ -66,46 +66,45 @@ describe("a lost repository", () => {
     ])
   })
 
-  it("is found by doctor, at the server that runs and in a database without one", async () => {
+  it("is found by doctor, through a running server and in a database without one", async () => {
     const { world, folder } = code
     const settings = settingsReader({ CODE_DIR: code.codeDir })
-    const look = (stored: DoctorStore) =>
+    const examine = (stored: DoctorStore) =>
       examineCode({ settings, dataDir: folder, stored, pacer: world.ports.pacer })
-    const kept = await makeCompany(world)
-    await operate("create", { company: kept.companyId })
-    const waysToAsk: readonly DoctorStore[] = [
+    const other = await makeCompany(world)
+    await operate("create", { company: other.companyId })
+    const stores: readonly DoctorStore[] = [
       { ask: (name, input) => world.operate(name, input) },
       { readAll: world.ports.readAll },
     ]
-    for (const stored of waysToAsk) {
-      const found = await look(stored)
-      const about = found.filter(({ says }) => says.includes(company.companyId))
-      expect(about).toMatchObject([
+    for (const stored of stores) {
+      const found = await examine(stored)
+      const findings = found.filter(({ says }) => says.includes(company.companyId))
+      expect(findings).toMatchObject([
         { check: "code", state: "wrong", fix: expect.stringMatching(/CODE_DIR.*--replace-lost/) },
       ])
-      expect(JSON.stringify(found)).not.toContain(kept.companyId)
+      expect(JSON.stringify(found)).not.toContain(other.companyId)
       expect(found.every(({ state }) => state === "wrong")).toBe(true)
     }
-    // Nothing runs: the folder alone is looked at.
-    expect(await look(null)).toMatchObject([{ state: "ok" }])
-    const asking: DoctorStore = { ask: () => Promise.reject(new Error("gone away")) }
-    expect((await look(asking)).at(-1)).toMatchObject({
+    // Without a server and a database, doctor checks only the folder.
+    expect(await examine(null)).toMatchObject([{ state: "ok" }])
+    const failing: DoctorStore = { ask: () => Promise.reject(new Error("gone away")) }
+    expect((await examine(failing)).at(-1)).toMatchObject({
       state: "missing",
       says: expect.stringContaining("gone away"),
     })
   })
 
-  it("is named by ten where all are missing, and listed by the operator's command", async () => {
-    const { world, folder } = code
-    const all = code.codeDir
+  it("is among the first ten that doctor names, and is listed by repository list --missing", async () => {
+    const { world, folder, codeDir: existing } = code
     for (let i = 0; i < 10; i += 1) {
       await operate("create", { company: (await makeCompany(world)).companyId })
     }
-    renameSync(all, `${all}.away`)
+    renameSync(existing, `${existing}.away`)
     try {
       const stored: DoctorStore = { ask: (name, input) => world.operate(name, input) }
       const found = await examineCode({
-        settings: settingsReader({ CODE_DIR: all }),
+        settings: settingsReader({ CODE_DIR: existing }),
         dataDir: folder,
         stored,
         pacer: world.ports.pacer,
@@ -115,7 +114,7 @@ describe("a lost repository", () => {
         /^\d+ more repositories are missing: run repository list --missing/,
       )
     } finally {
-      renameSync(`${all}.away`, all)
+      renameSync(`${existing}.away`, existing)
     }
     const { repositories } = await world.operate("repository list", { missing: true })
     expect(repositories).toContainEqual({ companyId: company.companyId, isThere: false })
@@ -127,32 +126,32 @@ describe("a lost repository", () => {
 const {
   addressOf,
   codeDir,
-  desk,
+  workspace,
   server,
   warnings,
   world: ownWorldOf,
 } = await codeWorld(await ownWorld("settings"))
 const broken = await makeCodeCompany(ownWorldOf)
-await desk.right(["clone", "--quiet", addressOf(broken), "own"])
-await desk.commit("own", "a", randomBytes(200_000))
-await desk.right(["push", "--quiet", "origin", "main"], { folder: "own" })
+await workspace.run(["clone", "--quiet", addressOf(broken), "own"])
+await workspace.commit("own", "a", randomBytes(200_000))
+await workspace.run(["push", "--quiet", "origin", "main"], { folder: "own" })
 
-describe("a client that talks nonsense", () => {
-  const said = async (command: PackCommand, body: string | Buffer): Promise<string> => {
+describe("a client that violates the protocol", () => {
+  const answerTo = async (command: PackCommand, body: string | Buffer): Promise<string> => {
     const { sent, answered } = startGitPost(server, broken, command)
     sent.end(body)
     return answered
   }
 
   it.each<[string, string | Buffer]>([
-    ["what is no line of git's", "garbage that nobody asked for"],
-    ["no wish", Buffer.concat([pktLine("have it all\n"), FLUSH_PACKET])],
+    ["text instead of a line", "garbage without a length"],
+    ["no want", Buffer.concat([pktLine("have it all\n"), FLUSH_PACKET])],
     ["half a line", "0032want "],
-  ])("is told so in git's own words, and the log is not filled: %s", async (_what, body) => {
-    expect(await said("git-upload-pack", body)).toMatch(
+  ])("gets an error in git's protocol, and no warning is logged: %s", async (_what, body) => {
+    expect(await answerTo("git-upload-pack", body)).toMatch(
       /^200 [0-9a-f]{4}ERR validation: This is not a request of the git protocol/,
     )
-    await said("git-receive-pack", body)
+    await answerTo("git-receive-pack", body)
     expect(warnings()).toEqual([])
   })
 })
@@ -166,15 +165,15 @@ describe("a damaged repository", () => {
     }
   })
 
-  it("is a warning of the log with the company, though the clone began with 200", async () => {
-    const clone = await desk.git(["clone", addressOf(broken), "damaged"])
+  it("fails a clone that began with 200, and logs a warning with the company", async () => {
+    const clone = await workspace.git(["clone", addressOf(broken), "damaged"])
     expect(clone.code).not.toBe(0)
     await expect
       .poll(() => warnings().join("\n"))
       .toMatch(new RegExp(`git failed while ${broken.companyId} fetched code: GitFailed`))
   })
 
-  it("stops a backup, which says of which company and what to do", async () => {
+  it("fails a backup with the company and the fix", async () => {
     const folder = join(codeDir, repositoryFolderName(broken.companyId))
     await expect(ownWorldOf.operate("backup")).rejects.toMatchObject({
       code: "repository_unreadable",

@@ -1,4 +1,4 @@
-/** What is refused to a clone or a push, as the person at the terminal reads it. */
+/** Refused clones and pushes, as the person at the terminal sees them. */
 import { describe, expect, it } from "vitest"
 import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
@@ -7,24 +7,24 @@ import { repositoryUrl, codeWorld, makeCodeCompany } from "./code-world.ts"
 import type { Company } from "../support/world.ts"
 
 const world = await ownWorld("time")
-const { desk, server } = await codeWorld(world)
+const { workspace, server } = await codeWorld(world)
 const addressOf = ({ name, key }: Pick<Company, "name" | "key">, path = name) =>
   repositoryUrl(server, { user: name, key, path })
 
 const acme = await makeCodeCompany(world, { name: "Acme & Töchter, 100 %" })
-await desk.right(["clone", "--quiet", addressOf(acme), "own"])
-await desk.commit("own", "a", "a\n")
-await desk.right(["push", "--quiet", "origin", "main"], { folder: "own" })
+await workspace.run(["clone", "--quiet", addressOf(acme), "own"])
+await workspace.commit("own", "a", "a\n")
+await workspace.run(["push", "--quiet", "origin", "main"], { folder: "own" })
 
-const refsOf = (address: string) => desk.git(["ls-remote", address])
+const refsOf = (address: string) => workspace.git(["ls-remote", address])
 
-/** A company's key that may do these operations. */
+/** A key of a company with these operations. */
 async function keyFor(company: Company, ...operations: string[]): Promise<Company> {
   return { ...company, ...(await makeKey(world, company, { operations })) }
 }
 
-describe("who asks", () => {
-  it("is asked for a key, and not counted before", async () => {
+describe("a caller", () => {
+  it("without a key is asked for one, and the request is not counted", async () => {
     const before = await unchargedCallsOf(world, acme)
     const url = `${server}/git/acme.git/info/refs?service=git-upload-pack`
     const answer = await fetch(url)
@@ -36,7 +36,7 @@ describe("who asks", () => {
     expect(await unchargedCallsOf(world, acme)).toBe(before)
   })
 
-  it("is found by a name in any spelling that is the company's", async () => {
+  it("may write the company's name in any case", async () => {
     const { code } = await refsOf(addressOf({ ...acme, name: acme.name.toUpperCase() }))
     expect(code).toBe(0)
   })
@@ -55,7 +55,7 @@ describe("who asks", () => {
       expect([code, stderr]).toEqual([128, expect.stringContaining("fatal: Authentication failed")])
       expect(stderr).not.toContain(user.key)
     }
-    for (const path of [other.name, "..", `a/${acme.name}`, `${acme.name}.git`, "nobody"]) {
+    for (const path of [other.name, "..", `a/${acme.name}`, `${acme.name}.git`, "unknown"]) {
       const { code, stderr } = await refsOf(addressOf(acme, path))
       expect([path, code, stderr]).toEqual([
         path,
@@ -66,37 +66,41 @@ describe("who asks", () => {
     expect(await unchargedCallsOf(world, acme)).toBe(before)
   })
 
-  it("needs an own key, its operations, and the person's permission", async () => {
+  it("needs a personal key, its operations, and the person's permission", async () => {
     const { ownerId } = acme
     const shared = await makeKey(world, acme, { app: true })
-    const own = "remote: not_allowed: Use a person's own key: the app key cannot do this."
-    expect((await refsOf(addressOf({ ...acme, key: shared.key }))).stderr).toContain(own)
-    const pushing = await keyFor(acme, "code.push")
-    const lacking = "remote: operation_not_granted: This key has no permission for code.pull"
-    expect((await refsOf(addressOf(pushing))).stderr).toContain(lacking)
-    const push = ["push", addressOf(pushing), "main"]
-    expect((await desk.git(push, { folder: "own" })).stderr).toContain(lacking)
-    const reading = ["push", addressOf(await keyFor(acme, "code.pull")), "main"]
+    const needsPersonalKey =
+      "remote: not_allowed: Use a person's own key: the app key cannot do this."
+    expect((await refsOf(addressOf({ ...acme, key: shared.key }))).stderr).toContain(
+      needsPersonalKey,
+    )
+    const pushKey = await keyFor(acme, "code.push")
+    const noPull = "remote: operation_not_granted: This key has no permission for code.pull"
+    expect((await refsOf(addressOf(pushKey))).stderr).toContain(noPull)
+    const push = ["push", addressOf(pushKey), "main"]
+    expect((await workspace.git(push, { folder: "own" })).stderr).toContain(noPull)
+    const pushWithPullKey = ["push", addressOf(await keyFor(acme, "code.pull")), "main"]
     const noPush = "remote: operation_not_granted: This key has no permission for code.push"
-    expect((await desk.git(reading, { folder: "own" })).stderr).toContain(noPush)
+    expect((await workspace.git(pushWithPullKey, { folder: "own" })).stderr).toContain(noPush)
     const { personId, ...theirs } = await makeKey(world, acme, { role: "user" })
-    const may = "remote: not_allowed: The key's person does not have the permission \"Download"
-    expect((await refsOf(addressOf({ ...acme, key: theirs.key }))).stderr).toContain(may)
+    const noPermission =
+      "remote: not_allowed: The key's person does not have the permission \"Download"
+    expect((await refsOf(addressOf({ ...acme, key: theirs.key }))).stderr).toContain(noPermission)
     expect(ownerId).not.toBe(personId)
   })
 })
 
-describe("the account", () => {
-  it("needs a verified card for a clone, and none for a push", async () => {
+describe("a company", () => {
+  it("needs a verified card for a clone, but not for a push", async () => {
     const company = await makeCodeCompany(world, { verified: false })
     const { code, stderr } = await refsOf(addressOf(company))
     const line =
       "remote: card_required: This needs a verified card on file; an owner can verify one."
     expect([code, stderr]).toEqual([128, expect.stringContaining(line)])
-    await desk.right(["push", "--quiet", addressOf(company), "main"], { folder: "own" })
+    await workspace.run(["push", "--quiet", addressOf(company), "main"], { folder: "own" })
   })
 
-  it("stops when it is locked, or a limit is used up", async () => {
+  it("is refused while it is locked, or when its limit is used up", async () => {
     const company = await makeCodeCompany(world)
     await world.operate("company lock", { company: company.companyId })
     expect((await refsOf(addressOf(company))).stderr).toContain("remote: payment_required: ")
@@ -106,13 +110,13 @@ describe("the account", () => {
     expect(await unchargedCallsOf(world, company)).toBe(0)
   })
 
-  it("has no repository until it is given one", async () => {
+  it("has no repository until an operator creates one", async () => {
     const company = await makeCodeCompany(world, { repository: false })
     const line = "remote: not_found: This company has no repository yet"
     expect((await refsOf(addressOf(company))).stderr).toContain(line)
   })
 
-  it("is not told that it has none where its folder is gone, and the log says what to look at", async () => {
+  it("whose repository's folder is missing gets an outage, and the log has the cause", async () => {
     const company = await makeCodeCompany(world)
     await world.ports.repositories.erase(company.companyId)
     const line = "remote: unavailable: The code server is unavailable."
@@ -120,14 +124,14 @@ describe("the account", () => {
     expect(world.warnings.join()).toContain("the repository is missing from CODE_DIR")
   })
 
-  it("is told where git cannot be used", async () => {
+  it("gets an outage while git cannot be used", async () => {
     await world.operate("simulator set", { name: "git", outcome: "unavailable", times: 1 })
     const line = "remote: unavailable: The code server is unavailable. Try again in 30 seconds."
     expect((await refsOf(addressOf(acme))).stderr).toContain(line)
   })
 })
 
-/** Asks as git does, without git. */
+/** Sends a request of the git protocol without git. */
 const post = (
   { name, key }: Company,
   command: "git-upload-pack" | "git-receive-pack",
@@ -146,8 +150,8 @@ const post = (
 
 const LS_REFS = Buffer.concat([pktLine("command=ls-refs\n"), FLUSH_PACKET])
 
-describe("beside git", () => {
-  it("only the three routes of smart HTTP are there", async () => {
+describe("a client without git", () => {
+  it("finds only the three routes of smart HTTP", async () => {
     const auth = `Basic ${Buffer.from(`${acme.name}:${acme.key}`).toString("base64")}`
     const ask = (path: string) =>
       fetch(`${server}/git/${encodeURIComponent(acme.name)}.git/${path}`, {
@@ -165,7 +169,7 @@ describe("beside git", () => {
     }
   })
 
-  it("a pack is counted once where nobody asked for the refs", async () => {
+  it("is counted once for packs without a request for the refs", async () => {
     const company = await makeCodeCompany(world)
     const version = { "git-protocol": "version=2" }
     for (let i = 0; i < 3; i += 1) {
@@ -178,9 +182,9 @@ describe("beside git", () => {
     expect(await unchargedCallsOf(world, company)).toBe(2)
   })
 
-  it("a refused pack is told in git's protocol, and another type not taken", async () => {
-    const pushing = await keyFor(acme, "code.push")
-    const answer = await post(pushing, "git-upload-pack", LS_REFS)
+  it("gets a refusal in git's protocol, and 415 for another content type", async () => {
+    const pushKey = await keyFor(acme, "code.push")
+    const answer = await post(pushKey, "git-upload-pack", LS_REFS)
     expect([answer.status, answer.headers.get("content-type")]).toEqual([
       200,
       "application/x-git-upload-pack-result",
@@ -198,8 +202,8 @@ describe("beside git", () => {
   })
 })
 
-describe("a host name of its own", () => {
-  it("leads to the code and to nothing else", async () => {
+describe("CODE_URL", () => {
+  it("serves the repositories and nothing else on its host name", async () => {
     const own = await openWorld("start", {
       url: world.databaseUrl,
       settings: { CODE_URL: "https://Code.example.com" },
@@ -220,9 +224,9 @@ describe("a host name of its own", () => {
     await own.close()
   })
 
-  it("is not that of the API", () => {
-    const both = { BASE_URL: "https://a.example.com", CODE_URL: "https://a.example.com/" }
-    expect(() => readConfig(both)).toThrow("CODE_URL must have another host name")
+  it("must be another host name than the API's", () => {
+    const sameHost = { BASE_URL: "https://a.example.com", CODE_URL: "https://a.example.com/" }
+    expect(() => readConfig(sameHost)).toThrow("CODE_URL must have another host name")
     for (const CODE_URL of ["https://a.example.com/git", "foo"])
       expect(() => readConfig({ CODE_URL })).toThrow(
         /^CODE_URL must be the address of a host, .*\.$/,

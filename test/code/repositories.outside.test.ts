@@ -1,4 +1,4 @@
-/** The repositories by their port, in the sandbox and without one. */
+/** The repositories through their port, with and without the sandbox. */
 import { randomBytes } from "node:crypto"
 import { mkdtemp, readdir, rm, utimes, mkdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -18,21 +18,21 @@ import { newId } from "../../src/frame/kernel/ids.ts"
 import type { GitWorkspace } from "./git.ts"
 import { openGitWorkspace, pushBody } from "./git.ts"
 
-let desk: GitWorkspace
+let workspace: GitWorkspace
 let codeDir: string
 beforeAll(async () => {
-  desk = await openGitWorkspace()
+  workspace = await openGitWorkspace()
   codeDir = await mkdtemp(join(tmpdir(), "company-ledger-code-"))
 })
 afterAll(async () => {
-  await desk.clear()
+  await workspace.clear()
   await rm(codeDir, { recursive: true, force: true })
 })
 
-const YES: PushVerdict = { ok: true }
+const ACCEPTED: PushVerdict = { ok: true }
 const folderOf = (companyId: CompanyId) => join(codeDir, Buffer.from(companyId).toString("hex"))
 
-/** Where its one ref points. */
+/** The commit of the repository's only ref. */
 const tipOf = async (git: Repositories, companyId: CompanyId) =>
   (await git.listRefs(companyId))[0]?.id ?? ""
 
@@ -40,7 +40,7 @@ async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 10_000) yield bytes.subarray(at, at + 10_000)
 }
 
-/** Takes bytes in as a push; what git answered. */
+/** Receives bytes as a push; returns git's answer. */
 async function receive(
   git: Repositories,
   companyId: CompanyId,
@@ -56,7 +56,7 @@ async function receive(
   return Buffer.concat(sent).toString("utf8")
 }
 
-/** Everything of something that comes by and by. */
+/** Collects an async iterable. */
 async function all<T>(rows: AsyncIterable<T>): Promise<readonly T[]> {
   const found: T[] = []
   for await (const row of rows) found.push(row)
@@ -74,24 +74,24 @@ async function collected(
 }
 
 describe.each([
-  ["in the sandbox, where there is one", {}],
-  ["plainly", { sandbox: "never" }],
-] as const)("repositories, run %s", (what, options) => {
-  const repository = what.slice(0, 3)
+  ["with the sandbox if it is available", {}],
+  ["without a sandbox", { sandbox: "never" }],
+] as const)("repositories, run %s", (_what, options) => {
+  const repository = `port-${"sandbox" in options ? "plain" : "sandboxed"}`
   const companyId = newId("co")
   let git: Repositories
   beforeAll(async () => {
     git = openGit({ codeDir, ...options })
     await git.create(companyId)
-    await desk.right(["init", "--quiet", repository])
+    await workspace.run(["init", "--quiet", repository])
   })
 
-  it("show a push before a ref moves: what it brought, and nothing that was there", async () => {
+  it("show a push with only its new objects and commits before a ref moves", async () => {
     const path = "src/sealed/größe file.txt"
-    const first = await desk.commit(repository, path, "sealed\n")
+    const first = await workspace.commit(repository, path, "sealed\n")
     const big = randomBytes(3_000_000)
-    const second = await desk.commit(repository, "big.bin", big)
-    const looked = async (push: IncomingPush): Promise<PushVerdict> => {
+    const second = await workspace.commit(repository, "big.bin", big)
+    const inspect = async (push: IncomingPush): Promise<PushVerdict> => {
       expect(push.updates).toEqual([{ ref: "refs/heads/main", old: null, new: second }])
       expect(await git.listRefs(companyId)).toEqual([])
       const objects = await all(push.listNewObjects())
@@ -99,16 +99,16 @@ describe.each([
       expect(types).toEqual(["blob", "blob", "commit", "commit", ...Array(4).fill("tree")])
       const blobs = objects.filter(({ type }) => type === "blob")
       const read = await all(push.readObjects(blobs.map(({ id }) => id)))
-      const whole = blobs.map(({ id }) =>
+      const contents = blobs.map(({ id }) =>
         Buffer.concat(read.filter((one) => one.id === id).map(({ bytes }) => bytes)),
       )
-      expect(whole.map(({ length }) => length)).toEqual(blobs.map(({ size }) => size))
+      expect(contents.map(({ length }) => length)).toEqual(blobs.map(({ size }) => size))
       expect(Math.max(...read.map(({ bytes }) => bytes.length))).toBeLessThanOrEqual(
         MAX_CHUNK_BYTES,
       )
       const sealed = read.find(({ size }) => size === 7)
       expect(Buffer.from(sealed?.bytes ?? []).toString()).toBe("sealed\n")
-      expect(whole.some((bytes) => big.equals(bytes))).toBe(true)
+      expect(contents.some((bytes) => big.equals(bytes))).toBe(true)
       expect(await push.findPath(sealed?.id ?? "")).toBe(path)
       expect(await push.findPath(first)).toBeNull()
       expect(await all(push.listNewCommits())).toEqual([
@@ -131,17 +131,22 @@ describe.each([
         true,
         false,
       ])
-      return YES
+      return ACCEPTED
     }
-    const answer = await receive(git, companyId, piecesOf(await pushBody(desk, repository)), looked)
+    const answer = await receive(
+      git,
+      companyId,
+      piecesOf(await pushBody(workspace, repository)),
+      inspect,
+    )
     expect(answer).toContain("ok refs/heads/main")
     expect(await git.listRefs(companyId)).toEqual([{ id: second, ref: "refs/heads/main" }])
   })
 
-  it("leave out what a pack repeats, stop reading when nobody does, and know what refs do not reach", async () => {
+  it("skip objects that a pack repeats, stop reading early, and know which commits refs reach", async () => {
     const old = await tipOf(git, companyId)
-    const third = await desk.commit(repository, "c", "c\n")
-    const body = await pushBody(desk, repository, { old })
+    const third = await workspace.commit(repository, "c", "c\n")
+    const body = await pushBody(workspace, repository, { old })
     await receive(git, companyId, piecesOf(body), async (push) => {
       expect(await all(push.listNewObjects())).toHaveLength(3)
       for await (const one of push.listNewObjects()) {
@@ -160,20 +165,20 @@ describe.each([
     }
   })
 
-  it("tell a refused push why, by lines that change no terminal", async () => {
+  it("send the reasons of a refused push with control characters escaped", async () => {
     const old = await tipOf(git, companyId)
-    const body = await pushBody(desk, repository, { old })
+    const body = await pushBody(workspace, repository, { old })
     const lines = ["no: a\u001b[31m\nb\u202e"]
     const answer = await receive(git, companyId, piecesOf(body), async () => ({ ok: false, lines }))
     expect(answer).toContain("no: a\\u001b[31m\\u000ab\\u202e\n")
     expect(answer).toContain("ng refs/heads/main pre-receive hook declined")
-    const fault = new Error("the scanner fell over")
+    const fault = new Error("the scanner failed")
     const failing = receive(git, companyId, piecesOf(body), async () => Promise.reject(fault))
     await expect(failing).rejects.toBe(fault)
     expect((await git.listRefs(companyId)).map(({ id }) => id)).toEqual([old])
   })
 
-  it("read a file as it is: not through links, and not more than asked for", async () => {
+  it("read a file without following links, up to a size limit", async () => {
     const commit = await tipOf(git, companyId)
     const path = "src/sealed/größe file.txt"
     const file = await git.readFile(companyId, commit, path, 7)
@@ -187,30 +192,37 @@ describe.each([
     expect(await git.readFile(companyId, "main", path, 7)).toBeNull()
   })
 
-  it("go out as a bundle and come in again, judged like a push", async () => {
+  it("are exported as a bundle and imported again, checked like a push", async () => {
     const copy = newId("co")
     await git.create(copy)
     expect(await collected((send) => git.bundle(copy, send))).toHaveLength(0)
     const bundle = await collected((send) => git.bundle(companyId, send))
-    const no: PushVerdict = { ok: false, lines: ["not this one"] }
-    expect(await git.importBundle(copy, piecesOf(bundle), async () => no)).toEqual(no)
+    const refused: PushVerdict = { ok: false, lines: ["not this one"] }
+    expect(await git.importBundle(copy, piecesOf(bundle), async () => refused)).toEqual(refused)
     expect(await git.listRefs(copy)).toEqual([])
-    expect(await git.importBundle(copy, piecesOf(bundle), async () => YES)).toEqual(YES)
+    expect(await git.importBundle(copy, piecesOf(bundle), async () => ACCEPTED)).toEqual(ACCEPTED)
     expect(await git.listRefs(copy)).toEqual(await git.listRefs(companyId))
-    const again = git.importBundle(copy, piecesOf(bundle), async () => no)
-    expect(await again).toEqual(YES)
+    const again = git.importBundle(copy, piecesOf(bundle), async () => refused)
+    expect(await again).toEqual(ACCEPTED)
     const cut = bundle.subarray(0, bundle.length - 100)
     const fresh = newId("co")
     await git.create(fresh)
-    const torn = git.importBundle(fresh, piecesOf(cut), async () => YES)
-    const why = expect.stringMatching(/^unpack /) as string
-    expect(await torn).toMatchObject({ ok: false, lines: expect.arrayContaining([why]) as unknown })
+    const torn = git.importBundle(fresh, piecesOf(cut), async () => ACCEPTED)
+    const reason = expect.stringMatching(/^unpack /) as string
+    expect(await torn).toMatchObject({
+      ok: false,
+      lines: expect.arrayContaining([reason]) as unknown,
+    })
     expect(await git.listRefs(fresh)).toEqual([])
-    const other = git.importBundle(fresh, piecesOf(Buffer.from("PK\u0003\u0004")), async () => YES)
+    const other = git.importBundle(
+      fresh,
+      piecesOf(Buffer.from("PK\u0003\u0004")),
+      async () => ACCEPTED,
+    )
     await expect(other).rejects.toThrow(GitFailed)
   })
 
-  it("are tidied: what lies about is packed, what a killed push left long ago is taken away", async () => {
+  it("are maintained: loose objects are packed, old leftovers of killed pushes are deleted", async () => {
     const objects = join(folderOf(companyId), "objects")
     const [old, young] = ["tmp_objdir-incoming-old", "tmp_objdir-incoming-young"]
     for (const name of [old, young]) await mkdir(join(objects, name))
@@ -221,12 +233,12 @@ describe.each([
     expect(await git.listRefs(companyId)).toHaveLength(1)
   })
 
-  it("are swept of what lay about too long, and of nothing else", async () => {
+  it("are swept of old leftovers and of nothing else", async () => {
     const waiting = join(folderOf(companyId), "objects", "tmp_objdir-incoming-swept")
     const left = ["ab12.erased", "ab12.new-0f3c5a1e-9b7d"].map((name) => join(codeDir, name))
-    const kept = ["cd34.erased", "other"].map((name) => join(codeDir, name))
-    for (const folder of [waiting, ...left, ...kept]) await mkdir(folder)
-    // What guards a pack while its push lands, and what a killed push left of it.
+    const young = ["cd34.erased", "other"].map((name) => join(codeDir, name))
+    for (const folder of [waiting, ...left, ...young]) await mkdir(folder)
+    // A `.keep` file guards a pack while its push lands; a killed push leaves it behind.
     const packs = join(folderOf(companyId), "objects", "pack")
     const [guard, dead] = ["a", "b"].map((one) => `pack-${one.repeat(40)}.keep`)
     for (const name of [guard, dead]) await writeFile(join(packs, name ?? ""), "receive-pack 1")
@@ -241,11 +253,11 @@ describe.each([
     ])
     await expect(readdir(waiting)).rejects.toMatchObject({ code: "ENOENT" })
     expect(await git.listRefs(companyId)).toHaveLength(1)
-    for (const folder of kept) await rm(folder, { recursive: true })
+    for (const folder of young) await rm(folder, { recursive: true })
     await openGit({ codeDir: join(codeDir, "not-there") }).sweep()
   })
 
-  it("are erased with all they have, again and again", async () => {
+  it("are erased completely, also repeatedly", async () => {
     await git.erase(companyId)
     await git.erase(companyId)
     expect(await git.has(companyId)).toBe(false)
@@ -259,46 +271,46 @@ describe.each([
 })
 
 describe("a client", () => {
-  it("that sends a byte now and then is left, too", async () => {
+  it("that sends a byte now and then is disconnected", async () => {
     const limits = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 200, graceMs: 10_000 }
     const git = openGit({ codeDir, limits })
     const companyId = newId("co")
     await git.create(companyId)
-    await desk.right(["init", "--quiet", "drip"])
-    await desk.commit("drip", "a", randomBytes(100_000))
-    const body = await pushBody(desk, "drip")
+    await workspace.run(["init", "--quiet", "drip"])
+    await workspace.commit("drip", "a", randomBytes(100_000))
+    const body = await pushBody(workspace, "drip")
     const dripping = async function* () {
       for (let at = 0; ; at += 1) {
         yield body.subarray(at, at + 1)
         await new Promise((done) => setTimeout(done, 20))
       }
     }
-    const pushing = receive(git, companyId, dripping(), async () => YES)
+    const pushing = receive(git, companyId, dripping(), async () => ACCEPTED)
     await expect(pushing).rejects.toThrow("the client was idle for")
     expect(await git.listRefs(companyId)).toEqual([])
   })
 
-  it("that is silent is left, and nothing of its push stays", async () => {
+  it("that is silent is disconnected, and nothing of its push stays", async () => {
     const limits = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 50, graceMs: 10_000 }
     const git = openGit({ codeDir, limits })
     const companyId = newId("co")
     await git.create(companyId)
-    await desk.right(["init", "--quiet", "silent"])
-    await desk.commit("silent", "a", randomBytes(100_000))
-    const body = await pushBody(desk, "silent")
+    await workspace.run(["init", "--quiet", "silent"])
+    await workspace.commit("silent", "a", randomBytes(100_000))
+    const body = await pushBody(workspace, "silent")
     const silent = async function* () {
       yield body.subarray(0, 50_000)
       await new Promise(() => undefined)
     }
-    const pushing = receive(git, companyId, silent(), async () => YES)
+    const pushing = receive(git, companyId, silent(), async () => ACCEPTED)
     await expect(pushing).rejects.toThrow("the client was idle for")
     const objects = await readdir(join(folderOf(companyId), "objects"))
     expect(objects.filter((name) => name.startsWith("tmp_"))).toEqual([])
   })
 })
 
-it("a folder that cannot be made is told of, and looked for again", async () => {
-  const below = join(desk.path, ".gitconfig", "code")
+it("a folder that cannot be created fails each call with the cause", async () => {
+  const below = join(workspace.path, ".gitconfig", "code")
   const git = openGit({ codeDir: below })
   await expect(git.has(newId("co"))).rejects.toThrow(GitUnavailable)
   await expect(git.has(newId("co"))).rejects.toThrow(`the folder ${below} cannot be created`)

@@ -1,4 +1,4 @@
-/** The operator's commands on repositories and their default branch, with a real git. */
+/** The operations on repositories and their default branch, with a real git. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeEach, describe, expect, it, vi } from "vitest"
@@ -19,7 +19,7 @@ beforeEach(async () => {
 const operate = (name: string, input: object = {}) =>
   code.world.operate(`repository ${name}`, { company: company.companyId, ...input })
 
-/** The facts about the company's code, by their types. */
+/** The types of the facts about the company's code. */
 async function facts(): Promise<readonly string[]> {
   const stream = `code-${company.companyId}`
   const { events } = await code.world.operate("audit show", { stream })
@@ -28,7 +28,7 @@ async function facts(): Promise<readonly string[]> {
 
 const exported = (input: object = {}) => exportRepository(code, company.companyId, input)
 
-/** A clone of the company's repository, by its export. */
+/** Clones the company's repository from its export. */
 async function cloned(): Promise<string> {
   const copy = join(code.folder, `clone-${Math.random().toString(36).slice(2)}`)
   git(code.folder, "clone", "-q", "-b", "main", await exported(), copy)
@@ -36,7 +36,7 @@ async function cloned(): Promise<string> {
 }
 
 describe("repository create", () => {
-  it("makes an empty repository, once", async () => {
+  it("creates an empty repository, once", async () => {
     const { companyId } = company
     for (let i = 0; i < 2; i += 1) {
       expect(await operate("create")).toEqual({ companyId, branch: "main" })
@@ -48,7 +48,7 @@ describe("repository create", () => {
     })
   })
 
-  it("says where git cannot be used, and records nothing", async () => {
+  it("fails and records nothing while git cannot be used", async () => {
     const fault = new GitUnavailable("git cannot be run")
     const broken = vi.spyOn(code.repositories, "create").mockRejectedValueOnce(fault)
     await expect(operate("create")).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe("repository create", () => {
 })
 
 describe("repository show", () => {
-  it("says whether there is one, and where its branches and tags point", async () => {
+  it("shows whether the repository exists, and where its branches and tags point", async () => {
     const { companyId } = company
     const none = { companyId, isThere: false, branch: "main", refs: [] }
     expect(await operate("show")).toEqual(none)
@@ -80,7 +80,7 @@ describe("repository show", () => {
 })
 
 describe("repository import and export", () => {
-  it("take a bundle in as a push, and give all of it out again", async () => {
+  it("import a bundle like a push, and export all of it", async () => {
     const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "tag", "v1")
     const first = await operate("import", { file: writeBundle(copy) })
@@ -92,7 +92,7 @@ describe("repository import and export", () => {
     const tip = commitFiles(copy, { "b.txt": "two\n" })
     const file = writeBundle(copy)
     expect(await operate("import", { file })).toMatchObject({ refs: 2 })
-    // The same again is nothing.
+    // Importing the same bundle again makes no push.
     expect(await operate("import", { file })).toMatchObject({ pushId: null, refs: 2 })
     const pushed = ["PushAccepted", "PushCompleted"]
     expect(await facts()).toEqual(["RepositoryCreated", ...pushed, ...pushed])
@@ -103,7 +103,7 @@ describe("repository import and export", () => {
     expect(pushes.map(({ status }: { status: string }) => status)).toEqual(["landed", "landed"])
   })
 
-  it("write the files of the default branch as a zip, which can be uploaded", async () => {
+  it("write the files of the default branch to a zip, which can be uploaded", async () => {
     const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     await operate("import", { file: writeBundle(copy) })
     const zip = await exported({ format: "zip" })
@@ -112,7 +112,7 @@ describe("repository import and export", () => {
     expect(uploaded).toMatchObject({ pushId: null, commit: git(copy, "rev-parse", "HEAD") })
   })
 
-  it("refuse what a push would be refused for, and keep nothing of it", async () => {
+  it("refuse a bundle for the same reasons as a push, and store nothing", async () => {
     const copy = makeWorkingCopy(code.folder, { "a.txt": `key ${company.key}\n` })
     await expect(operate("import", { file: writeBundle(copy) })).rejects.toMatchObject({
       code: "push_refused",
@@ -121,14 +121,14 @@ describe("repository import and export", () => {
     expect(await code.repositories.listRefs(company.companyId)).toEqual([])
   })
 
-  it("say what is wrong with a file", async () => {
+  it("name the fault of a file", async () => {
     const file = join(code.folder, "no.bundle")
     await expect(operate("import", { file })).rejects.toMatchObject({ code: "bad_file" })
     writeFileSync(file, "no bundle\n")
     await expect(operate("import", { file })).rejects.toMatchObject({ code: "bad_file" })
   })
 
-  it("say that there is no repository", async () => {
+  it("fail without a repository", async () => {
     await expect(operate("export")).rejects.toMatchObject({ code: "no_repository" })
   })
 })
@@ -140,7 +140,7 @@ function upload(entries: readonly ZipEntry[] | Buffer, input: object = {}) {
 }
 
 describe("repository upload", () => {
-  it("makes the files of a zip one commit, and another one on top of it", async () => {
+  it("commits the files of a zip, and a second zip on top of it", async () => {
     const first = await upload([
       { name: "README.md", text: "hello\n" },
       { name: "bin/run", text: "#!/bin/sh\n", mode: 0o100_755 },
@@ -174,14 +174,14 @@ describe("repository upload", () => {
     expect(git(clone, "ls-files")).toBe("README.md")
   })
 
-  it("makes no commit of the files that are there already", async () => {
+  it("makes no commit if nothing changed", async () => {
     const first = await upload([{ name: "a", text: "1" }])
     const again = await upload([{ name: "a", text: "1" }])
     expect(again).toEqual({ ...first, pushId: null })
     expect(await facts()).toEqual(["RepositoryCreated", "PushAccepted", "PushCompleted"])
   })
 
-  it("makes nothing for a deleted company, nor do create and import, until that is undone", async () => {
+  it("is refused for a deleted company until it is restored, like create and import", async () => {
     const { companyId } = company
     await code.world.operate("company delete", { company: companyId }, "a test")
     const file = writeBundle(makeWorkingCopy(code.folder, { "a.txt": "one\n" }))
@@ -194,7 +194,7 @@ describe("repository upload", () => {
     await upload([{ name: "a", text: "1" }])
   })
 
-  it("is checked as a push is", async () => {
+  it("is checked like a push", async () => {
     await expect(upload([{ name: "a", text: company.key }])).rejects.toMatchObject({
       code: "push_refused",
     })
@@ -218,18 +218,18 @@ describe("repository upload", () => {
     ["a file that is a folder", [{ name: "a" }, { name: "a/b" }], "a file and a folder"],
     ["an encrypted file", [{ name: "a", isEncrypted: true }], "encrypted"],
     [
-      "a file larger than it says",
+      "a file larger than its stated size",
       [{ name: "a", text: "x".repeat(999), statedSize: 3 }],
       "too many bytes",
     ],
     [
-      "a file smaller than it says",
+      "a file smaller than its stated size",
       [{ name: "a", text: "abc", statedSize: 999 }],
       "not enough bytes",
     ],
-    ["a file over the bound", [{ name: "a", statedSize: 300 * 1024 * 1024 }], "256 MiB"],
+    ["a file over the limit", [{ name: "a", statedSize: 300 * 1024 * 1024 }], "256 MiB"],
     [
-      "more than is taken in all",
+      "files over the total limit",
       Array.from({ length: 10 }, (_, i) => ({ name: `${i}`, statedSize: 250 * 1024 * 1024 })),
       "2 GiB",
     ],
@@ -243,7 +243,7 @@ describe("repository upload", () => {
     expect(await code.repositories.has(company.companyId)).toBe(false)
   })
 
-  it("refuses what is no zip, and a file that cannot be read", async () => {
+  it("refuses a file that is not a zip or cannot be read", async () => {
     await expect(upload(Buffer.from("no zip"))).rejects.toMatchObject({
       code: "bad_file",
       message: expect.stringMatching(/it is not a zip file, or is truncated\.$/),
@@ -261,7 +261,7 @@ const headOf = ({ companyId }: Company): string => {
 }
 
 describe("the default branch", () => {
-  it("is the one of an imported bundle; exports and uploads use it", async () => {
+  it("is taken from an imported bundle; exports and uploads use it", async () => {
     const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "-m", "master")
     git(copy, "checkout", "-q", "-b", "feature")
@@ -282,7 +282,7 @@ describe("the default branch", () => {
     expect(refs).toContainEqual({ kind: "branch", name: "master", id: uploaded.commit })
   })
 
-  it("is the branch that the bundle's HEAD points to, where it has several", async () => {
+  it("is the branch that the bundle's HEAD points to, if it has several branches", async () => {
     const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "-m", "alpha")
     git(copy, "checkout", "-q", "-b", "zeta")
@@ -314,7 +314,7 @@ describe("the default branch", () => {
     })
   })
 
-  it("of a restored repository is what the facts say, also where several branches are equal", async () => {
+  it("of a recreated repository is restored from the facts, even if several branches are equal", async () => {
     const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "trunk")
     await operate("import", { file: writeBundle(copy) })

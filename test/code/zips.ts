@@ -1,15 +1,15 @@
-/** Zips as tests want them: also such as no tool would write. */
+/** Zip files for tests, including ones that no tool would write. */
 import { crc32, deflateRawSync } from "node:zlib"
 
-/** An entry of a zip; what is absent is as it should be. */
+/** An entry of a zip; absent fields get valid values. */
 export interface ZipEntry {
   readonly name: string
   readonly text?: string | Buffer
-  /** As Unix has it; default an ordinary file. */
+  /** Unix mode; an ordinary file by default. */
   readonly mode?: number
   readonly isStored?: boolean
   readonly isEncrypted?: boolean
-  /** What it says that its size is, unpacked. */
+  /** The unpacked size that its header states. */
   readonly statedSize?: number
   readonly crc?: number
 }

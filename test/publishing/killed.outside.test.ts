@@ -36,13 +36,16 @@ const ALL = [
 /** Every third one where there is little time: `LEDGER_DEEP=1` dies at all. */
 const LINES = isDeepRun ? ALL : ALL.filter((_, i) => i % 3 === 0)
 
-const desk = await openGitWorkspace()
-afterAll(desk.clear)
-const turns = await openCrashTestDatabase({ CODE_DIR: join(desk.path, "code"), RATE_LIMITS: "off" })
+const workspace = await openGitWorkspace()
+afterAll(workspace.clear)
+const turns = await openCrashTestDatabase({
+  CODE_DIR: join(workspace.path, "code"),
+  RATE_LIMITS: "off",
+})
 await makeCallsFree(turns.world())
 
 it.each(LINES)("a publish that dies at %s is live once: %s", async (line, isLive) => {
-  const company = await makePublishingCompany({ world: turns.world(), folder: desk.path })
+  const company = await makePublishingCompany({ world: turns.world(), folder: workspace.path })
   const app = siteCompanyFile(company.name, { start: "serve" })
   const commit = await commitAndImport(turns.world(), company, { "company.json": app })
   await turns.world().operate("wait")
