@@ -1,4 +1,4 @@
-/** What operators do with boxes, what is measured of them, and what was done in a box, by whom. */
+/** The operations on boxes, their metrics, and their activity log. */
 import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { boxOperations } from "../../src/boxes/operate/boxes.ts"
@@ -15,12 +15,12 @@ const company = await makeBoxCompany(one)
 
 function shown(name: string, result: object): string {
   const { render } = boxOperations.find((operation) => operation.name === name) ?? {}
-  if (render === undefined) throw new Error(`${name} is shown as it is`)
+  if (render === undefined) throw new Error(`${name} has no rendering`)
   return render(result, PLAIN)
 }
 
 describe("box list", () => {
-  it("is a line a box, the newest first, also those that ended", async () => {
+  it("has one line per box, the newest first, including ended ones", async () => {
     const { companyId } = company
     const none = await world.operate("box list", { company: companyId })
     expect(shown("box list", none)).toBe("No boxes.\n")
@@ -56,7 +56,7 @@ describe("box list", () => {
 })
 
 describe("box show and box stop", () => {
-  it("show a box with its machine, and end it as nobody's doing", async () => {
+  it("show a box with its machine, and stop it without a key or person", async () => {
     const boxId = await startBoxAndWait(world, company)
     const { companyId } = company
     expect(await world.operate("box show", { boxId })).toMatchObject({
@@ -73,7 +73,7 @@ describe("box show and box stop", () => {
     expect(after).toMatchObject({ ...stopped, machine: null })
   })
 
-  it("know no box of another name", async () => {
+  it("fail for an unknown box", async () => {
     for (const name of ["box show", "box stop"]) {
       for (const boxId of ["nonsense", "box_4Zb0x7", company.companyId]) {
         await expect(world.operate(name, { boxId })).rejects.toThrow(`There is no box ${boxId}.`)
@@ -82,9 +82,9 @@ describe("box show and box stop", () => {
   })
 })
 
-describe("box sweep, and what is measured", () => {
-  it("ends machines that nobody knows, and lets the others be", async () => {
-    const kept = await startBoxAndWait(world, company)
+describe("box sweep", () => {
+  it("ends machines without a box and no others, and counts them in the metrics", async () => {
+    const running = await startBoxAndWait(world, company)
     const boxId: BoxId = `box_${"0".repeat(22)}`
     await world.ports.boxHost.start({
       boxId,
@@ -95,7 +95,7 @@ describe("box sweep, and what is measured", () => {
     })
     expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [boxId] })
     expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [] })
-    expect(await world.ports.boxHost.listBoxes()).toEqual([kept])
+    expect(await world.ports.boxHost.listBoxes()).toEqual([running])
     const { body } = await world.call(null, "GET", "/metrics")
     const lines = body.split("\n").filter((line: string) => line.startsWith("ledger_box"))
     expect(lines.toSorted()).toEqual([
@@ -105,7 +105,7 @@ describe("box sweep, and what is measured", () => {
       'ledger_boxes{status="running"} 1',
       'ledger_boxes{status="stopped"} 3',
     ])
-    await world.call(company.key, "DELETE", `${BOXES_PATH}/${kept}`)
+    await world.call(company.key, "DELETE", `${BOXES_PATH}/${running}`)
   })
 })
 
@@ -114,7 +114,7 @@ const eventsOf = async ({ key }: Pick<Company, "key">, boxId: BoxId) =>
 const exec = ({ key }: Pick<Company, "key">, boxId: BoxId, command: string) =>
   world.call(key, "POST", `${BOXES_PATH}/${boxId}/exec`, { body: { command } })
 
-const keptOf = ({ companyId }: Company, boxId: BoxId) =>
+const entriesOf = ({ companyId }: Company, boxId: BoxId) =>
   world.ports.activityLog
     .of<{ readonly detail: SealedText | null }>({
       slice: "boxes",
@@ -124,7 +124,7 @@ const keptOf = ({ companyId }: Company, boxId: BoxId) =>
     .newest(companyId, boxId, 200)
 
 describe("the activity of a box", () => {
-  it("has all that changes something, with its key and what came of it", async () => {
+  it("has every change with its key and result", async () => {
     const own = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, own)
     const { ownerId: person } = own
@@ -143,7 +143,7 @@ describe("the activity of a box", () => {
       ["POST", "/previews", { port: 3_000 }],
       ["DELETE", "/previews/3000"],
       ["POST", "/push", { message: "More" }],
-      // Who only looks leaves nothing.
+      // Reading leaves no entry.
       ["GET", "/files"],
       ["GET", "/files/content?path=README.md"],
       ["GET", "/processes"],
@@ -177,12 +177,12 @@ describe("the activity of a box", () => {
       ["push", "More", "nothing", "own"],
       ["stop", null, "stopped", other.keyId],
     ])
-    // Again it stops nothing, and nothing is said of it.
+    // A second stop leaves no entry.
     await world.call(own.key, "POST", `${url}/stop`)
     expect(await eventsOf(own, boxId)).toHaveLength(events.length)
   })
 
-  it("is the newest 200, each detail not longer than what says what it is", async () => {
+  it("has the newest 200 entries, with details of at most 1,000 characters", async () => {
     const own = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, own)
     for (let i = 0; i < 203; i += 1) await exec(own, boxId, `echo ${i}`)
@@ -196,18 +196,18 @@ describe("the activity of a box", () => {
     expect([[...detail].length, detail.at(-1)]).toEqual([1_000, "…"])
   })
 
-  it("is sealed where it is kept, and nobody's after the company's erasure", async () => {
+  it("is sealed in the store, and unreadable after the company's erasure", async () => {
     const own = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, own)
     await exec(own, boxId, "echo hidden-word")
-    const [kept] = await keptOf(own, boxId)
-    const sealed = kept?.content.detail ?? ("" as SealedText)
-    expect(JSON.stringify(kept)).not.toContain("hidden-word")
+    const [entry] = await entriesOf(own, boxId)
+    const sealed = entry?.content.detail ?? ("" as SealedText)
+    expect(JSON.stringify(entry)).not.toContain("hidden-word")
     const { sealing } = world.ports
     expect(await sealing.unseal(own.companyId, sealed)).toBe("echo hidden-word")
     await world.operate("company delete", { company: own.companyId })
     await advance(world, "15d")
-    expect(await keptOf(own, boxId)).toEqual([])
+    expect(await entriesOf(own, boxId)).toEqual([])
     expect(await sealing.unseal(own.companyId, sealed)).toBeNull()
   })
 })

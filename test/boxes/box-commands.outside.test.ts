@@ -1,4 +1,4 @@
-/** Commands in boxes by the API: who may, when, and within which bounds. */
+/** Commands in boxes through the API: permissions, states of the box, and limits. */
 import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { ApiAnswer, World } from "../support/world.ts"
@@ -19,14 +19,14 @@ const boxId = await startBoxAndWait(world, company)
 
 type Method = Parameters<World["call"]>[1]
 
-/** Something asked of a box, by default as its own person. */
+/** Calls a route of a box, by default as its person. */
 const ask = (method: Method, path: string, body?: object, { key, id = boxId } = ownBox()) =>
   world.call(key, method, `${BOXES_PATH}/${id}${path}`, body === undefined ? {} : { body })
 const ownBox = (): { readonly key: string; readonly id?: BoxId } => ({ key: company.key })
 const exec = (command: string, more: object = {}): Promise<ApiAnswer> =>
   ask("POST", "/exec", { command, ...more })
 
-/** Every route that works in a box. */
+/** Every route for work in a box. */
 const WORK: readonly (readonly [Method, string, object?])[] = [
   ["POST", "/exec", { command: "true" }],
   ["POST", "/processes", { command: "true" }],
@@ -42,7 +42,7 @@ const WORK: readonly (readonly [Method, string, object?])[] = [
   ["POST", "/push", { message: "More" }],
 ]
 
-/** A key of one more person of the company. */
+/** The key of another person of the company. */
 async function keyOf(role: string): Promise<string> {
   return (await makeKey(world, company, { role })).key
 }
@@ -56,19 +56,19 @@ const codesOf = async (key: string, id = boxId): Promise<ReadonlySet<string>> =>
   return new Set(answers)
 }
 
-describe("who may", () => {
-  it("work in a box is its own person, whoever else may see it", async () => {
+describe("a box's person", () => {
+  it("is the only one who may work in it", async () => {
     const [admin, developer] = [await keyOf("admin"), await keyOf("developer")]
     expect(await codesOf(admin)).toEqual(new Set(["403 not_allowed"]))
     expect(await codesOf(developer)).toEqual(new Set(["404 not_found"]))
     const stranger = await makeBoxCompany(one)
     expect(await codesOf(stranger.key)).toEqual(new Set(["404 not_found"]))
-    // Nobody left a trace.
+    // Refused calls leave no activity.
     const { events } = (await ask("GET", "/events")).body
     expect(events.map(({ action }: { action: string }) => action)).toEqual(["start"])
   })
 
-  it("see, stop and delete it are also owner and admin; for others there is none", async () => {
+  it("shares it with owner and admin, who may see, stop and delete it; others get 404", async () => {
     const [admin, developer] = [await keyOf("admin"), await keyOf("developer")]
     const theirs = await startBoxAndWait(world, { key: developer }, { label: "theirs" })
     const others: readonly (readonly [Method, string])[] = [
@@ -98,24 +98,24 @@ describe("who may", () => {
   })
 })
 
-describe("when", () => {
-  it("is not before a box runs, nor after", async () => {
+describe("a call to a box", () => {
+  it("is refused before the box runs and after it stopped", async () => {
     await world.operate("simulator set", { name: "boxhost", outcome: "unavailable" })
     const started = await requestBox(world, company)
     expect(started.body.error).toBe("box_unavailable")
     await world.operate("simulator set", { name: "boxhost", outcome: "ok" })
     const { boxHost } = world.ports
-    const making = Promise.withResolvers<null>()
+    const released = Promise.withResolvers<null>()
     const host: { start: typeof boxHost.start } = boxHost
-    const { start: make } = host
+    const { start } = host
     host.start = async (plan) => {
-      await making.promise
-      return make(plan)
+      await released.promise
+      return start(plan)
     }
     const { id } = (await requestBox(world, company)).body
     expect(await codesOf(company.key, id)).toEqual(new Set(["409 box_starting"]))
-    host.start = make
-    making.resolve(null)
+    host.start = start
+    released.resolve(null)
     await world.operate("wait")
     expect((await ask("POST", "/exec", { command: "true" }, { key: company.key, id })).status).toBe(
       200,
@@ -125,39 +125,39 @@ describe("when", () => {
     await world.operate("wait")
   })
 
-  it("a box ends under a command, that is told so", async () => {
+  it("fails if the box stops during a command", async () => {
     const id = await startBoxAndWait(world, company)
-    const own = { key: company.key, id }
-    const ran = ask("POST", "/exec", { command: "sleep infinity" }, own)
+    const caller = { key: company.key, id }
+    const ran = ask("POST", "/exec", { command: "sleep infinity" }, caller)
     const isBusy = async () => (await (await world.ports.boxHost.find(id))?.readHealth())?.isBusy
     await expect.poll(isBusy).toBe(true)
-    await ask("POST", "/stop", undefined, own)
+    await ask("POST", "/stop", undefined, caller)
     expect(await ran).toMatchObject({ status: 409, body: { error: "box_stopped" } })
-    const { events } = (await ask("GET", "/events", undefined, own)).body
-    const told = { action: "exec", detail: "sleep infinity", result: "the box ended" }
-    expect(events).toContainEqual(expect.objectContaining(told))
+    const { events } = (await ask("GET", "/events", undefined, caller)).body
+    const event = { action: "exec", detail: "sleep infinity", result: "the box ended" }
+    expect(events).toContainEqual(expect.objectContaining(event))
     await world.operate("wait")
   })
 
-  it("the machine is silent, or gone, that is said as it is", async () => {
+  it("fails with box_unavailable if the machine is silent, and with box_stopped if it is gone", async () => {
     const id = await startBoxAndWait(world, company)
-    const own = { key: company.key, id }
+    const caller = { key: company.key, id }
     for (const outcome of ["unavailable", "silent"]) {
       await world.operate("simulator set", { name: "boxhost", outcome, times: 1 })
-      const refused = await ask("POST", "/exec", { command: "true" }, own)
+      const refused = await ask("POST", "/exec", { command: "true" }, caller)
       expect(refused).toMatchObject({ status: 503, body: { error: "box_unavailable" } })
       expect(refused.headers["retry-after"]).toBe("60")
     }
     await world.operate("simulator set", { name: "boxhost", outcome: "lost", times: 1 })
-    expect((await ask("POST", "/exec", { command: "true" }, own)).body.error).toBe("box_stopped")
+    expect((await ask("POST", "/exec", { command: "true" }, caller)).body.error).toBe("box_stopped")
     await world.operate("simulator set", { name: "boxhost", outcome: "ok" })
-    await ask("POST", "/stop", undefined, own)
+    await ask("POST", "/stop", undefined, caller)
     await world.operate("wait")
   })
 })
 
 describe("a command", () => {
-  it("says what it came to, begins in the repository, or where it is told to", async () => {
+  it("returns exit code and output, and runs in the repository or in cwd", async () => {
     expect((await exec("echo hi; pwd")).body).toEqual({
       exitCode: 0,
       success: true,
@@ -175,7 +175,7 @@ describe("a command", () => {
     expect(nowhere).toMatchObject({ status: 400, body: { error: "validation" } })
   })
 
-  it("is ended after its time", async () => {
+  it("is ended at its timeout", async () => {
     const ran = await exec("echo begun; sleep 3600", { timeoutMs: 1_000 })
     expect(ran).toMatchObject({
       status: 200,
@@ -194,16 +194,16 @@ describe("a command", () => {
     [{ command: "true", timeoutMs: 1_000.5 }, "timeoutMs"],
     [{ command: "true", cwd: "x".repeat(1_001) }, "cwd"],
     [{ command: "true", cwd: "/no/such/folder" }, "cwd"],
-  ] as const)("is refused where it is out of bounds: %#", async ([body, field]) => {
+  ] as const)("is refused outside of the limits: %#", async ([body, field]) => {
     const refused = await ask("POST", "/exec", body)
     expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
     expect(Object.keys(refused.body.fields)).toEqual([field])
   })
 
-  it("may be as long as said, and its output is cut", async () => {
+  it("may be as long as the limit, and its output is truncated", async () => {
     const long = `echo ${"\u{1f600}".repeat(9_995)}`
-    const said = await exec(long, { timeoutMs: 600_000 })
-    expect(said.body.stdout).toBe(`${"\u{1f600}".repeat(9_995)}\n`)
+    const result = await exec(long, { timeoutMs: 600_000 })
+    expect(result.body.stdout).toBe(`${"\u{1f600}".repeat(9_995)}\n`)
     const content = (text: string) => ask("PUT", "/files/content", { path: "big", content: text })
     const whole = "\u{1f600}".repeat(200_000)
     await content(whole)
@@ -219,7 +219,7 @@ describe("a command", () => {
 })
 
 describe("a background command", () => {
-  it("is listed, writes its log, and ends when it is told to", async () => {
+  it("is listed, writes a log, and ends when it is deleted", async () => {
     const begun = await ask("POST", "/processes", { command: "echo up; sleep 600", cwd: "sub" })
     expect(begun).toMatchObject({
       status: 200,
@@ -241,7 +241,7 @@ describe("a background command", () => {
     expect(await logs()).toMatchObject({ stdout: "up\n" })
   })
 
-  it("says where what it wrote is no UTF-8, as a command that is waited for does", async () => {
+  it("reports output that is not UTF-8, like a foreground command", async () => {
     const ran = async (command: string) => (await ask("POST", "/exec", { command })).body
     expect(await ran("printf 'caf\\351'")).toEqual({
       exitCode: 0,
@@ -256,7 +256,7 @@ describe("a background command", () => {
     await expect.poll(logs).toEqual({ stdout: "caf\ufffd", stderr: "", replacedBytes: true })
   })
 
-  it("is a conflict where as many run as may", async () => {
+  it("is refused with a conflict beyond the limit", async () => {
     const busy = { key: company.key, id: await startBoxAndWait(world, company) }
     for (let i = 0; i < 32; i += 1) {
       const begun = await ask("POST", "/processes", { command: "sleep 600" }, busy)
@@ -267,7 +267,7 @@ describe("a background command", () => {
     await ask("POST", "/stop", undefined, busy)
   })
 
-  it("that is none is 404, and one out of bounds 400", async () => {
+  it("is 404 for an unknown process, and 400 outside of the limits", async () => {
     for (const [method, path] of [["GET", "/logs"] as const, ["DELETE", ""] as const]) {
       expect((await ask(method, `/processes/proc_99${path}`)).body.error).toBe("not_found")
     }

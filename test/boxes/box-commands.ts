@@ -1,4 +1,4 @@
-/** A box to be asked one command after the other, and commands as tests mostly want them. */
+/** A box that answers commands, and commands with the usual values. */
 import fc from "fast-check"
 import type { BoxCommand, StartBox } from "../../domain/boxes/box-commands.ts"
 import { boxDecider, viewOfBox } from "../../domain/boxes/box.ts"
@@ -7,16 +7,16 @@ import type { SealedText } from "../../domain/kernel/ids.ts"
 import type { SlotCommand } from "../../domain/kernel/slots.ts"
 import { deciderSession } from "../support/decider-spec.ts"
 
-/** The box that all of it is about. */
+/** The box of all commands. */
 export const BOX_ID = "box_0001"
 
-/** Who does something in it. */
+/** The key and person of all commands. */
 export const BOX_ACTOR = { keyId: "key_0001", personId: "per_0001" } as const
 
 const sealed = (text: string): SealedText => `s1.per_0001.${text}` as SealedText
 
-/** Starts a box; with what is asked for otherwise. */
-export function startBoxCommand(asked: Partial<StartBox> = {}): StartBox {
+/** Starts a box. */
+export function startBoxCommand(options: Partial<StartBox> = {}): StartBox {
   return {
     type: "StartBox",
     boxId: BOX_ID,
@@ -30,17 +30,17 @@ export function startBoxCommand(asked: Partial<StartBox> = {}): StartBox {
     budgetMicros: null,
     unitPriceMicros: 4_000,
     priceVersion: 1,
-    ...asked,
+    ...options,
   }
 }
 
-/** Opens a port. */
+/** Opens a link to a port. */
 export function openPreviewCommand(port: number): BoxCommand {
   const [token, tag] = [sealed(`t${port}`), "0".repeat(64)]
   return { type: "OpenPreview", boxId: BOX_ID, port, token, tag, ...BOX_ACTOR }
 }
 
-/** A full minute, with what was seen of the box. */
+/** Reports a full minute with the observed activity of the box. */
 export function tickBoxCommand(
   minute: number,
   activities = 0,
@@ -50,7 +50,7 @@ export function tickBoxCommand(
   return { type: "TickBox", boxId: BOX_ID, minute, observed, isKeyUsable }
 }
 
-/** Stops it, as its person does. */
+/** Stops the box as its person. */
 export const STOP_BOX_COMMAND: BoxCommand = {
   type: "StopBox",
   boxId: BOX_ID,
@@ -89,7 +89,7 @@ const restCommand = fc.oneof(
   })),
 )
 
-/** Any command to a box; starts among them, so that most find one. */
+/** Any command to a box, often a start, so that most commands find a box. */
 export const boxCommand: fc.Arbitrary<BoxCommand> = fc.oneof(
   { weight: 1, arbitrary: startCommand },
   { weight: 4, arbitrary: restCommand },

@@ -1,4 +1,4 @@
-/** A world whose companies have code and boxes, simulated ones or this machine's. */
+/** A world whose companies have code and boxes, simulated or in sandboxes of this machine. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,13 +15,13 @@ import { buildZip } from "../code/zips.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
-/** What a small, a medium box costs a minute, micro-dollars. */
+/** Micro-dollars per minute of a small and a medium box. */
 export const BOX_MINUTE_PRICES = { small: 2_000, medium: 4_000 } as const
 
 /** The path of all boxes. */
 export const BOXES_PATH = "/api/v1/sandboxes"
 
-/** One of the calling file's own, at its top level: it moves the clock, or sets what simulators do. */
+/** Opens a world whose clock and simulators the calling file may set. Call it at the top level of the file. */
 export async function ownBoxWorld(): Promise<CodeWorld> {
   const world = await ownWorld("time", { rateLimits: "off" })
   await makeCallsFree(world)
@@ -29,14 +29,14 @@ export async function ownBoxWorld(): Promise<CodeWorld> {
 }
 
 /**
- * One of the calling file's own, at its top level, whose boxes are sandboxes of this machine. Its tests are skipped
- * where this machine makes none.
+ * Opens a world whose boxes are sandboxes of this machine; the tests of the file are skipped without sandboxes. Call
+ * it at the top level of the file.
  */
 export async function ownSandboxBoxWorld(): Promise<CodeWorld> {
-  // Loading it starts a process, which the files of simulated boxes may not.
+  // Loading this module starts a process, which files with simulated boxes may not do.
   const { noSandboxReason, skipTestsBecause } = await import("../boxhost/sandbox-hosts.ts")
   skipTestsBecause(noSandboxReason)
-  // Short, for sockets lie in it.
+  // The path must be short, because sockets are in it.
   const runDir = mkdtempSync(join(tmpdir(), "boxes-"))
   const BOX_HOST = noSandboxReason === null ? "bubblewrap" : "simulator"
   const settings = { BOX_HOST, LEDGER_BOX_DIR: runDir }
@@ -51,17 +51,17 @@ export async function ownSandboxBoxWorld(): Promise<CodeWorld> {
   return codeWorld(world)
 }
 
-/** Opens one that the caller closes, and may restart. */
+/** Opens a world that the caller closes and may restart. */
 export async function openBoxWorld(options: WorldOptions = {}): Promise<CodeWorld> {
   const one = await openCodeWorld({ ...options, rateLimits: "off" })
   await makeCallsFree(one.world)
   return one
 }
 
-/** What all companies of a world begin with, by the world's folder: to make it runs git five times. */
+/** The bundle that all companies of a world import, by the world's folder: creating one runs git five times. */
 const bundles = new Map<string, string>()
 
-/** A company with a repository of one commit. */
+/** Creates a company with a repository of one commit. */
 export async function makeBoxCompany(
   { world, folder }: Pick<CodeWorld, "world" | "folder">,
   funds = "50",
@@ -76,7 +76,7 @@ export async function makeBoxCompany(
 
 const companiesWithCode = new Set<CompanyId>()
 
-/** Gives a company of any world a repository of one commit, once. */
+/** Gives a company a repository of one commit, once. */
 export async function importStarterCode(
   world: World,
   { companyId }: Pick<Company, "companyId">,
@@ -90,30 +90,34 @@ export async function importStarterCode(
   rmSync(folder, { recursive: true })
 }
 
-/** Starts a box; what is asked for beside a small one. */
-export async function requestBox(world: World, { key }: Pick<Company, "key">, asked: object = {}) {
-  const body = { size: "small", ...asked }
+/** Requests a box, by default a small one. */
+export async function requestBox(
+  world: World,
+  { key }: Pick<Company, "key">,
+  options: object = {},
+) {
+  const body = { size: "small", ...options }
   return world.call(key, "POST", BOXES_PATH, { body })
 }
 
-/** Starts a box and waits until it runs, or failed; answers its id. */
+/** Starts a box and waits until it runs or fails; returns its id. */
 export async function startBoxAndWait(
   world: World,
   company: Pick<Company, "key">,
-  asked: object = {},
+  options: object = {},
 ): Promise<BoxId> {
-  const started = await requestBox(world, company, asked)
+  const started = await requestBox(world, company, options)
   expect(started).toMatchObject({ status: 201, body: { status: "starting" } })
   await world.operate("wait")
   return started.body.id
 }
 
-/** A box by the API. */
+/** Reads a box through the API. */
 export async function getBox(world: World, { key }: Pick<Company, "key">, boxId: BoxId) {
   return (await world.call(key, "GET", `${BOXES_PATH}/${boxId}`)).body
 }
 
-/** A box by its stream. */
+/** Reads a box from its stream. */
 export function boxViewOf(
   { ports }: World,
   companyId: CompanyId,

@@ -23,15 +23,15 @@ const NOW = Date.UTC(2026, 10, 23, 10)
 const RUN: BoxCommand = { type: "MarkBoxRunning", boxId: BOX_ID, commit: null, host: "here" }
 const FAIL: BoxCommand = { type: "FailBox", boxId: BOX_ID, reason: "clone_failed" }
 
-/** A box that runs since `NOW`. */
-function running(asked: Parameters<typeof startBoxCommand>[0] = {}) {
+/** A box that has been running since `NOW`. */
+function running(options: Parameters<typeof startBoxCommand>[0] = {}) {
   const one = boxUnderTest()
-  one.ask(startBoxCommand(asked), NOW - 5_000)
+  one.ask(startBoxCommand(options), NOW - 5_000)
   one.ask(RUN, NOW)
   return one
 }
 
-/** Ticks at each full minute until it stops or so many were tried; nothing is done in it. */
+/** Ticks at each full minute, until the box stops or `most` ticks were sent. */
 function tickOn(
   one: ReturnType<typeof boxUnderTest>,
   most: number,
@@ -52,7 +52,7 @@ describe("a box's minutes", () => {
     expect(one.view()?.minutes).toBe(2)
   })
 
-  it("begin once each, in order, whoever asks again or ahead", () => {
+  it("begin once each and in order, even if a tick is repeated or early", () => {
     const one = running()
     expect(one.ask(tickBoxCommand(3), NOW + 10 * BOX_MINUTE_MS)).toEqual([])
     expect(one.ask(tickBoxCommand(2), NOW + 10 * BOX_MINUTE_MS)).toHaveLength(1)
@@ -60,7 +60,7 @@ describe("a box's minutes", () => {
     expect(one.ask(tickBoxCommand(3), NOW + 10 * BOX_MINUTE_MS)).toHaveLength(1)
   })
 
-  it("end with the cap, which one minute of is one charge", () => {
+  it("end at the cap; a cap of one minute is one charge", () => {
     const one = running({ maxMinutes: 1 })
     expect(one.ask(tickBoxCommand(2, 5), NOW + 60_001)).toMatchObject([{ reason: "time_cap" }])
     expect(one.view()).toMatchObject({ status: "stopped", minutes: 1 })
@@ -73,30 +73,30 @@ describe("a box's minutes", () => {
     [4, 20_000, 4, "time_cap"],
     [3, null, 3, "time_cap"],
   ])("of a cap of %d and a budget of %s are %d: %s", (maxMinutes, budgetMicros, count, reason) => {
-    const asked = { maxMinutes, budgetMicros }
-    const one = running({ ...asked, idleMinutes: 60 })
+    const options = { maxMinutes, budgetMicros }
+    const one = running({ ...options, idleMinutes: 60 })
     tickOn(one, 100)
     const last = NOW + count * BOX_MINUTE_MS
     expect(one.view()).toMatchObject({ minutes: count, reason, stoppedAt: last })
-    expect(latestStopAt(NOW - 5_000, NOW, startBoxCommand(asked))).toBe(last)
+    expect(latestStopAt(NOW - 5_000, NOW, startBoxCommand(options))).toBe(last)
   })
 
-  it("are not bounded by a budget where they cost nothing", () => {
+  it("are not limited by a budget if they cost nothing", () => {
     const one = running({ budgetMicros: 10_000, unitPriceMicros: 0, maxMinutes: 7 })
     tickOn(one, 100)
     expect(one.view()).toMatchObject({ minutes: 7, reason: "time_cap" })
   })
 
-  it("end when nothing was done for the idle time, by its clock and not by when that is seen", () => {
+  it("end after the idle time, by the box's clock, even if ticks come late", () => {
     const late = running({ idleMinutes: 5 })
     for (let n = 2; n < 20; n += 1) late.ask(tickBoxCommand(n), NOW + 300 * BOX_MINUTE_MS)
     expect(late.view()).toMatchObject({ minutes: 5, reason: "idle" })
   })
 
-  it("go on while the count moves or a command runs, and end so long after the last", () => {
+  it("go on while there is activity or a command runs, and end one idle time after the last", () => {
     const one = running({ idleMinutes: 5 })
     tickOn(one, 100, (n) => Math.min(n, 10))
-    // The last was seen when minute 9 was full.
+    // The last activity was seen at the end of minute 9.
     expect(one.view()).toMatchObject({ minutes: 14, reason: "idle" })
     const busy = running({ idleMinutes: 5, maxMinutes: 30 })
     for (let n = 2; busy.view()?.status === "running"; n += 1) {
@@ -105,7 +105,7 @@ describe("a box's minutes", () => {
     expect(busy.view()).toMatchObject({ minutes: 30, reason: "time_cap" })
   })
 
-  it("end where the key may no longer start boxes, behind cap and idle time", () => {
+  it("end when the key may no longer start boxes, with lower priority than cap and idle time", () => {
     const one = running()
     const noKey = { isKeyUsable: false }
     expect(one.ask(tickBoxCommand(2, 0, noKey), NOW + 60_001)).toMatchObject([
@@ -117,7 +117,7 @@ describe("a box's minutes", () => {
     ])
   })
 
-  it("never begin once it has ended, and never fall behind what its host counted", () => {
+  it("never begin after the end, and never record fewer activities than before", () => {
     const one = running()
     one.ask(tickBoxCommand(2, 9), NOW + 60_001)
     expect(one.ask(tickBoxCommand(3, 4), NOW + 120_001)).toMatchObject([{ activities: 9 }])
@@ -141,7 +141,7 @@ describe("a minute that the ledger refused", () => {
     expect(one.ask(refuse(2), NOW + 60_003)).toEqual([])
   })
 
-  it("is refused also where somebody stopped the box first, and their reason stays", () => {
+  it("is refused although the box was stopped first, and the reason of the stop stays", () => {
     const one = running()
     one.ask(tickBoxCommand(2), NOW + 60_001)
     one.ask(STOP_BOX_COMMAND, NOW + 60_002)
@@ -149,7 +149,7 @@ describe("a minute that the ledger refused", () => {
     expect(one.view()).toMatchObject({ reason: "stopped", isLastRefused: true })
   })
 
-  it("is the last that began and no other, and never the first", () => {
+  it("can only be the last that began, and never the first", () => {
     const one = running()
     expect(one.ask(refuse(1), NOW)).toEqual([])
     expect(one.ask(refuse(2), NOW)).toEqual([])
@@ -172,19 +172,19 @@ describe("a box", () => {
     expect(one.ask(openPreviewCommand(3_000), NOW)).toBe("box_stopped")
   })
 
-  it("that is abandoned never begins, and one that began cannot be abandoned", () => {
+  it("that is abandoned never starts, and one that has started cannot be abandoned", () => {
     const abandon: BoxCommand = { type: "AbandonBox", boxId: BOX_ID }
     const one = boxUnderTest()
     expect(one.ask(abandon, NOW)).toHaveLength(1)
     expect(one.ask(abandon, NOW)).toEqual([])
     expect(one.ask(startBoxCommand(), NOW)).toBe("no_box")
     expect(one.view()).toBeNull()
-    const begun = running()
-    expect(begun.ask(abandon, NOW)).toEqual([])
-    expect(begun.view()?.status).toBe("running")
+    const started = running()
+    expect(started.ask(abandon, NOW)).toEqual([])
+    expect(started.view()?.status).toBe("running")
   })
 
-  it("that failed stays so, and that ended while it was made never runs", () => {
+  it("that failed stays failed, and one that was stopped during its start never runs", () => {
     const failed = boxUnderTest()
     failed.ask(startBoxCommand(), NOW)
     expect(failed.ask(FAIL, NOW)).toHaveLength(1)
@@ -198,7 +198,7 @@ describe("a box", () => {
     expect(stopped.ask(FAIL, NOW)).toBe("box_runs")
   })
 
-  it("keeps a port's link while that is open, and has sixteen at most", () => {
+  it("keeps a port's link while it is open, and has at most sixteen links", () => {
     const one = running()
     for (let i = 0; i < MAX_BOX_PREVIEWS; i += 1) {
       expect(one.ask(openPreviewCommand(3_000 + i), NOW)).toHaveLength(1)
@@ -213,7 +213,7 @@ describe("a box", () => {
     expect(one.view()?.previews).toEqual([])
   })
 
-  it("is deleted in whatever way it ended, and once", () => {
+  it("is deleted once, after it has ended", () => {
     const remove: BoxCommand = { type: "DeleteBox", boxId: BOX_ID, ...BOX_ACTOR }
     const one = running()
     expect(one.ask(remove, NOW)).toBe("box_runs")
@@ -222,7 +222,7 @@ describe("a box", () => {
     expect(one.ask(remove, NOW)).toEqual([])
   })
 
-  it("begins as many minutes as it ran, in every order of ticks and a stop", () => {
+  it("begins as many minutes as it ran, in any order of ticks and a stop", () => {
     const steps = fc.array(fc.nat(100_000), { maxLength: 40 })
     fc.assert(
       fc.property(steps, fc.nat(2_000_000), (gaps, stopAfter) => {
@@ -231,7 +231,7 @@ describe("a box", () => {
         for (const gap of gaps) {
           at += gap
           if (at >= NOW + stopAfter) break
-          // Whoever looks late begins one minute after the other.
+          // Late ticks begin the missed minutes one by one.
           for (;;) {
             const answer = one.ask(tickBoxCommand((one.view()?.minutes ?? 0) + 1, 1), at)
             if (answer.length === 0) break
@@ -250,30 +250,35 @@ describe("a box", () => {
 })
 
 describe("the slots of a company", () => {
-  const take = (holderId: BoxId, maxSlots: number): SlotCommand<BoxId> => {
+  const reserve = (holderId: BoxId, maxSlots: number): SlotCommand<BoxId> => {
     return { type: "ReserveSlot", holderId, maxSlots, caller: null }
   }
-  const decided = (given: readonly SlotCommand<BoxId>[]) => {
+  const decided = (commands: readonly SlotCommand<BoxId>[]) => {
     const { ask, state } = deciderSession(BOX_SLOTS_AGGREGATE.decider)
-    const answers = given.map((command) => ask(command, NOW))
+    const answers = commands.map((command) => ask(command, NOW))
     const codes = answers.map((answer) => (typeof answer === "string" ? answer : answer.length))
     return { codes, state: state() }
   }
 
-  it("are as many as the plan has, a box's own but once", () => {
-    const free = { type: "ReleaseSlot", holderId: "box_1" } as const
-    const given = [take("box_1", 2), take("box_1", 2), take("box_2", 2), take("box_3", 2)]
-    const { codes, state } = decided([...given, free, free, take("box_3", 2)])
+  it("are as many as the plan has, and a box has one", () => {
+    const release = { type: "ReleaseSlot", holderId: "box_1" } as const
+    const reservations = [
+      reserve("box_1", 2),
+      reserve("box_1", 2),
+      reserve("box_2", 2),
+      reserve("box_3", 2),
+    ]
+    const { codes, state } = decided([...reservations, release, release, reserve("box_3", 2)])
     expect(codes).toEqual([1, 0, 1, "company_limit", 1, 0, 1])
     expect(slotHoldersOf(state)).toEqual(["box_2", "box_3"])
   })
 
-  it("stay taken where a plan became smaller, and none is added", () => {
+  it("stay reserved when a plan gets smaller, and none is added", () => {
     const { codes } = decided([
-      take("box_1", 2),
-      take("box_2", 2),
-      take("box_1", 1),
-      take("box_3", 1),
+      reserve("box_1", 2),
+      reserve("box_2", 2),
+      reserve("box_1", 1),
+      reserve("box_3", 1),
     ])
     expect(codes).toEqual([1, 1, 0, "company_limit"])
   })

@@ -1,4 +1,4 @@
-/** A box by its facts alone, with an open port: for read models, which look at nothing else of it. */
+/** A box that exists only as facts, with an open port, for read models. */
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxCommand } from "../../domain/boxes/box-commands.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
@@ -6,7 +6,7 @@ import { newId } from "../../src/frame/kernel/ids.ts"
 import type { Company, World } from "../support/world.ts"
 import { startBoxCommand } from "./box-commands.ts"
 
-/** Says that a company has a box that runs. */
+/** Records that a company has a running box. */
 export async function exerciseBoxes({ ports }: World, company: Company): Promise<void> {
   const { companyId, ownerId: personId, keyId } = company
   const boxId = newId("box")

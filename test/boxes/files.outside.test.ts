@@ -1,4 +1,4 @@
-/** What a start needs, and files of boxes by the API: of whatever name and of whatever bytes. */
+/** Files of boxes through the API, with any names and bytes, and requirements of a start. */
 import { randomBytes } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import { makeCompany, spentMicrosOf } from "../support/world.ts"
@@ -27,19 +27,19 @@ const call = (method: "GET" | "PUT" | "DELETE", path: string, body?: object) =>
     `${BOXES_PATH}/${boxId}/files${path}`,
     body === undefined ? {} : { body },
   )
-const queryOf = (asked: Readonly<Record<string, string>>) =>
-  `?${String(new URLSearchParams(asked))}`
+const queryOf = (params: Readonly<Record<string, string>>) =>
+  `?${String(new URLSearchParams(params))}`
 const write = (path: string, content: string, more: object = {}) =>
   call("PUT", "/content", { path, content, ...more })
 const read = (path: string, more: Readonly<Record<string, string>> = {}) =>
   call("GET", `/content${queryOf({ path, ...more })}`)
 const remove = (path: string) => call("DELETE", `/content${queryOf({ path })}`)
-const list = (asked: Readonly<Record<string, string>> = {}) => call("GET", queryOf(asked))
-const namesIn = async (asked: Readonly<Record<string, string>>): Promise<readonly string[]> =>
-  (await list(asked)).body.files.map(({ name }: { name: string }) => name)
+const list = (params: Readonly<Record<string, string>> = {}) => call("GET", queryOf(params))
+const namesIn = async (params: Readonly<Record<string, string>>): Promise<readonly string[]> =>
+  (await list(params)).body.files.map(({ name }: { name: string }) => name)
 
 describe("a file", () => {
-  it("is written, read as it was, replaced, and deleted", async () => {
+  it("is written, read unchanged, replaced and deleted", async () => {
     expect(await write("notes/today.md", "# Hello\n")).toMatchObject({
       status: 200,
       body: { ok: true, path: "notes/today.md" },
@@ -56,7 +56,7 @@ describe("a file", () => {
     expect((await remove("notes/today.md")).status).toBe(404)
   })
 
-  it("has the bytes that base64 says, and is no text where they are no UTF-8", async () => {
+  it("has the bytes of its base64, and cannot be read as text if they are not UTF-8", async () => {
     const bytes = Buffer.concat([randomBytes(1_000), Buffer.of(0xff, 0xfe, 0x00)])
     const text = bytes.toString("base64")
     const inLines = (end: string) => text.replaceAll(/.{76}/g, (line) => `${line}${end}`) + end
@@ -88,7 +88,7 @@ describe("a file", () => {
     }
   })
 
-  it("keeps a mark at its beginning, and its line ends", async () => {
+  it("keeps a byte order mark and its line ends", async () => {
     const text = "\ufeffone\r\ntwo\u2028three\0four"
     await write("marked", text)
     expect((await read("marked")).body.content).toBe(text)
@@ -108,14 +108,14 @@ describe("a file", () => {
     "*",
     "a/./b",
     "x".repeat(255),
-  ])("has its name as it is: %j", async (path) => {
+  ])("may have the name %j", async (path) => {
     expect((await write(path, path)).body).toEqual({ ok: true, path })
     expect((await read(path)).body).toEqual({ path, content: path, encoding: "utf-8" })
     expect((await remove(path)).body).toEqual({ ok: true, path })
     expect((await read(path)).status).toBe(404)
   })
 
-  it("is as large as said, in characters, and no larger", async () => {
+  it("has at most 5,000,000 characters", async () => {
     const [plain, wide] = ["a".repeat(5_000_000), "\u{1f600}".repeat(2_600_000)]
     for (const content of [plain, wide]) {
       expect((await write("large", content)).status).toBe(200)
@@ -128,7 +128,7 @@ describe("a file", () => {
     const refused = await write("large", `${plain}b`)
     expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
     expect(Object.keys(refused.body.fields)).toEqual(["content"])
-    // What a command wrote may be larger, and is read by commands then.
+    // A file that a command wrote may be larger; only commands can read it.
     const half = "b".repeat(4_999_999)
     await write("part", half)
     const body = { command: `cat ${"part ".repeat(5)} > whole` }
@@ -144,13 +144,13 @@ describe("a file", () => {
     ["PUT", { path: "a" }, "content"],
     ["PUT", { path: "a", content: "\ud800" }, "content"],
     ["PUT", { path: "a", content: "a", encoding: "latin1" }, "encoding"],
-  ] as const)("is refused where it is out of bounds: %#", async ([method, body, field]) => {
+  ] as const)("is refused outside of the limits: %#", async ([method, body, field]) => {
     const refused = await call(method, "/content", body)
     expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
     expect(Object.keys(refused.body.fields)).toEqual([field])
   })
 
-  it("is no folder, and nothing below a file", async () => {
+  it("cannot be a folder, or be inside of another file", async () => {
     await write("folder/file", "a")
     const refusals = [
       await read("folder"),
@@ -170,7 +170,7 @@ describe("a file", () => {
 })
 
 describe("a folder", () => {
-  it("is listed by name, with what each is, and hidden names only where asked for", async () => {
+  it("is listed by name with types and sizes, and with hidden files only on request", async () => {
     await write("shown/b", "12345")
     await write("shown/.hidden", "")
     await write("shown/a/deep", "")
@@ -204,7 +204,7 @@ describe("a folder", () => {
     expect((await list({ path: "shown", hidden: "0" })).status).toBe(400)
   })
 
-  it("is the repository where none is named; what is listed is read by its path", async () => {
+  it("is the repository by default; listed paths can be read", async () => {
     const { body } = await list()
     expect(body.path).toBe("/workspace/repo")
     const readme = body.files.find(({ name }: { name: string }) => name === "README.md")
@@ -218,7 +218,7 @@ describe("a folder", () => {
 })
 
 describe("a start", () => {
-  it("begins a new branch where the default branch is, whatever its name is", async () => {
+  it("begins a new branch at the default branch, with any name", async () => {
     const own = await makeCompany(world)
     const copy = makeWorkingCopy(one.folder, { "README.md": "# Trunk\n" })
     git(copy, "branch", "-m", "trunk")
@@ -233,7 +233,7 @@ describe("a start", () => {
     }
   })
 
-  it("without a commit in the repository is clone_failed, and costs nothing", async () => {
+  it("without a commit in the repository fails with clone_failed, and costs nothing", async () => {
     const own = await makeCompany(world)
     await world.operate("repository create", { company: own.companyId })
     expect(await requestBox(world, own)).toMatchObject({
@@ -245,14 +245,14 @@ describe("a start", () => {
     expect(charges).toEqual([])
   })
 
-  it("takes a slot that a job frees while it looks for one", async () => {
+  it("takes a slot that a job frees in the meantime", async () => {
     const own = await makeBoxCompany(one)
     const [first] = [await startBoxAndWait(world, own), await startBoxAndWait(world, own)]
     const { ports } = world
     const runner = Object.create(ports.runner) as typeof ports.runner
-    const really = ports.runner.execute.bind(ports.runner)
-    const execute = async (...asked: Parameters<typeof really>) => {
-      const done = await really(...asked)
+    const original = ports.runner.execute.bind(ports.runner)
+    const execute = async (...args: Parameters<typeof original>) => {
+      const done = await original(...args)
       if (!done.accepted) await releaseSlot(ports, own.companyId, first, causedBy("test"))
       return done
     }
@@ -262,7 +262,7 @@ describe("a start", () => {
     for (const box of [first, id]) await releaseSlot(ports, own.companyId, box, causedBy("test"))
   })
 
-  it("takes the slot of a box that has just been stopped, deleted or ended by itself", async () => {
+  it("takes the slot of a box that was just stopped or deleted, or has ended", async () => {
     const own = await makeBoxCompany(one)
     const { companyId, key } = own
     const boxes = [await startBoxAndWait(world, own), await startBoxAndWait(world, own)] as const
@@ -279,8 +279,8 @@ describe("a start", () => {
       started.push(next.body.id)
     }
     const [startedId] = started as [BoxId]
-    const byItself = { type: "StopBox", boxId: startedId, reason: "time_cap" } as const
-    const command = { ...byItself, keyId: null, personId: null }
+    const timeCap = { type: "StopBox", boxId: startedId, reason: "time_cap" } as const
+    const command = { ...timeCap, keyId: null, personId: null }
     await world.ports.runner.execute(boxStreamOf(companyId, startedId), command, causedBy("test"))
     expect((await requestBox(world, own)).status).toBe(201)
     expect((await requestBox(world, own)).status).toBe(429)

@@ -1,7 +1,6 @@
 /**
- * Processes on one store in memory, with the rows of work that follow from its facts, and the bill. Before each
- * thing that a process asks for it waits for its turn, so that a test says who goes on next, who dies there, and
- * what happens meanwhile.
+ * Processes on one store in memory, with its jobs and charges. A process waits for a turn before each call to a
+ * port, so that a test decides which process continues, which one crashes, and what happens in between.
  */
 import fc from "fast-check"
 import type { CompiledQuery } from "kysely"
@@ -32,10 +31,10 @@ import { isChargesQuery, kyselyWith } from "../simulation/sql.ts"
 import { virtualPacer } from "../writer/runner-fixture.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-/** When every history begins. */
+/** Start of every history. */
 export const NOON = Date.UTC(2026, 10, 23, 12)
 
-/** A row of work. */
+/** A job. */
 export interface InterleavedJob {
   readonly key: string
   readonly item: JobToEnqueue
@@ -45,7 +44,7 @@ export interface InterleavedJob {
   isDispatched: boolean
 }
 
-/** Everything that is stored, as its facts, and what follows from them at once. */
+/** The stored facts, with their jobs and charges. */
 export class InterleavedStore {
   readonly store: EventStore
   readonly facts: ProjectedFact[] = []
@@ -53,7 +52,7 @@ export class InterleavedStore {
   readonly charges = new Map<string, ChargeRow>()
   readonly #reactions: readonly Reaction[]
 
-  /** @param reactions what follows from facts */
+  /** @param reactions enqueue the jobs */
   constructor(reactions: readonly Reaction[]) {
     this.#reactions = reactions
     const memory = openMemoryEventStore()
@@ -64,7 +63,7 @@ export class InterleavedStore {
         const appended = await memory.append(stream, events, expected)
         for (const [i, event] of events.entries()) {
           const revision = appended.revision - events.length + 1 + i
-          // The same append once more is the same one.
+          // A repeated append counts once.
           const key = `${stream}/${revision}`
           if (!seen.has(key))
             this.#take({ ...event, stream, revision, position: appended.position })
@@ -75,9 +74,9 @@ export class InterleavedStore {
     }
   }
 
-  /** What became of a row. */
+  /** Applies the result of a job. */
   settle(row: InterleavedJob, result: JobResult, now: number): void {
-    // Another process may have settled it meanwhile, or a fact ended it.
+    // Another process may have settled it, or a fact ended it.
     if (this.jobs.get(row.key) !== row) return
     switch (result.result) {
       case "done":
@@ -135,21 +134,21 @@ export class InterleavedStore {
   }
 }
 
-/** Where somebody dies: at the how manieth turn, and whether what they asked for is done then. */
+/** Where a process crashes: at which turn, and whether the call of that turn still takes effect. */
 export interface CrashPoint {
   readonly turnNumber: number
   readonly isEffectApplied: boolean
 }
 
-/** Each turn takes a moment: no two are at one instant of a clock that is as fine as a machine's. */
+/** Each turn takes a moment, so that no two happen at the same time. */
 const MOMENT_MS = 0.001
 
-/** Somebody died, as a process does: nothing of it goes on. */
+/** Ends a process: nothing of it continues. */
 class ProcessCrashed extends Error {
   override readonly name = "ProcessCrashed"
 }
 
-/** What a process of the real thing is told, and what its caller or its row tries again. */
+/** Errors that a real process can get, and after which its caller or job retries. */
 const TRANSIENT_ERRORS = new Set([
   "ProcessCrashed",
   "OutcomeUnknown",
@@ -157,21 +156,21 @@ const TRANSIENT_ERRORS = new Set([
   "DeadlinePassed",
 ])
 
-/** Carries out what a process asks for, once it has its turn. */
+/** Runs a call of a process once it has its turn. */
 export type RunInTurn = <T>(act: () => Promise<T>) => Promise<T>
 
-/** How a provider answers. */
+/** Behavior of the provider. */
 export type ProviderBehavior = "ok" | "unavailable" | "silent"
 
-/** The world of a history. */
+/** The processes of a history. */
 export abstract class InterleavedProcesses {
   readonly stored: InterleavedStore
   readonly runners: readonly Runner[]
-  /** What went wrong that nothing may cause. */
+  /** Errors that no history may cause. */
   readonly faults: unknown[] = []
   now = NOON
   provider: ProviderBehavior = "ok"
-  /** Whether nobody waits for a turn any more. */
+  /** Whether processes continue without turns. */
   isUnblocked = false
   protected readonly pacer = virtualPacer()
   protected readonly clock = { now: () => this.now }
@@ -192,67 +191,67 @@ export abstract class InterleavedProcesses {
     )
   }
 
-  /** The ports that only the slice of the history asks for. */
+  /** The ports that the slice of the history needs in addition. */
   protected abstract ownPorts(process: number, turn: RunInTurn): object
 
-  /** The rows that read models answer; default the charge that is asked for. */
+  /** The rows that read models return; by default the queried charge. */
   protected queryRows(query: CompiledQuery): readonly object[] {
-    if (!isChargesQuery(query)) throw new Error(`no such question is answered here: ${query.sql}`)
+    if (!isChargesQuery(query)) throw new Error(`this query is not supported: ${query.sql}`)
     const row = this.stored.charges.get(String(query.parameters[1]))
     return row === undefined ? [] : [row]
   }
 
-  /** Lets time pass, of the ledger and of the machines. */
+  /** Advances the clocks of the ledger and the machines. */
   advance(ms: number): void {
     this.now += ms
     this.pacer.advance(ms)
   }
 
-  /** Has a process do something; it goes on as it gets its turns. Resolves when it is over. */
+  /** Runs an action in a process, which continues as it gets turns. Resolves when the action has ended. */
   async start(
     process: number,
     fate: CrashPoint | null,
     act: (ports: Ports) => Promise<unknown>,
   ): Promise<void> {
-    const doing = act(this.#portsOf(process, this.#turnOf(process, fate))).then(
+    const action = act(this.#portsOf(process, this.#turnOf(process, fate))).then(
       () => undefined,
       (error: unknown) => {
         if (!isTransient(error)) this.faults.push(error)
       },
     )
-    this.#inHand.add(doing)
-    await doing
-    this.#inHand.delete(doing)
+    this.#inHand.add(action)
+    await action
+    this.#inHand.delete(action)
   }
 
-  /** Has a process do a row. A row whose process dies is there as before. */
+  /** Runs a job in a process. If the process crashes, the job stays. */
   runJob(row: InterleavedJob, process: number, fate: CrashPoint | null): void {
     void this.start(process, fate, async (ports) => {
       row.attempts += 1
       const { item, attempts, isDispatched } = row
       const { kind, name, subject, companyId } = item
-      if (companyId === null) throw new Error(`${name} is of no company`)
-      const taken = { jobId: 0, kind, name, subject, companyId, attempts, isDispatched }
+      if (companyId === null) throw new Error(`${name} has no company`)
+      const claimed = { jobId: 0, kind, name, subject, companyId, attempts, isDispatched }
       const { signal } = new AbortController()
       const payload: unknown = row.reaction.payload.parse(item.payload)
-      const asked = { ...taken, signal, payload }
+      const job = { ...claimed, signal, payload }
       const dispatch = async () => {
         row.isDispatched = true
         return true
       }
-      const own = { ...ports, jobs: { ...ports.jobs, dispatch } }
-      const result = await row.reaction.perform(own, asked)
+      const jobPorts = { ...ports, jobs: { ...ports.jobs, dispatch } }
+      const result = await row.reaction.perform(jobPorts, job)
       this.stored.settle(row, result, this.now)
     })
   }
 
-  /** Gives somebody who waits for it their turn. */
+  /** Grants a turn to one of the waiting processes. */
   async grantTurn(which: number): Promise<void> {
     this.#waiting.splice(which % Math.max(1, this.#waiting.length), 1)[0]?.go()
     await untilAllWaiting()
   }
 
-  /** Gives a process its turn; false where it waits for none. */
+  /** Grants a turn to a process; false if it does not wait for one. */
   async grantTurnTo(process: number): Promise<boolean> {
     const which = this.#waiting.findIndex((one) => one.process === process)
     if (which >= 0) await this.grantTurn(which)
@@ -260,9 +259,9 @@ export abstract class InterleavedProcesses {
   }
 
   /**
-   * Everybody goes on until nothing is in hand.
+   * Lets all processes continue until every action has ended.
    *
-   * @throws the first fault: a row that goes wrong is due as before, and would be done for ever
+   * @throws the first fault: a failing job stays due, and would run forever
    */
   async finish(): Promise<void> {
     this.isUnblocked = true
@@ -271,13 +270,13 @@ export abstract class InterleavedProcesses {
     if (this.faults.length > 0) throw this.faults[0]
   }
 
-  /** Asks the provider, which may be away, or do it and not say so. */
+  /** Calls the provider, which may be unavailable, or may act without answering. */
   protected providerTurn(turn: RunInTurn): RunInTurn {
     return (act) =>
       turn(async () => {
-        if (this.provider === "unavailable") throw new ProviderUnavailable("told to be away")
+        if (this.provider === "unavailable") throw new ProviderUnavailable("set to be unavailable")
         const done = await act()
-        if (this.provider === "silent") throw new ProviderOutcomeUnknown("told to be silent")
+        if (this.provider === "silent") throw new ProviderOutcomeUnknown("set to be silent")
         return done
       })
   }
@@ -327,21 +326,21 @@ export abstract class InterleavedProcesses {
   }
 }
 
-/** Whether an error is one that may happen, or a doubt because of one. */
+/** Whether an error is transient, and so are all of its causes. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof Error && TRANSIENT_ERRORS.has(error.name))) return false
   return error.cause === undefined || isTransient(error.cause)
 }
 
-/** Resolves once everybody has come to their next turn. */
+/** Resolves once all processes wait for a turn or have ended. */
 export async function untilAllWaiting(): Promise<void> {
   await new Promise(setImmediate)
 }
 
-/** One of these words. */
+/** An arbitrary of words. */
 export const oneOfWords = <T extends string>(...words: readonly T[]) => fc.constantFrom(...words)
 
-/** A step of a history that comes so often. */
+/** A kind of step with its weight. */
 export const weightedStep = <T extends object>(
   weight: number,
   of: { [K in keyof T]: fc.Arbitrary<T[K]> },

@@ -1,7 +1,6 @@
 /**
- * `kill -9` at each line around a start, in a real process: whoever comes next ends the first minute
- * once, keeps no slot, and charges nothing beyond what was seen to live. Its boxes died with it: another
- * process has no way to their machines.
+ * `kill -9` at each step of a start, in a real process: the next process settles the first minute once, frees the
+ * slot, and charges no minute in which the box was not seen alive. The boxes die with their process.
  */
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
@@ -15,8 +14,8 @@ import { BOXES_PATH, BOX_MINUTE_PRICES, makeBoxCompany, startBoxAndWait } from "
 import { auditMinutes } from "./minute-audit.ts"
 
 /**
- * The lines, in their order: the slot, the charge, the start, the machine, running, and the end of the
- * first minute; and how many minutes it then comes to. One that was not made is made elsewhere.
+ * The steps in order (the slot, the charge, the start, the machine, running, the end of the first minute), and how
+ * many minutes are charged. The next process makes a machine that was not made.
  */
 const ALL = [
   ["append.after=1", 0],
@@ -27,26 +26,26 @@ const ALL = [
   ["append.after=4", 1],
   ["append.after=5", 1],
 ] as const
-/** Every second one where there is little time: `LEDGER_DEEP=1` dies at all. */
-const LINES = isDeepRun ? ALL : ALL.filter((_, i) => i % 2 === 1)
+/** Every second step; all of them with `LEDGER_DEEP=1`. */
+const STEPS = isDeepRun ? ALL : ALL.filter((_, i) => i % 2 === 1)
 
-const desk = await openGitWorkspace()
-afterAll(desk.clear)
-const turns = await openCrashTestDatabase({ CODE_DIR: join(desk.path, "code") })
+const workspace = await openGitWorkspace()
+afterAll(workspace.clear)
+const turns = await openCrashTestDatabase({ CODE_DIR: join(workspace.path, "code") })
 await makeCallsFree(turns.world())
 
-/** Everything that was ever stored of a company's boxes and money. */
+/** All facts of a company's boxes and ledger. */
 async function factsOf({ ports }: World, { companyId }: Company) {
   const prefixes = ["box", "boxes", "ledger"].map((category) => `${category}-${companyId}`)
   const events = await collectEvents(ports.store.readAll({ prefixes }))
   return events.map(ports.streams.toRecorded)
 }
 
-it.each(LINES)("a start that dies at %s is charged %i minutes", async (line, minutes) => {
-  const company = await makeBoxCompany({ world: turns.world(), folder: desk.path })
+it.each(STEPS)("a start that dies at %s is charged %i minutes", async (step, minutes) => {
+  const company = await makeBoxCompany({ world: turns.world(), folder: workspace.path })
   await turns.world().operate("wait")
-  const world = await turns.crashAt(line, async (server) => {
-    // The answer is lost, or there before.
+  const world = await turns.crashAt(step, async (server) => {
+    // The answer may be lost.
     const body = { size: "small", maxMinutes: 3 }
     await server.call(company.key, "POST", BOXES_PATH, { body }).catch(() => undefined)
   })
@@ -55,7 +54,7 @@ it.each(LINES)("a start that dies at %s is charged %i minutes", async (line, min
   const { violations } = auditMinutes(await factsOf(world, company), true)
   expect(violations).toEqual([])
   expect(await spentMicrosOf(world, company)).toBe(minutes * BOX_MINUTE_PRICES.small)
-  // Nothing of it is in the way of the next ones: the plan has two.
+  // Its slot is free again: the plan has two.
   await startBoxAndWait(world, company)
   await startBoxAndWait(world, company)
 })

@@ -1,4 +1,4 @@
-/** Boxes from their start to their end, and what of them is charged; also of ten at once. */
+/** Boxes from their start to their end, and their charges; also ten boxes concurrently. */
 import { expect, it, afterEach, describe, vi } from "vitest"
 import { collectEvents } from "../contracts/event-store-fixture.ts"
 import { exportMonth } from "../billing/bill-export.ts"
@@ -18,7 +18,7 @@ import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts
 
 const one = await ownBoxWorld()
 
-/** What each asks for, how many minutes that comes to, and why it ends; null where it runs on. */
+/** The request of each box, its minutes, and why it ends. */
 const TEN = [
   [{ size: "small", maxMinutes: 1 }, 1, "time_cap"],
   [{ size: "small", maxMinutes: 25, idleMinutes: 60 }, 25, "time_cap"],
@@ -29,21 +29,22 @@ const TEN = [
   [{ size: "large", idleMinutes: 60, budget: 0.1 }, 12, "budget"],
   [{ size: "large", maxMinutes: 10, idleMinutes: 60, budget: 0.08 }, 10, "time_cap"],
   [{ size: "xlarge", maxMinutes: 7 }, 7, "time_cap"],
-  // Of a key of its own, whose day has room for so much.
+  // This box has its own key, whose daily limit allows six minutes.
   [{ size: "xlarge", idleMinutes: 60 }, 6, "spending_limit"],
 ] as const
 const MICROS = { small: 2_000, medium: 4_000, large: 8_000, xlarge: 16_000 } as const
 
-it("ten boxes for an hour", async () => {
+it("ten boxes for an hour are charged for the minutes that they ran", async () => {
   const { world } = one
   const company = await makeBoxCompany(one)
   const { companyId } = company
   await world.operate("company change", { company: companyId, plan: "79" })
-  const own = await makeKey(world, company)
-  await setLimit(world, company, { key: own.keyId, period: "day", dollars: "0.1" })
+  const limitedKey = await makeKey(world, company)
+  await setLimit(world, company, { key: limitedKey.keyId, period: "day", dollars: "0.1" })
   const ids: string[] = []
-  for (const [i, [asked]] of TEN.entries()) {
-    ids.push(await startBoxAndWait(world, i === TEN.length - 1 ? { key: own.key } : company, asked))
+  for (const [i, [options]] of TEN.entries()) {
+    const caller = i === TEN.length - 1 ? { key: limitedKey.key } : company
+    ids.push(await startBoxAndWait(world, caller, options))
   }
   await advance(world, "1h")
   await world.call(company.key, "POST", `${BOXES_PATH}/${ids[2]}/stop`)
@@ -53,8 +54,8 @@ it("ten boxes for an hour", async () => {
     string,
     { stopReason: string; spent: { minutes: number; dollars: number } }
   >(boxes.map((box: { id: string }) => [box.id, box]))
-  for (const [i, [asked, minutes, stopReason]] of TEN.entries()) {
-    const dollars = (minutes * MICROS[asked.size]) / 1_000_000
+  for (const [i, [{ size }, minutes, stopReason]] of TEN.entries()) {
+    const dollars = (minutes * MICROS[size]) / 1_000_000
     expect(shown.get(ids[i] ?? ""), `box ${i}`).toMatchObject({
       status: "stopped",
       stopReason,
@@ -80,16 +81,23 @@ it("ten boxes for an hour", async () => {
   expect(minutes.reduce((total, line) => total - Number(line["amount_micros"]), 0)).toBe(sum)
 })
 const { world } = one
-const told = (outcome: string) => world.operate("simulator set", { name: "boxhost", outcome })
+const setBoxHostOutcome = (outcome: string) =>
+  world.operate("simulator set", { name: "boxhost", outcome })
 afterEach(async () => {
-  await told("ok")
+  await setBoxHostOutcome("ok")
 })
 
 describe("a start", () => {
-  it("answers a box that starts, charges its first minute, and has it run with the code", async () => {
+  it("returns a starting box, charges its first minute, and runs it with the code", async () => {
     const company = await makeBoxCompany(one)
-    const asked = { branch: "work", label: "Fix it", maxMinutes: 30, budget: 0.5, idleMinutes: 10 }
-    const started = await requestBox(world, company, asked)
+    const options = {
+      branch: "work",
+      label: "Fix it",
+      maxMinutes: 30,
+      budget: 0.5,
+      idleMinutes: 10,
+    }
+    const started = await requestBox(world, company, options)
     expect(started).toMatchObject({
       status: 201,
       body: {
@@ -117,7 +125,7 @@ describe("a start", () => {
     ])
   })
 
-  it("takes what is asked for as it is written, or says what is wrong with it", async () => {
+  it("names each invalid field", async () => {
     const company = await makeBoxCompany(one)
     const faults = [
       { size: "huge" },
@@ -146,35 +154,37 @@ describe("a start", () => {
     expect(await spentMicrosOf(world, company)).toBe(0)
   })
 
-  it("is refused in the specification's order, and nothing is charged or kept of it", async () => {
-    const bare = await makeCompany(world)
-    expect(await requestBox(world, bare)).toMatchObject({
+  it("is refused in the specification's order, without a charge or a slot", async () => {
+    const withoutCode = await makeCompany(world)
+    expect(await requestBox(world, withoutCode)).toMatchObject({
       status: 502,
       body: { error: "clone_failed" },
     })
-    const poor = { ...(await makeBoxCompany(one)) }
+    const withCode = await makeBoxCompany(one)
     await world.operate("price set", { item: "box_minute_large", dollars: "0.02" })
-    const small = await requestBox(world, bare, { size: "large", budget: 0.01 })
+    const small = await requestBox(world, withoutCode, { size: "large", budget: 0.01 })
     expect(small).toMatchObject({ status: 400, body: { error: "budget_too_small" } })
-    await told("full")
-    const full = await requestBox(world, poor)
+    await setBoxHostOutcome("full")
+    const full = await requestBox(world, withCode)
     expect(full).toMatchObject({ status: 503, body: { error: "box_unavailable" } })
     expect(full.headers["retry-after"]).toBe("60")
-    await told("ok")
-    const limit = { company: poor.companyId, class: "general", period: "week" }
-    await setLimit(world, poor, { period: "week", dollars: "0.001" })
-    expect(await requestBox(world, poor)).toMatchObject({ body: { error: "spend_limit_reached" } })
+    await setBoxHostOutcome("ok")
+    const limit = { company: withCode.companyId, class: "general", period: "week" }
+    await setLimit(world, withCode, { period: "week", dollars: "0.001" })
+    expect(await requestBox(world, withCode)).toMatchObject({
+      body: { error: "spend_limit_reached" },
+    })
     await world.operate("limit remove", limit)
-    expect(await spentMicrosOf(world, poor)).toBe(0)
-    // No refusal kept a slot: the plan has two.
-    await startBoxAndWait(world, poor)
-    await startBoxAndWait(world, poor)
-    const many = await requestBox(world, poor)
+    expect(await spentMicrosOf(world, withCode)).toBe(0)
+    // No refusal left a reserved slot: the plan has two.
+    await startBoxAndWait(world, withCode)
+    await startBoxAndWait(world, withCode)
+    const many = await requestBox(world, withCode)
     expect(many).toMatchObject({ status: 429, body: { error: "too_many_boxes" } })
     expect(many.headers["retry-after"]).toBeUndefined()
   })
 
-  it("gives one of ten that come at once the last slot, and as many as the plan has", async () => {
+  it("succeeds for as many of ten concurrent requests as the plan has slots", async () => {
     const company = await makeBoxCompany(one)
     const answers = await Promise.all(Array.from({ length: 10 }, () => requestBox(world, company)))
     const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
@@ -182,7 +192,7 @@ describe("a start", () => {
     expect(await spentMicrosOf(world, company)).toBe(2 * BOX_MINUTE_PRICES.small)
   })
 
-  it("with an Idempotency-Key is one box, however often it comes", async () => {
+  it("with an Idempotency-Key makes one box, even if it is repeated", async () => {
     const company = await makeBoxCompany(one)
     const headers = { "idempotency-key": "start-1" }
     const request = { body: { size: "small" }, headers }
@@ -192,11 +202,11 @@ describe("a start", () => {
     expect(await spentMicrosOf(world, company)).toBe(BOX_MINUTE_PRICES.small)
   })
 
-  it("whose code cannot be brought fails, and is given back with its slot", async () => {
+  it("whose code cannot be checked out fails, is refunded, and frees its slot", async () => {
     const company = await makeBoxCompany(one)
-    await told("clone-fails")
+    await setBoxHostOutcome("clone-fails")
     const boxId = await startBoxAndWait(world, company)
-    await told("ok")
+    await setBoxHostOutcome("ok")
     const seen = await getBox(world, company, boxId)
     expect(seen).toMatchObject({ status: "failed", spent: { minutes: 0, dollars: 0 } })
     expect(await spentMicrosOf(world, company)).toBe(0)
@@ -206,7 +216,7 @@ describe("a start", () => {
 })
 
 describe("the minutes of a box", () => {
-  it("are charged one by one until the cap, in the shown sum as in the ledger", async () => {
+  it("are charged one by one until the cap, and the shown sum matches the ledger", async () => {
     const company = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, company, { maxMinutes: 7, idleMinutes: 60 })
     await advance(world, "1h")
@@ -217,7 +227,7 @@ describe("the minutes of a box", () => {
     expect(seen.stoppedAt).toBe(seen.stopsBy)
   })
 
-  it("are one where it is stopped at 60.000 seconds, and two a millisecond later", async () => {
+  it("are one if it is stopped at 60.000 seconds, and two a millisecond later", async () => {
     const company = await makeBoxCompany(one)
     const [first, second] = [
       await startBoxAndWait(world, company),
@@ -237,19 +247,19 @@ describe("the minutes of a box", () => {
     expect(await spentMicrosOf(world, company)).toBe(3 * BOX_MINUTE_PRICES.small)
   })
 
-  it("stop at exactly as many as a limit has room for", async () => {
+  it("stop at exactly as many as a limit allows", async () => {
     const company = await makeBoxCompany(one)
-    const { companyId: company_, keyId: key } = company
+    const { companyId, keyId: key } = company
     await setLimit(world, company, { key, period: "day", dollars: "0.01" })
     const boxId = await startBoxAndWait(world, company, { idleMinutes: 60 })
     await advance(world, "1h")
-    const { boxes: listed } = await world.operate("box list", { company: company_ })
+    const { boxes: listed } = await world.operate("box list", { company: companyId })
     const stopped = { id: boxId, stopReason: "spending_limit", spent: { minutes: 5 } }
     expect(listed).toMatchObject([stopped])
     expect(await spentMicrosOf(world, company)).toBe(5 * BOX_MINUTE_PRICES.small)
   })
 
-  it("stop where the funds are used up, and where the account is locked", async () => {
+  it("stop when the funds are used up", async () => {
     const company = await makeBoxCompany(one, "0.02")
     await world.operate("company change", { company: company.companyId, prepaidOnly: "on" })
     const boxId = await startBoxAndWait(world, company, { idleMinutes: 60 })
@@ -259,7 +269,7 @@ describe("the minutes of a box", () => {
     expect(await spentMicrosOf(world, company, 0.02)).toBe(20_000)
   })
 
-  it("stop for lack of activity, which an exec is, by the ledger's clock", async () => {
+  it("stop one idle time after the last command, by the ledger's clock", async () => {
     const company = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, company, { idleMinutes: 5 })
     await advance(world, "4m")
@@ -267,11 +277,11 @@ describe("the minutes of a box", () => {
     await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/exec`, exec)
     await advance(world, "1h")
     const seen = await getBox(world, company, boxId)
-    // Seen at the fourth full minute: five more.
+    // The command is seen at the fourth full minute; five more follow.
     expect(seen).toMatchObject({ stopReason: "idle", spent: { minutes: 9 } })
   })
 
-  it("stop within a minute where the key is paused, loses the operation, or its person is gone", async () => {
+  it("stop within a minute when the key is paused or loses the operation", async () => {
     const company = await makeBoxCompany(one)
     const { companyId } = company
     const { keyId, key } = await makeKey(world, company, {
@@ -280,8 +290,7 @@ describe("the minutes of a box", () => {
     const paused = await startBoxAndWait(world, { key })
     const narrowed = await startBoxAndWait(world, company)
     await world.operate("key pause", { keyId })
-    const less = { keyId: company.keyId, operations: ["sandbox.read"] }
-    await world.operate("key change", less)
+    await world.operate("key change", { keyId: company.keyId, operations: ["sandbox.read"] })
     await advance(world, "90s")
     for (const boxId of [paused, narrowed]) {
       expect(await boxViewOf(world, companyId, boxId)).toMatchObject({
@@ -291,11 +300,11 @@ describe("the minutes of a box", () => {
     }
   })
 
-  it("end with the host where that loses the box: nothing beyond its last sign of life", async () => {
+  it("end when the host loses the box, and none after its last sign of life is charged", async () => {
     const company = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, company, { idleMinutes: 60 })
     await advance(world, "2m")
-    await told("lost")
+    await setBoxHostOutcome("lost")
     await advance(world, "1h")
     const seen = await getBox(world, company, boxId)
     expect(seen).toMatchObject({ stopReason: "stopped", spent: { minutes: 2 } })
@@ -314,7 +323,7 @@ describe("the minutes of a box", () => {
 })
 
 describe("the end of a box", () => {
-  it("answers the box, ends its machine, frees its slot, and is the same again", async () => {
+  it("returns the box, ends its machine and frees its slot; a second stop returns the same", async () => {
     const company = await makeBoxCompany(one)
     const [boxId] = [await startBoxAndWait(world, company), await startBoxAndWait(world, company)]
     const stopped = await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/stop`)
@@ -331,12 +340,12 @@ describe("the end of a box", () => {
     expect(listed.body.boxes).toHaveLength(3)
   })
 
-  it("while it starts charges its first minute, and it never runs", async () => {
+  it("during its start charges its first minute, and it never runs", async () => {
     const company = await makeBoxCompany(one)
     const { boxHost } = world.ports
-    const making = vi.spyOn(boxHost, "start").mockRejectedValue(new ProviderUnavailable("no"))
+    const start = vi.spyOn(boxHost, "start").mockRejectedValue(new ProviderUnavailable("no"))
     const started = await requestBox(world, company)
-    making.mockRestore()
+    start.mockRestore()
     const boxId = started.body.id
     const stopped = await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/stop`)
     expect(stopped.body.status).toBe("stopped")
@@ -347,7 +356,7 @@ describe("the end of a box", () => {
     expect(await world.ports.boxHost.find(boxId)).toBeNull()
   })
 
-  it("and its deletion take it off the list in every status", async () => {
+  it("by deletion removes it from the list and from all routes", async () => {
     const company = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, company)
     const removed = await world.call(company.key, "DELETE", `${BOXES_PATH}/${boxId}`)

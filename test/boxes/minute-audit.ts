@@ -1,4 +1,4 @@
-/** The law of minutes, from what is stored and nothing else: charged are those that began, less a refused last one. */
+/** The rule of minutes, checked from stored facts: those that began are charged, except for a refused last one. */
 import type { BoxFact } from "../../domain/boxes/box-events.ts"
 import { BOX_MINUTE_MS } from "../../domain/boxes/box.ts"
 import type { ProjectedFact } from "../../projections/kernel/projection.ts"
@@ -19,17 +19,17 @@ interface BilledMinute {
   isPending: boolean
 }
 
-/** What a history came to. */
+/** The audit of a history. */
 export interface MinuteAudit {
-  /** What is wrong with it, a line each. */
+  /** Violations of the rule, one line each. */
   readonly violations: readonly string[]
-  /** How often what happened, so that a test sees that it did. */
+  /** Number of facts by type, so that a test can check its coverage. */
   readonly occurrences: ReadonlyMap<string, number>
-  /** What all minutes that count cost, by each company. */
+  /** What the minutes of each box cost. */
   readonly owedMicros: ReadonlyMap<string, number>
 }
 
-/** Reckons a history up; `isOver` where everything that follows from it was done. */
+/** Audits a history; `isOver` if all of its jobs are done. */
 export function auditMinutes(facts: readonly ProjectedFact[], isOver: boolean): MinuteAudit {
   const violations: string[] = []
   const { boxes, bill, slots, happened: occurrences } = collectFacts(facts, violations)
@@ -51,7 +51,7 @@ export function auditMinutes(facts: readonly ProjectedFact[], isOver: boolean): 
     const first = bill.get(chargeId)
     const firstMicros = (first?.amountMicros ?? 0) - (first?.refundedMicros ?? 0)
     if (isOver && first?.isPending !== false)
-      violations.push(`the first minute of ${boxId} is open`)
+      violations.push(`the first minute of ${boxId} is pending`)
     if (isOver && firstMicros !== (failed ? 0 : unitPriceMicros)) {
       violations.push(`the first minute of ${boxId} cost ${firstMicros}`)
     }
@@ -60,10 +60,10 @@ export function auditMinutes(facts: readonly ProjectedFact[], isOver: boolean): 
     const owed = failed ? 0 : unitPriceMicros * (1 + due.size)
     owedMicros.set(boxId, owed)
   }
-  if (isOver && slots.size > 0) violations.push(`slots of nothing: ${[...slots].join()}`)
+  if (isOver && slots.size > 0) violations.push(`slots without a box: ${[...slots].join()}`)
   for (const [name, { chargeCount, amountMicros, refundedMicros, isPending, resource }] of bill) {
     if (chargeCount > 1) violations.push(`${name} was charged ${chargeCount} times`)
-    if (refundedMicros > amountMicros) violations.push(`${name} gave back more than it cost`)
+    if (refundedMicros > amountMicros) violations.push(`${name} refunded more than it cost`)
     const [boxId = "", minute] = name.split(":")
     const box = boxes.get(boxId)
     const isFirst = minute === "1"
@@ -72,7 +72,7 @@ export function auditMinutes(facts: readonly ProjectedFact[], isOver: boolean): 
     }
     const isNothing = isFirst && (boxes.get(resource ?? "")?.started ?? null) === null
     if (isOver && (isPending || (isNothing && refundedMicros !== amountMicros))) {
-      violations.push(`${name} for ${String(resource)} is kept`)
+      violations.push(`${name} for ${String(resource)} is pending or not refunded`)
     }
   }
   return { violations, occurrences, owedMicros }
@@ -151,14 +151,14 @@ function collectFacts(facts: readonly ProjectedFact[], wrong: string[]) {
   return { boxes, bill, slots, happened }
 }
 
-/** What is wrong with the beginning of a minute. */
+/** Violations of the start of a minute. */
 function minuteStartFaults(
   { boxId, minute, at }: BoxFact<"BoxMinuteStarted">,
   box: ObservedBox,
 ): readonly string[] {
   const name = `${boxId}:${minute}`
   const wrong: string[] = []
-  if (box.end !== null) wrong.push(`${name} began behind the end`)
+  if (box.end !== null) wrong.push(`${name} began after the end`)
   if (minute !== box.startedMinutes.length + 2) wrong.push(`${name} began out of turn`)
   if (box.runningAt === null || at <= box.runningAt + (minute - 1) * BOX_MINUTE_MS) {
     wrong.push(`${name} began before its time`)

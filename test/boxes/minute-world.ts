@@ -1,4 +1,4 @@
-/** Processes with hosts of boxes of their own, their companies, and what is asked of their boxes. */
+/** Interleaved processes with box hosts, funded companies, and requests for boxes. */
 import type { SimulatedBoxes } from "../../adapters/sandbox/boxhost/simulator.ts"
 import { openSimulatedBoxHost } from "../../adapters/sandbox/boxhost/simulator.ts"
 import type { BoxHandle, BoxHost } from "../../adapters/sandbox/boxhost/port.ts"
@@ -39,7 +39,7 @@ const REACTIONS: readonly Reaction[] = [
   reconciler([startBox.paid.reconciled]),
 ]
 
-/** The world of a history. */
+/** The processes of a history, with their box hosts. */
 export class MinuteWorld extends InterleavedProcesses {
   readonly machines: readonly SimulatedBoxes[]
   readonly #hosts: readonly BoxHost[]
@@ -49,7 +49,7 @@ export class MinuteWorld extends InterleavedProcesses {
     super(count, REACTIONS)
     const { clock, pacer } = this
     const machines = Array.from({ length: count }, (): SimulatedBoxes => new Map())
-    // The first two are on one machine.
+    // The first two processes share a machine.
     const numbers = machines.map((_, i) => Math.max(0, i - 1))
     this.machines = numbers.map((which) => machines[which] as SimulatedBoxes)
     this.#hosts = this.machines.map((boxes, i) =>
@@ -59,9 +59,9 @@ export class MinuteWorld extends InterleavedProcesses {
 
   protected override ownPorts(process: number, turn: RunInTurn) {
     return {
-      // Nobody asks what was done in a box.
+      // No history reads the activity of a box.
       activityLog: { of: () => ({ add: () => turn(async () => undefined) }) },
-      // Nobody has a name here.
+      // No person has a name here.
       readAs: async () => null,
       baseUrl: () => "http://ledger.test",
       boxHost: this.#hostOf(this.#hosts[process] as BoxHost, turn),
@@ -71,41 +71,42 @@ export class MinuteWorld extends InterleavedProcesses {
         pack: async function* () {},
       },
       boxCode: {
-        checkOut: () => turn(async () => (this.isCloneFailing ? "fatal: told to fail" : null)),
+        checkOut: () =>
+          turn(async () => (this.isCloneFailing ? "fatal: git is set to fail" : null)),
       },
     }
   }
 
   #hostOf(host: BoxHost, turn: RunInTurn): BoxHost {
-    const asked = this.providerTurn(turn)
+    const call = this.providerTurn(turn)
     const boxOf = (box: BoxHandle): BoxHandle => ({
       ...box,
-      readHealth: () => asked(() => box.readHealth()),
-      extend: (leaseMs) => asked(() => box.extend(leaseMs)),
-      stop: () => asked(() => box.stop()),
+      readHealth: () => call(() => box.readHealth()),
+      extend: (leaseMs) => call(() => box.extend(leaseMs)),
+      stop: () => call(() => box.stop()),
     })
     return {
       hostId: host.hostId,
-      hasRoom: (size) => asked(() => host.hasRoom(size)),
-      start: (plan) => asked(async () => boxOf(await host.start(plan))),
+      hasRoom: (size) => call(() => host.hasRoom(size)),
+      start: (plan) => call(async () => boxOf(await host.start(plan))),
       find: (boxId) =>
-        asked(async () => {
+        call(async () => {
           const box = await host.find(boxId)
           return box === null ? null : boxOf(box)
         }),
-      listBoxes: () => asked(() => host.listBoxes()),
-      listSandboxes: () => asked(() => host.listSandboxes()),
-      removeVolume: (path) => asked(() => host.removeVolume(path)),
+      listBoxes: () => call(() => host.listBoxes()),
+      listSandboxes: () => call(() => host.listSandboxes()),
+      removeVolume: (path) => call(() => host.removeVolume(path)),
     }
   }
 }
 
-/** Who starts boxes everywhere. */
+/** The key and person that start all boxes. */
 export const BOX_STARTER = { keyId: "key_aaaaaaaa", personId: "per_1" } as const
 
 const CAUSE = causedBy("test")
 
-/** What a start asks for. */
+/** Options of a start. */
 export interface BoxStartOptions {
   readonly size: "small" | "medium" | "large" | "xlarge"
   readonly maxMinutes: number
@@ -113,7 +114,7 @@ export interface BoxStartOptions {
   readonly budget: number | null
 }
 
-/** Makes the price book. */
+/** Opens the price book. */
 export async function openTestPriceBook({ runners }: MinuteWorld): Promise<void> {
   await runners[0]?.execute(
     PRICES_STREAM,
@@ -122,7 +123,7 @@ export async function openTestPriceBook({ runners }: MinuteWorld): Promise<void>
   )
 }
 
-/** Makes a company with a key that may start boxes. */
+/** Opens a company with a key that may start boxes. */
 export async function openFundedCompany(
   world: MinuteWorld,
   companyId: CompanyId,
@@ -158,7 +159,7 @@ export async function openFundedCompany(
   await changeLedger(world, companyId, addFundsCommand(fundsMicros))
 }
 
-/** Changes people and keys at once, in no turn of anybody's. */
+/** Changes people and keys immediately, without a turn. */
 export async function changeAccess(
   world: MinuteWorld,
   companyId: CompanyId,
@@ -167,7 +168,7 @@ export async function changeAccess(
   await world.runners[0]?.execute(accessStreamOf(companyId), command, CAUSE)
 }
 
-/** Changes money and limits at once; what a company that was deleted refuses is left. */
+/** Changes money and limits immediately, without a turn; ignores refusals of a deleted company. */
 export async function changeLedger(
   world: MinuteWorld,
   companyId: CompanyId,
@@ -186,7 +187,7 @@ export function addFundsCommand(amountMicros: number): LedgerCommand {
   return { type: "AddFunds", amountMicros, reference: null }
 }
 
-/** Sets the limit of a company's week; null takes it away. */
+/** Sets a company's weekly limit; null removes it. */
 export function setWeekLimitCommand(amountMicros: number | null): LedgerCommand {
   const name = { holder: "company", holderId: null, class: "general" } as const
   if (amountMicros === null) return { type: "RemoveLimit", ...name }
@@ -194,14 +195,14 @@ export function setWeekLimitCommand(amountMicros: number | null): LedgerCommand 
   return { type: "SetLimit", ...name, ...limit }
 }
 
-/** A request to start a box; the attempt that it is at is kept, as a claim keeps it. */
+/** A request to start a box, with its current attempt as an idempotency claim stores it. */
 export interface StartRequest {
   readonly name: string
   readonly options: BoxStartOptions
   attempt: number
 }
 
-/** Starts a box by the route's own way; `isAgain` where the same request may have begun before. */
+/** Starts a box through the route; `isAgain` if the same request may have begun before. */
 export async function requestBoxStart(
   ports: Ports,
   companyId: CompanyId,
@@ -227,13 +228,13 @@ export async function requestBoxStart(
   const input = { ...EMPTY_REQUEST_PARTS, body, seed: seedOf(request.attempt) }
   if (!isAgain) return startBox.handle(ports, caller, input)
   const { resume } = startBox
-  if (resume === undefined) throw new Error("a start goes on after a lost answer")
+  if (resume === undefined) throw new Error("the route of a start has no resume")
   const found = await resume(ports, caller, input)
   if ("reply" in found) return found.reply
   return startBox.handle(ports, caller, { ...EMPTY_REQUEST_PARTS, body, seed: found.seed })
 }
 
-/** Stops a box, and takes it off the list where that is asked for. */
+/** Stops a box, and deletes it with `deletes`. */
 export async function requestBoxStop(
   ports: Ports,
   companyId: CompanyId,

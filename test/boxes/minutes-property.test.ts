@@ -1,4 +1,4 @@
-/** The law of minutes: charged are those that began, each once, whoever dies where and whatever happens. */
+/** Minutes that began are charged once each, in any interleaving and with crashes at any step. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
@@ -32,7 +32,7 @@ const fate = fc.option(
     freq: 2,
   },
 )
-const asked = fc.record({
+const startOptions = fc.record({
   size: fc.constantFrom("small", "medium", "large", "xlarge"),
   maxMinutes: fc.constantFrom(1, 3, 9, 30, 60),
   idleMinutes: fc.constantFrom(5, 60),
@@ -55,14 +55,14 @@ const ms = fc.constantFrom(
 
 const accounts = ["LockAccount", "UnlockAccount", "UnlockAccount", "UnlockAccount"] as const
 
-/** What happens next. */
+/** A step of a history. */
 const anyStep = fc.oneof(
   weightedStep(30, { does: oneOfWords("let"), which }),
   weightedStep(14, { does: oneOfWords("row"), which, by, fate }),
   weightedStep(4, { does: oneOfWords("pass"), ms }),
-  // Time passes until a row is due, and two processes take it at once.
+  // Time passes until a job is due, and two processes run it concurrently.
   weightedStep(8, { does: oneOfWords("due"), which, fates: fc.tuple(fate, fate) }),
-  weightedStep(3, { does: oneOfWords("start"), asked, by, fate }),
+  weightedStep(3, { does: oneOfWords("start"), options: startOptions, by, fate }),
   weightedStep(1, { does: oneOfWords("again"), which, by, fate }),
   weightedStep(1, { does: oneOfWords("stop"), which, deletes: fc.boolean() }),
   weightedStep(3, {
@@ -85,25 +85,25 @@ const anyStep = fc.oneof(
 )
 type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
 
-/** Boxes that run, and what happens then. */
+/** Running boxes, and the steps that follow. */
 const histories = fc.record({
-  running: fc.array(asked, { maxLength: 4 }),
+  running: fc.array(startOptions, { maxLength: 4 }),
   steps: fc.array(anyStep, { maxLength: 160, size: "max" }),
 })
 
-class Play {
+class HistoryRun {
   readonly world = new MinuteWorld(PROCESSES)
   readonly #starts: StartRequest[] = []
   readonly #claimed = new Set<number>()
 
-  /** A company, some of whose boxes run. */
+  /** Opens a company with running boxes. */
   async open(running: readonly BoxStartOptions[]): Promise<void> {
     const { world } = this
     await openTestPriceBook(world)
     await openFundedCompany(world, COMPANY, "29", 100_000)
     world.isUnblocked = true
-    for (const wanted of running) {
-      this.#start(this.#request(wanted), 0, null, false)
+    for (const options of running) {
+      this.#start(this.#request(options), 0, null, false)
       await world.finish()
     }
     for (const row of world.stored.jobs.values()) {
@@ -119,7 +119,7 @@ class Play {
     )
   }
 
-  /** The rows of work, the one that is due first before the others. */
+  /** The jobs in the order in which they are due. */
   get #rows() {
     return [...this.world.stored.jobs.values()].toSorted((a, b) => a.dueAt - b.dueAt)
   }
@@ -141,7 +141,7 @@ class Play {
         return
       }
       case "start":
-        this.#start(this.#request(step.asked), step.by, step.fate, false)
+        this.#start(this.#request(step.options), step.by, step.fate, false)
         return
       case "again":
         this.#start(step.which % Math.max(1, this.#starts.length), step.by, step.fate, true)
@@ -190,23 +190,23 @@ class Play {
     return boxes[one % Math.max(1, boxes.length)]
   }
 
-  /** A request that nobody made before; answers its number. */
-  #request(wanted: BoxStartOptions): number {
+  /** Adds a new request; returns its index. */
+  #request(options: BoxStartOptions): number {
     const name = `start ${this.#starts.length}`
-    return this.#starts.push({ name, options: wanted, attempt: 0 }) - 1
+    return this.#starts.push({ name, options, attempt: 0 }) - 1
   }
 
-  /** Starts a box; again only where nobody is at it: whoever carries a request out has a claim. */
+  /** Executes a request to start a box, unless another process has its claim. */
   #start(i: number, process: number, dies: CrashPoint | null, isAgain: boolean): void {
-    const wanted = this.#starts[i]
-    if (wanted === undefined || this.#claimed.has(i)) return
+    const request = this.#starts[i]
+    if (request === undefined || this.#claimed.has(i)) return
     this.#claimed.add(i)
     void this.world
-      .start(process, dies, (ports) => requestBoxStart(ports, COMPANY, wanted, isAgain))
+      .start(process, dies, (ports) => requestBoxStart(ports, COMPANY, request, isAgain))
       .then(() => this.#claimed.delete(i))
   }
 
-  /** Everything that is owed is done: nobody dies any more, and boxes run until they end. */
+  /** Runs the remaining jobs without crashes, until all boxes have ended. */
   async end(): Promise<void> {
     const { world } = this
     Object.assign(world, { provider: "ok", isCloneFailing: false })
@@ -223,14 +223,14 @@ class Play {
   }
 }
 
-const LOT_TIMEOUT_MS = 600_000
+const TEST_TIMEOUT_MS = 600_000
 const RUNS = 300
-const ASKED = { size: "small", maxMinutes: 9, idleMinutes: 60, budget: null } as const
-/** A look at a box, or a start, has no more turns. */
+const START_OPTIONS = { size: "small", maxMinutes: 9, idleMinutes: 60, budget: null } as const
+/** No start and no job has more turns. */
 const MAX_TURNS = 18
 
-/** What has to happen in so many histories, so that they show anything. */
-const HAPPENS = [
+/** Facts that must occur in the histories, so that they cover enough. */
+const REQUIRED_OCCURRENCES = [
   "BoxAbandoned",
   "BoxFailed",
   "BoxDeleted",
@@ -241,62 +241,62 @@ const HAPPENS = [
   ),
 ]
 
-const holds = (world: MinuteWorld, isOver: boolean): void => {
+const expectRuleHolds = (world: MinuteWorld, isOver: boolean): void => {
   expect(world.faults).toEqual([])
   expect(auditMinutes(world.stored.facts, isOver).violations).toEqual([])
 }
 
 describe("minutes", () => {
   it(
-    "that began are charged once each, whatever interleaves",
-    { timeout: LOT_TIMEOUT_MS },
+    "that began are charged once each, in any interleaving",
+    { timeout: TEST_TIMEOUT_MS },
     async () => {
       const seen = new Map<string, number>()
       await fc.assert(
         fc.asyncProperty(histories, async ({ running, steps }) => {
-          const played = new Play()
-          const { world } = played
-          await played.open(running)
+          const run = new HistoryRun()
+          const { world } = run
+          await run.open(running)
           for (const one of steps) {
-            await played.step(one)
+            await run.step(one)
             await untilAllWaiting()
           }
-          holds(world, false)
-          await played.end()
-          holds(world, true)
+          expectRuleHolds(world, false)
+          await run.end()
+          expectRuleHolds(world, true)
           const { occurrences } = auditMinutes(world.stored.facts, true)
           for (const [what, times] of occurrences) seen.set(what, (seen.get(what) ?? 0) + times)
         }),
-        // A history is made short again by its seed: that takes longer than a test may.
+        // Shrinking takes longer than a test may; the seed reproduces the failure.
         { numRuns: RUNS, endOnFailure: true },
       )
-      expect(HAPPENS.filter((what) => !seen.has(what))).toEqual([])
+      expect(REQUIRED_OCCURRENCES.filter((what) => !seen.has(what))).toEqual([])
     },
   )
 
   it(
-    "are the same whoever dies at any line of a start, of making the box, or of a minute",
-    { timeout: LOT_TIMEOUT_MS },
+    "are the same after a crash at any step of a start, of creating the box, or of a minute",
+    { timeout: TEST_TIMEOUT_MS },
     async () => {
       const wrong: string[] = []
       for (const what of ["start", "create-box", "charge-box-minute"] as const) {
         for (let at = 1; at <= MAX_TURNS; at += 1) {
           for (const isDone of [false, true]) {
-            const played = new Play()
-            const { world } = played
-            await played.open(what === "charge-box-minute" ? [ASKED] : [])
+            const run = new HistoryRun()
+            const { world } = run
+            await run.open(what === "charge-box-minute" ? [START_OPTIONS] : [])
             world.isUnblocked = true
-            const dies = { turnNumber: at, isEffectApplied: isDone }
-            const own = what === "start" ? dies : null
-            await played.step({ does: "start", asked: ASKED, by: 0, fate: own })
+            const crash = { turnNumber: at, isEffectApplied: isDone }
+            const startCrash = what === "start" ? crash : null
+            await run.step({ does: "start", options: START_OPTIONS, by: 0, fate: startCrash })
             await world.finish()
             const row = [...world.stored.jobs.values()].find(({ key }) => key.startsWith(what))
             if (row !== undefined) {
               world.advance(Math.max(0, row.dueAt - world.now))
-              world.runJob(row, 0, dies)
+              world.runJob(row, 0, crash)
               await world.finish()
             }
-            await played.end()
+            await run.end()
             const found = auditMinutes(world.stored.facts, true).violations
             if (found.length > 0) wrong.push(`${what} ${at} ${isDone}: ${found.join()}`)
             wrong.push(...world.faults.map(String))
@@ -307,15 +307,15 @@ describe("minutes", () => {
     },
   )
 
-  /** One process comes so far, there is no room for another so far, and then there is room for both. */
-  async function flip(first: number, second: number, late: number): Promise<Play> {
-    const played = new Play()
-    const { world } = played
-    await played.open([ASKED])
+  /** One process gets some turns, another one gets turns while a limit is used up, then the limit is removed. */
+  async function interleaveLimit(first: number, second: number, late: number): Promise<HistoryRun> {
+    const run = new HistoryRun()
+    const { world } = run
+    await run.open([START_OPTIONS])
     const row = [...world.stored.jobs.values()].find(({ key }) =>
       key.startsWith("charge-box-minute"),
     )
-    if (row === undefined) throw new Error("a box that runs is looked at")
+    if (row === undefined) throw new Error("the running box has no job")
     world.advance(row.dueAt - world.now + late)
     world.runJob(row, 0, null)
     await untilAllWaiting()
@@ -326,23 +326,23 @@ describe("minutes", () => {
     for (let i = 0; i < second; i += 1) await world.grantTurnTo(1)
     await changeLedger(world, COMPANY, setWeekLimitCommand(null))
     await changeLedger(world, COMPANY, addFundsCommand(1))
-    return played
+    return run
   }
 
   it.each([0, 60_000])(
-    "are charged or refused, and never both, where room comes and goes between two that charge (%d late)",
-    { timeout: LOT_TIMEOUT_MS },
+    "are charged or refused but never both when a limit changes between two processes (%d ms late)",
+    { timeout: TEST_TIMEOUT_MS },
     async (late) => {
       const wrong: string[] = []
       for (let first = 0; first <= MAX_TURNS; first += 1) {
         for (let second = 0; second <= MAX_TURNS; second += 1) {
           for (const last of [0, 1]) {
-            const played = await flip(first, second, late)
-            while (await played.world.grantTurnTo(1 - last));
-            await played.end()
-            const found = auditMinutes(played.world.stored.facts, true).violations
+            const run = await interleaveLimit(first, second, late)
+            while (await run.world.grantTurnTo(1 - last));
+            await run.end()
+            const found = auditMinutes(run.world.stored.facts, true).violations
             if (found.length > 0) wrong.push(`${first} ${second} ${last}: ${found.join()}`)
-            wrong.push(...played.world.faults.map(String))
+            wrong.push(...run.world.faults.map(String))
           }
         }
       }

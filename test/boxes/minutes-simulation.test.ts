@@ -1,4 +1,4 @@
-/** Two hundred boxes for twelve hours, on a virtual clock: what they cost adds up to the micro-dollar. */
+/** Two hundred boxes for twelve hours on a virtual clock: their charges add up to the micro-dollar. */
 import { describe, expect, it } from "vitest"
 import { boxStreamOf, boxSlotsStreamOf } from "../../domain/boxes/aggregates.ts"
 import { slotHoldersOf } from "../../domain/kernel/slots.ts"
@@ -24,10 +24,10 @@ const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb", "co_cccccc", 
 const BOXES = 200
 const HOURS_MS = 12 * 3_600_000
 const FUNDS_MICROS = 40_000_000
-const LOT_TIMEOUT_MS = 600_000
+const TEST_TIMEOUT_MS = 600_000
 
-/** Boxes of every kind, started over the first hours by a seed. */
-async function begin(world: MinuteWorld, chance: SeededRandom): Promise<void> {
+/** Starts boxes of every kind over the first hours, by a seed. */
+async function startBoxes(world: MinuteWorld, chance: SeededRandom): Promise<void> {
   world.isUnblocked = true
   await openTestPriceBook(world)
   for (const companyId of COMPANIES) {
@@ -35,22 +35,22 @@ async function begin(world: MinuteWorld, chance: SeededRandom): Promise<void> {
   }
   for (let i = 0; i < BOXES; i += 1) {
     const companyId = COMPANIES[i % COMPANIES.length] as CompanyId
-    const wanted = {
+    const options = {
       size: chance.pick(["small", "medium", "large", "xlarge"] as const),
       maxMinutes: chance.pick([1, 30, 60, 120, 720]),
       idleMinutes: chance.pick([5, 15, 60]),
       budget: chance.pick([null, null, 0.1, 0.25]),
     }
     void world.start(i % 2, null, (ports) =>
-      requestBoxStart(ports, companyId, { name: `start ${i}`, options: wanted, attempt: 0 }, false),
+      requestBoxStart(ports, companyId, { name: `start ${i}`, options, attempt: 0 }, false),
     )
     await world.finish()
-    await catchUp(world, world.now + chance.between(0, 20_000))
+    await runUntil(world, world.now + chance.between(0, 20_000))
   }
 }
 
-/** Does everything that falls due until then; boxes are worked in, stopped and lost on the way. */
-async function catchUp(world: MinuteWorld, until: number, chance?: SeededRandom): Promise<void> {
+/** Runs all jobs that are due until a time; with `chance`, boxes are used, stopped and lost meanwhile. */
+async function runUntil(world: MinuteWorld, until: number, chance?: SeededRandom): Promise<void> {
   for (let i = 0; ; i += 1) {
     let next: InterleavedJob | null = null
     for (const row of world.stored.jobs.values()) {
@@ -58,7 +58,7 @@ async function catchUp(world: MinuteWorld, until: number, chance?: SeededRandom)
     }
     if (next === null || next.dueAt > until) break
     if (next.dueAt > world.now) world.advance(next.dueAt - world.now)
-    // Every hundredth look is made by both at once.
+    // Both processes run every hundredth job concurrently.
     world.runJob(next, i % 2, null)
     if (i % 100 === 0) world.runJob(next, (i + 1) % 2, null)
     await world.finish()
@@ -80,12 +80,12 @@ async function disturb(world: MinuteWorld, chance: SeededRandom): Promise<void> 
 }
 
 describe("two hundred boxes for twelve hours", () => {
-  it.each([2])("add up (seed %d)", { timeout: LOT_TIMEOUT_MS }, async (seed) => {
+  it.each([2])("add up (seed %d)", { timeout: TEST_TIMEOUT_MS }, async (seed) => {
     const world = new MinuteWorld(2)
     const chance = new SeededRandom(seed)
-    await begin(world, chance)
-    await catchUp(world, NOON + HOURS_MS, chance)
-    // Whatever runs longer is stopped, and everything that is owed is done.
+    await startBoxes(world, chance)
+    await runUntil(world, NOON + HOURS_MS, chance)
+    // Boxes that still run are stopped, and the remaining jobs are done.
     const facts = world.stored.facts.map(({ fact }) => fact)
     const all = world.stored.facts.flatMap(({ fact, companyId }) =>
       fact.type === "BoxStarted" && companyId !== null ? [{ companyId, boxId: fact.boxId }] : [],
@@ -93,7 +93,7 @@ describe("two hundred boxes for twelve hours", () => {
     for (const { companyId, boxId } of all) {
       await world.start(0, null, (ports) => requestBoxStop(ports, companyId, boxId, false))
     }
-    await catchUp(world, NOON + HOURS_MS + 3_600_000)
+    await runUntil(world, NOON + HOURS_MS + 3_600_000)
     expect(world.faults).toEqual([])
     expect(world.stored.jobs.size).toBe(0)
     const { violations, owedMicros } = auditMinutes(world.stored.facts, true)
@@ -103,7 +103,7 @@ describe("two hundred boxes for twelve hours", () => {
     let shownMicros = 0
     for (const { companyId, boxId } of all) {
       const view = await runner.readLatest(boxStreamOf(companyId, boxId), viewOfBox)
-      if (view === null) throw new Error(`${boxId} was started`)
+      if (view === null) throw new Error(`${boxId} was started and has no view`)
       const minutes = view.minutes - (view.isLastRefused ? 1 : 0)
       expect(view.started.unitPriceMicros * minutes).toBe(owedMicros.get(boxId))
       shownMicros += view.started.unitPriceMicros * minutes

@@ -1,4 +1,4 @@
-/** Boxes of a process that is away, that stops, or is gone for good; and of one among several. */
+/** Boxes whose process is unavailable, stops or is lost, and boxes of one of several processes. */
 import { apiCallerAt } from "../support/api-caller.ts"
 import { expect, it } from "vitest"
 import { advance, openWorld, spentMicrosOf } from "../support/world.ts"
@@ -14,7 +14,7 @@ import {
 
 const MINUTE_MS = 60_000
 
-it("a box whose process is gone ends as lost within minutes, and costs what had begun", async () => {
+it("a box whose process is lost ends within minutes, and its started minutes are charged", async () => {
   const one = await openBoxWorld()
   const company = await makeBoxCompany(one)
   const { companyId } = company
@@ -22,25 +22,25 @@ it("a box whose process is gone ends as lost within minutes, and costs what had 
   await advance(one.world, "150s")
   const before = await boxViewOf(one.world, companyId, boxId)
   expect(before).toMatchObject({ status: "running", minutes: 3 })
-  // Another process, whose machine is another one: an hour passes in which the first is away.
+  // For an hour only another process on another machine runs.
   const world = await one.world.restart()
   await advance(world, "1h")
   const after = await boxViewOf(world, companyId, boxId)
   expect(after).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
   const dueAt = before?.next?.dueAt ?? 0
   expect((after?.endedAt ?? 0) - dueAt).toBeLessThanOrEqual(3 * MINUTE_MS + 1_000)
-  // It is shown to have stopped when it was last seen to live: as its last minute began.
+  // Its shown end is when it was last seen alive: the start of its last minute.
   const { stoppedAt } = await getBox(world, company, boxId)
   expect([after?.stoppedAt, Date.parse(stoppedAt)]).toEqual([dueAt - MINUTE_MS, dueAt - MINUTE_MS])
   expect(await spentMicrosOf(world, company)).toBe(3 * BOX_MINUTE_PRICES.small)
-  // The slot is another box's: the plan has two.
+  // Its slot is free again: the plan has two.
   await startBoxAndWait(world, company)
   await startBoxAndWait(world, company)
   await world.close()
   await one.close()
 }, 60_000)
 
-it("a host that is away for two hours costs nobody a minute, and leaves no work for an operator", async () => {
+it("a host outage of two hours charges no minute, and leaves no stuck job", async () => {
   const one = await openBoxWorld()
   const { world } = one
   const company = await makeBoxCompany(one)
@@ -48,21 +48,21 @@ it("a host that is away for two hours costs nobody a minute, and leaves no work 
   await advance(world, "150s")
   await world.operate("simulator set", { name: "boxhost", outcome: "unavailable" })
   await advance(world, "2h")
-  const away = await boxViewOf(world, company.companyId, boxId)
-  expect(away).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
+  const view = await boxViewOf(world, company.companyId, boxId)
+  expect(view).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
   await world.operate("simulator set", { name: "boxhost", outcome: "ok" })
   await advance(world, "10m")
   expect(await spentMicrosOf(world, company)).toBe(3 * BOX_MINUTE_PRICES.small)
-  const { jobs: work } = await world.operate("job list", {})
-  const asks = ({ kind, stuck }: { kind: string; stuck: unknown }) =>
+  const { jobs } = await world.operate("job list", {})
+  const isLeftOver = ({ kind, stuck }: { kind: string; stuck: unknown }) =>
     kind === "charge-box-minute" || stuck !== null
-  expect(work.filter(asks)).toEqual([])
+  expect(jobs.filter(isLeftOver)).toEqual([])
   await startBoxAndWait(world, company)
   await startBoxAndWait(world, company)
   await one.close()
 }, 60_000)
 
-it("a box ticks in the process that has its machine, whoever else looks", async () => {
+it("a box is charged by the process that has its machine, although other processes run", async () => {
   const one = await openBoxWorld()
   const company = await makeBoxCompany(one)
   const { companyId } = company
@@ -83,13 +83,13 @@ it("a box ticks in the process that has its machine, whoever else looks", async 
 
 const KIND = { slice: "boxes", kind: "activity", maxEntries: 200 }
 
-it("a command that outlives its server is 503, and in the box's activity", async () => {
+it("a command whose server stops gets 503, and is in the box's activity", async () => {
   const one = await openBoxWorld()
   const { world } = one
   const { ports } = world
   const company = await makeBoxCompany(one)
   const boxId = await startBoxAndWait(world, company)
-  const noted = async () => {
+  const lastResult = async () => {
     const entries = await ports.activityLog
       .of<{ readonly result: string }>(KIND)
       .newest(company.companyId, boxId, 1)
@@ -98,13 +98,13 @@ it("a command that outlives its server is 503, and in the box's activity", async
   const call = apiCallerAt(one.server)
   const body = { command: "sleep 600" }
   const answered = call(company.key, "POST", `${BOXES_PATH}/${boxId}/exec`, { body })
-  await expect.poll(noted).toEqual(["began"])
+  await expect.poll(lastResult).toEqual(["began"])
   const closed = world.app.close()
   const { status, headers } = await answered
   expect([status, headers["retry-after"]]).toEqual([503, "60"])
-  // Otherwise the server would wait until the connection is let go of, over a minute later.
+  // Otherwise the server would wait over a minute for the connection to close.
   expect(headers["connection"]).toBe("close")
-  expect(await noted()).toEqual(["no answer"])
+  expect(await lastResult()).toEqual(["no answer"])
   await closed
   await one.close()
 })

@@ -1,4 +1,4 @@
-/** A world that listens, with a box whose links are visited; what listens in the box is the test's. */
+/** A world that listens, with a box; tests listen on its ports and visit its links. */
 import { once } from "node:events"
 import type { IncomingMessage, RequestListener } from "node:http"
 import { createServer as createHttpServer, request } from "node:http"
@@ -8,14 +8,14 @@ import { afterAll, expect } from "vitest"
 import type { BoxHost } from "../../adapters/sandbox/boxhost/port.ts"
 import { BOXES_PATH, makeBoxCompany, ownBoxWorld, startBoxAndWait } from "./box-world.ts"
 
-/** What is answered to a visitor. */
+/** The answer to a visitor. */
 export interface VisitResponse {
   readonly status: number
   readonly headers: IncomingMessage["headers"]
   readonly body: string
 }
 
-/** How a link is visited. */
+/** Options of a visit. */
 export interface VisitOptions {
   readonly method?: string
   readonly path?: string
@@ -23,10 +23,10 @@ export interface VisitOptions {
   readonly body?: string | Buffer
 }
 
-/** What the tests of a file have of it. */
+/** A world with a box and a visitor of its links. */
 export type PreviewWorld = Awaited<ReturnType<typeof ownPreviewWorld>>
 
-/** Opens one for the calling file, at its top level. */
+/** Opens a preview world. Call it at the top level of the file. */
 export async function ownPreviewWorld() {
   const one = await ownBoxWorld()
   const { world } = one
@@ -44,41 +44,41 @@ export async function ownPreviewWorld() {
   const company = await makeBoxCompany(one)
   const boxId = await startBoxAndWait(world, company)
   afterAll(machine.close)
-  const opened = (port: number, id = boxId) =>
+  const openLink = (port: number, id = boxId) =>
     world.call(company.key, "POST", `${BOXES_PATH}/${id}/previews`, { body: { port } })
   return {
     one,
     company,
     boxId,
-    opened,
+    openLink,
     ...newVisitor(Number(new URL(one.server).port)),
-    /** Has something listen in the box, beside the built-in pages. */
+    /** Listens on a port of the box. */
     listen: machine.listen,
-    /** Opens a link; answers its host name. */
+    /** Opens a link; returns its host name. */
     hostOf: async (port: number) => {
-      const { status, body } = await opened(port)
+      const { status, body } = await openLink(port)
       expect(status).toBe(200)
       return new URL(body.url).host
     },
   }
 }
 
-/** Visits hosts of a server that listens at a port. */
+/** A client that visits hosts of a server on a port. */
 export function newVisitor(port: number) {
-  /** Begins a request; its body is the caller's to send. */
-  const begin = (host: string, { method = "GET", path = "/", headers }: VisitOptions = {}) =>
+  /** Starts a request; the caller sends the body. */
+  const startRequest = (host: string, { method = "GET", path = "/", headers }: VisitOptions = {}) =>
     request({ host: "127.0.0.1", port, method, path, agent: false, headers: { host, ...headers } })
   return {
-    begin,
+    startRequest,
     visit: async (host: string, visit: VisitOptions = {}): Promise<VisitResponse> => {
-      const asked = begin(host, visit)
-      asked.end(visit.body)
-      const [answer] = (await once(asked, "response")) as [IncomingMessage]
+      const outgoing = startRequest(host, visit)
+      outgoing.end(visit.body)
+      const [answer] = (await once(outgoing, "response")) as [IncomingMessage]
       const body = await readText(answer)
       return { status: answer.statusCode ?? 0, headers: answer.headers, body }
     },
-    /** A connection that says something else than HTTP's clients do. */
-    say: (bytes: string) => {
+    /** Opens a connection and sends bytes. */
+    sendRaw: (bytes: string) => {
       const socket = connect(port, "127.0.0.1")
       socket.write(bytes)
       return socket
@@ -86,7 +86,7 @@ export function newVisitor(port: number) {
   }
 }
 
-/** What listens in boxes and apps, by their names, over connections of this machine. */
+/** Listeners in boxes and apps by name, over local connections. */
 export function openListeners<Name>() {
   const servers = new Map<Name, Server>()
   const sockets = new Set<Socket>()
@@ -115,14 +115,14 @@ export function openListeners<Name>() {
   }
 }
 
-/** The whole of an answer. @throws where it is torn */
+/** Reads an answer to its end. @throws if it is aborted */
 export async function readText(answer: AsyncIterable<unknown>): Promise<string> {
   const pieces: Buffer[] = []
   for await (const piece of answer) pieces.push(piece as Buffer)
   return Buffer.concat(pieces).toString()
 }
 
-/** What answers HTTP in a box. */
+/** Handles the connections of a port with an HTTP listener. */
 export function httpSocketHandler(listener: RequestListener): (socket: Socket) => void {
   const inner = createHttpServer(listener)
   return (socket) => inner.emit("connection", socket)

@@ -1,4 +1,4 @@
-/** Links whose sides fail, leave or say something else than HTTP: nothing of it reaches anybody else. */
+/** Links whose box or visitor fails, disconnects or sends something other than HTTP, without effect on others. */
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -7,66 +7,63 @@ import { MAX_PREVIEW_CONNECTIONS } from "../../src/boxes/preview-connections.ts"
 import { BOXES_PATH, makeBoxCompany, startBoxAndWait } from "./box-world.ts"
 import { httpSocketHandler, ownPreviewWorld, readText } from "./preview-world.ts"
 
-const at = await ownPreviewWorld()
+const preview = await ownPreviewWorld()
 
-let last = 6_000
-/** A port of its own where this listens; with the link to it. */
+let lastPort = 6_000
+/** Listens on a new port of the box; returns the host name of a link to it. */
 async function linkTo(handle: (socket: Socket) => void): Promise<string> {
-  last += 1
-  // A box has no more than ten at once.
-  await at.one.world.call(
-    at.company.key,
+  lastPort += 1
+  // A box has a limited number of links: the oldest one is closed.
+  await preview.one.world.call(
+    preview.company.key,
     "DELETE",
-    `${BOXES_PATH}/${at.boxId}/previews/${last - 5}`,
+    `${BOXES_PATH}/${preview.boxId}/previews/${lastPort - 5}`,
   )
-  await at.listen(last, handle)
-  return at.hostOf(last)
+  await preview.listen(lastPort, handle)
+  return preview.hostOf(lastPort)
 }
 
-/** What listens and answers these bytes to whatever comes. */
-const saying = (bytes: string) =>
+/** Answers any request with these bytes; returns the host name of a link to it. */
+const answerWith = (bytes: string) =>
   linkTo((socket) => socket.once("data", () => socket.end(bytes, "latin1")))
 
 describe("a box that answers", () => {
   it.for([
     ["nothing", ""],
-    ["no HTTP", "hello\n"],
-    ["half a head", "HTTP/1.1 200 OK\r\ncontent-le"],
-    ["a status that is none", "HTTP/1.1 007 OK\r\n\r\n"],
-    ["a protocol that nobody asked for", "HTTP/1.1 101 Yes\r\nupgrade: x\r\n\r\n"],
+    ["something other than HTTP", "hello\n"],
+    ["half a header", "HTTP/1.1 200 OK\r\ncontent-le"],
+    ["an invalid status", "HTTP/1.1 007 OK\r\n\r\n"],
+    ["with an upgrade that was not requested", "HTTP/1.1 101 Yes\r\nupgrade: x\r\n\r\n"],
     ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"],
-    ["a header that is none", "HTTP/1.1 200 OK\r\nx y: 1\r\n\r\n"],
+    ["an invalid header", "HTTP/1.1 200 OK\r\nx y: 1\r\n\r\n"],
     ...["\0", "\x01", "\x7f"].map((byte) => [
       `a header with ${JSON.stringify(byte)}`,
       `HTTP/1.1 200 OK\r\nx: a${byte}b\r\n\r\n`,
     ]),
-    ["headers without end", `HTTP/1.1 200 OK\r\n${`x: ${"y".repeat(1_000)}\r\n`.repeat(40)}`],
-  ])("%s is shown as one that does not", async ([, bytes]) => {
-    const answer = await at.visit(await saying(bytes ?? ""))
+    ["endless headers", `HTTP/1.1 200 OK\r\n${`x: ${"y".repeat(1_000)}\r\n`.repeat(40)}`],
+  ])("%s is treated as one that does not answer", async ([, bytes]) => {
+    const answer = await preview.visit(await answerWith(bytes ?? ""))
     expect([answer.status, answer.headers["refresh"]]).toEqual([502, "2"])
   })
 
-  it("a phrase that cannot be said, or bytes in a header, is heard", async () => {
-    const host = await saying("HTTP/1.1 200 \x01\x7f\r\nx-name: J\xfcrg\r\n\r\nhello")
-    const { status, headers, body } = await at.visit(host)
+  it("an invalid status text or bytes in a header is passed on", async () => {
+    const host = await answerWith("HTTP/1.1 200 \x01\x7f\r\nx-name: J\xfcrg\r\n\r\nhello")
+    const { status, headers, body } = await preview.visit(host)
     expect([status, headers["x-name"], body]).toEqual([200, "J\xfcrg", "hello"])
   })
 
   it.for([
-    ["less than it said", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"],
-    [
-      "pieces that are none",
-      "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n",
-    ],
-    ["no last piece", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n"],
-  ])("%s is not taken for whole", async ([, bytes]) => {
-    const asked = at.begin(await saying(bytes ?? ""))
-    asked.end()
-    const [answer] = (await once(asked, "response")) as [IncomingMessage]
+    ["fewer bytes than its length", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"],
+    ["invalid chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n"],
+    ["no last chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n"],
+  ])("%s aborts the answer", async ([, bytes]) => {
+    const outgoing = preview.startRequest(await answerWith(bytes ?? ""))
+    outgoing.end()
+    const [answer] = (await once(outgoing, "response")) as [IncomingMessage]
     await expect(readText(answer)).rejects.toThrow("aborted")
   })
 
-  it("before it has read all is heard, and hangs up on the rest", async () => {
+  it("before it has read the whole request is passed on, and may close the connection", async () => {
     const host = await linkTo((socket) =>
       socket.once("data", () => {
         socket.write("HTTP/1.1 413 No\r\ncontent-length: 4\r\nconnection: close\r\n\r\nmuch")
@@ -79,15 +76,15 @@ describe("a box that answers", () => {
       }),
     )
     const body = Buffer.alloc(4_000_000)
-    const asked = at.begin(refused, { method: "POST" })
-    const answered = once(asked, "response") as Promise<[IncomingMessage]>
-    asked.on("error", () => undefined)
-    asked.write(body)
+    const outgoing = preview.startRequest(refused, { method: "POST" })
+    const answered = once(outgoing, "response") as Promise<[IncomingMessage]>
+    outgoing.on("error", () => undefined)
+    outgoing.write(body)
     const [answer] = await answered
     expect([answer.statusCode, await readText(answer)]).toEqual([413, "much"])
-    asked.end(body)
-    // One that resets may be heard or not: it ends in any case.
-    const reset = at.begin(host, { method: "POST" })
+    outgoing.end(body)
+    // The answer of one that resets may be lost, but the request ends in any case.
+    const reset = preview.startRequest(host, { method: "POST" })
     reset.end(body)
     const ended = Promise.withResolvers<unknown>()
     reset.on("response", (torn) => torn.resume().on("close", ended.resolve))
@@ -95,22 +92,22 @@ describe("a box that answers", () => {
     await ended.promise
   })
 
-  it("a visitor whose next request comes on the same connection is answered that, too", async () => {
+  it("two requests on one connection is passed on for both", async () => {
     const host = await linkTo(
       httpSocketHandler((_request, response) => response.writeHead(401).end("no")),
     )
     const head = `host: ${host}\r\n`
-    const socket = at.say(
+    const socket = preview.sendRaw(
       `POST / HTTP/1.1\r\n${head}content-length: 100000\r\n\r\n${"x".repeat(100_000)}` +
         `GET / HTTP/1.1\r\n${head}connection: close\r\n\r\n`,
     )
-    const heard = await readText(socket)
-    expect(heard.match(/HTTP\/1\.1 401 Unauthorized/g)).toHaveLength(2)
+    const answers = await readText(socket)
+    expect(answers.match(/HTTP\/1\.1 401 Unauthorized/g)).toHaveLength(2)
   })
 })
 
-describe("a visitor who leaves", () => {
-  it("in the middle of an answer ends it in the box", async () => {
+describe("a visitor who disconnects", () => {
+  it("during an answer ends it in the box", async () => {
     const gone = Promise.withResolvers<unknown>()
     const host = await linkTo(
       httpSocketHandler((_request, response) => {
@@ -118,35 +115,34 @@ describe("a visitor who leaves", () => {
         response.write("one")
       }),
     )
-    const asked = at.begin(host)
-    asked.end()
-    const [answer] = (await once(asked, "response")) as [IncomingMessage]
+    const outgoing = preview.startRequest(host)
+    outgoing.end()
+    const [answer] = (await once(outgoing, "response")) as [IncomingMessage]
     await once(answer, "data")
     answer.on("error", () => undefined)
-    asked.destroy()
+    outgoing.destroy()
     expect(await gone.promise).toBe(false)
   })
 
-  it("in the middle of what they send, or before it is answered, too", async () => {
-    for (const begun of ["POST / HTTP/1.1\r\ncontent-length: 9\r\n", "GET / HTTP/1.1\r\n"]) {
-      const came = Promise.withResolvers<unknown>()
+  it("during the request or before the answer ends the connection in the box", async () => {
+    for (const start of ["POST / HTTP/1.1\r\ncontent-length: 9\r\n", "GET / HTTP/1.1\r\n"]) {
+      const received = Promise.withResolvers<unknown>()
       const gone = Promise.withResolvers<unknown>()
       const host = await linkTo((inner) => {
-        inner.once("data", came.resolve)
+        inner.once("data", received.resolve)
         inner.on("close", gone.resolve)
       })
-      const socket = at.say(`${begun}host: ${host}\r\n\r\n`)
-      await came.promise
+      const socket = preview.sendRaw(`${start}host: ${host}\r\n\r\n`)
+      await received.promise
       socket.resetAndDestroy()
-      // Reset or ended: whether with an error is the box's affair.
+      // The connection in the box closes, with or without an error.
       expect(typeof (await gone.promise)).toBe("boolean")
     }
   })
 
-  it("while their connection is made leaves none behind", async () => {
-    const { boxHost } = at.one.world.ports
-    const asks = ["", "connection: upgrade\r\nupgrade: x\r\n"]
-    for (const more of asks) {
+  it("while the connection to the box is made leaves no connection behind", async () => {
+    const { boxHost } = preview.one.world.ports
+    for (const headers of ["", "connection: upgrade\r\nupgrade: x\r\n"]) {
       const gone = Promise.withResolvers<unknown>()
       const host = await linkTo((inner) => inner.on("close", gone.resolve).resume())
       const [found, left] = [Promise.withResolvers<null>(), Promise.withResolvers<unknown>()]
@@ -158,8 +154,8 @@ describe("a visitor who leaves", () => {
         await left.promise
         return find(boxId)
       }
-      const server = once(at.one.world.app.server, "connection") as Promise<[Socket]>
-      const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${more}\r\n`)
+      const server = once(preview.one.world.app.server, "connection") as Promise<[Socket]>
+      const socket = preview.sendRaw(`GET / HTTP/1.1\r\nhost: ${host}\r\n${headers}\r\n`)
       const [other] = await server
       await found.promise
       socket.resetAndDestroy()
@@ -174,31 +170,31 @@ describe("a visitor who leaves", () => {
 
 const OFFER = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-key: abc\r\n"
 const ACCEPT = "HTTP/1.1 101 Yes\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
-/** The same as visitors hear it: in the house's own words. */
-const AGREED =
+/** The answer that visitors get to an accepted upgrade. */
+const UPGRADED =
   "HTTP/1.1 101 Switching Protocols\r\nreferrer-policy: no-referrer\r\nx-robots-tag: noindex\r\n" +
   "connection: Upgrade\r\nupgrade: websocket\r\n\r\n"
 
-describe("a connection that speaks another protocol", () => {
-  it("is passed on byte for byte, by the name that the box knows itself by", async () => {
-    const asked = Promise.withResolvers<string>()
+describe("an upgraded connection", () => {
+  it("is passed on byte for byte, with localhost as host name", async () => {
+    const received = Promise.withResolvers<string>()
     const host = await linkTo((inner) => {
       inner.once("data", (piece) => {
-        asked.resolve(piece.toString("latin1"))
+        received.resolve(piece.toString("latin1"))
         inner.write(ACCEPT)
         inner.pipe(inner)
       })
     })
-    const socket = at.say(
+    const socket = preview.sendRaw(
       `GET /hot?a=b HTTP/1.1\r\nhost: ${host}\r\norigin: http://${host}\r\n${OFFER}x-n: J\u00fcrg\r\n\r\n`,
     )
-    expect(String(await once(socket, "data"))).toBe(AGREED)
-    const fields = (await asked.promise).split("\r\n")
+    expect(String(await once(socket, "data"))).toBe(UPGRADED)
+    const fields = (await received.promise).split("\r\n")
     expect(fields[0]).toBe("GET /hot?a=b HTTP/1.1")
     expect(fields).toEqual(
       expect.arrayContaining([
-        `host: localhost:${last}`,
-        `origin: http://localhost:${last}`,
+        `host: localhost:${lastPort}`,
+        `origin: http://localhost:${lastPort}`,
         "connection: Upgrade",
         "upgrade: websocket",
         "sec-websocket-key: abc",
@@ -212,40 +208,40 @@ describe("a connection that speaks another protocol", () => {
     await once(socket, "close")
   })
 
-  it("hears all that the box said last, and ends with it", async () => {
-    const said = "bye".repeat(500_000)
-    const host = await linkTo((inner) => inner.once("data", () => inner.end(ACCEPT + said)))
-    const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
-    expect(await readText(socket)).toBe(AGREED + said)
+  it("gets everything that the box sends, and ends with it", async () => {
+    const text = "bye".repeat(500_000)
+    const host = await linkTo((inner) => inner.once("data", () => inner.end(ACCEPT + text)))
+    const socket = preview.sendRaw(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
+    expect(await readText(socket)).toBe(UPGRADED + text)
   })
 
-  it("is answered as any other where the box does not agree to it, and says no cookie for others", async () => {
+  it("gets an ordinary answer if the box refuses the upgrade, without cookies for other hosts", async () => {
     const cookies = "set-cookie: a=1; Domain=box.localhost; Path=/\r\n"
-    const no = `HTTP/1.1 426 \x01No\r\n${cookies}transfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n`
-    const refused = `GET / HTTP/1.1\r\nhost: ${await saying(no)}\r\n${OFFER}\r\n`
-    expect(await readText(at.say(refused))).toBe(
+    const refusal = `HTTP/1.1 426 \x01No\r\n${cookies}transfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n`
+    const refused = `GET / HTTP/1.1\r\nhost: ${await answerWith(refusal)}\r\n${OFFER}\r\n`
+    expect(await readText(preview.sendRaw(refused))).toBe(
       "HTTP/1.1 426 Upgrade Required\r\nset-cookie: a=1; Path=/\r\nreferrer-policy: no-referrer\r\n" +
         "x-robots-tag: noindex\r\nconnection: close\r\n\r\nno",
     )
-    const mute = `GET / HTTP/1.1\r\nhost: ${await saying("")}\r\n${OFFER}\r\n`
-    expect(await readText(at.say(mute))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
+    const unanswered = `GET / HTTP/1.1\r\nhost: ${await answerWith("")}\r\n${OFFER}\r\n`
+    expect(await readText(preview.sendRaw(unanswered))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
   })
 
-  it("ends in the box where the visitor leaves", async () => {
+  it("ends in the box when the visitor disconnects", async () => {
     const gone = Promise.withResolvers<unknown>()
     const host = await linkTo((inner) => {
       inner.on("close", gone.resolve)
       inner.once("data", () => inner.write(ACCEPT))
     })
-    const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
+    const socket = preview.sendRaw(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
     await once(socket, "data")
     socket.resetAndDestroy()
     expect(typeof (await gone.promise)).toBe("boolean")
   })
 
-  it("ends where its box stops, as an answer does that goes on", async () => {
-    const company = await makeBoxCompany(at.one)
-    const { world } = at.one
+  it("ends when its box stops", async () => {
+    const company = await makeBoxCompany(preview.one)
+    const { world } = preview.one
     const boxId = await startBoxAndWait(world, company)
     const url = `${BOXES_PATH}/${boxId}`
     const body = { command: "serve 3000" }
@@ -254,7 +250,7 @@ describe("a connection that speaks another protocol", () => {
       body: { port: 3_000 },
     })
     const { host } = new URL(opened.body.url)
-    const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
+    const socket = preview.sendRaw(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
     expect(String(await once(socket, "data"))).toContain("101 Switching Protocols")
     const ended = once(socket, "close")
     await world.call(company.key, "POST", `${url}/stop`)
@@ -262,39 +258,43 @@ describe("a connection that speaks another protocol", () => {
     await ended
   })
 
-  it("is refused where nothing listens, and where the link is none", async () => {
-    const asked = (host: string) =>
-      readText(at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`))
-    expect(await asked(await at.hostOf(5_999))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
-    expect(await asked(`${"a".repeat(26)}.box.localhost`)).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+  it("is refused if nothing listens, or if the link does not exist", async () => {
+    const answerOf = (host: string) =>
+      readText(preview.sendRaw(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`))
+    expect(await answerOf(await preview.hostOf(5_999))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
+    expect(await answerOf(`${"a".repeat(26)}.box.localhost`)).toMatch(
+      /^HTTP\/1\.1 404 Not Found\r\n/,
+    )
   })
 })
 
-describe("a link that too many visit", () => {
-  it("is refused to more than a hundred at once, and open again once they leave", async () => {
-    let came = 0
-    const all = Promise.withResolvers<null>()
+describe("a link with too many visitors", () => {
+  it("refuses more than a hundred concurrent connections, until some of them end", async () => {
+    let received = 0
+    const isFull = Promise.withResolvers<null>()
     const host = await linkTo((inner) => {
       inner.once("data", () => {
-        came += 1
-        if (came === MAX_PREVIEW_CONNECTIONS) all.resolve(null)
-        if (came > MAX_PREVIEW_CONNECTIONS) inner.end("HTTP/1.1 204 No\r\n\r\n")
+        received += 1
+        if (received === MAX_PREVIEW_CONNECTIONS) isFull.resolve(null)
+        if (received > MAX_PREVIEW_CONNECTIONS) inner.end("HTTP/1.1 204 No\r\n\r\n")
       })
     })
     const head = `GET / HTTP/1.1\r\nhost: ${host}\r\n`
-    const sockets = Array.from({ length: MAX_PREVIEW_CONNECTIONS }, () => at.say(`${head}\r\n`))
-    await all.promise
-    const refused = await at.visit(host)
+    const sockets = Array.from({ length: MAX_PREVIEW_CONNECTIONS }, () =>
+      preview.sendRaw(`${head}\r\n`),
+    )
+    await isFull.promise
+    const refused = await preview.visit(host)
     expect([refused.status, refused.headers["refresh"]]).toEqual([503, "2"])
-    expect(await readText(at.say(`${head}${OFFER}\r\n`))).toMatch(/^HTTP\/1\.1 503 /)
-    expect((await at.visit(await saying(""))).status).toBe(502)
+    expect(await readText(preview.sendRaw(`${head}${OFFER}\r\n`))).toMatch(/^HTTP\/1\.1 503 /)
+    expect((await preview.visit(await answerWith(""))).status).toBe(502)
     for (const socket of sockets) socket.destroy()
-    await expect.poll(async () => (await at.visit(host)).status).toBe(204)
+    await expect.poll(async () => (await preview.visit(host)).status).toBe(204)
   })
 })
 
-describe("whatever a box or a visitor does", () => {
-  it("is no fault of the house, and warns nobody", () => {
-    expect(at.one.world.warnings).toEqual([])
+describe("the failures above", () => {
+  it("log no warning", () => {
+    expect(preview.one.world.warnings).toEqual([])
   })
 })

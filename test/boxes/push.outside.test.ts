@@ -1,4 +1,4 @@
-/** What stands in a box, onto its branch: through every check of a push, with what those say. */
+/** Pushes from a box to its branch, with all checks of a push. */
 import { describe, expect, it } from "vitest"
 import { PackTruncated } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
@@ -24,14 +24,14 @@ const push = ({ key }: Key, boxId: BoxId, message = "More") =>
   world.call(key, "POST", `${BOXES_PATH}/${boxId}/push`, { body: { message } })
 const write = ({ key }: Key, boxId: BoxId, path: string, content: string) =>
   world.call(key, "PUT", `${BOXES_PATH}/${boxId}/files/content`, { body: { path, content } })
-/** Git in the company's repository, as the code server has it. */
+/** Runs git in the company's repository on the code server. */
 const inCode = ({ companyId }: Company, ...args: readonly string[]) =>
   git(repositoryFolder(one.codeDir, { companyId }), ...args)
 const resultOf = async ({ key }: Key, boxId: BoxId): Promise<string> =>
   (await world.call(key, "GET", `${BOXES_PATH}/${boxId}/events`)).body.events[0].result
 
 describe("a push", () => {
-  it("commits all as the box's person, moves the branch, and has nothing to do again", async () => {
+  it("commits all changes as the box's person and moves the branch; a second push does nothing", async () => {
     const company = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, company)
     await write(company, boxId, "src/a.ts", "export const a = 1\n")
@@ -62,7 +62,7 @@ describe("a push", () => {
     expect(inCode(company, "rev-list", "--count", "main")).toBe("3")
   })
 
-  it("makes a branch that is new, from the default branch, and leaves that alone", async () => {
+  it("creates a new branch from the default branch, and leaves the default branch unchanged", async () => {
     const company = await makeBoxCompany(one)
     const first = inCode(company, "rev-parse", "main")
     const boxId = await startBoxAndWait(world, company, { branch: "work/über" })
@@ -72,7 +72,7 @@ describe("a push", () => {
     expect(inCode(company, "rev-parse", "main")).toBe(first)
   })
 
-  it("is refused, with the reason, where somebody else was first", async () => {
+  it("is refused with the reason if another push came first", async () => {
     const company = await makeBoxCompany(one)
     const [boxId, other] = [
       await startBoxAndWait(world, company),
@@ -91,8 +91,8 @@ describe("a push", () => {
 
   it.for([
     ["a secret", "key", SAMPLE_SECRETS["github"] ?? "", "key, line 1: github"],
-    ["another core than an official one", "src/sealed/core.ts", "mine\n", "protected core"],
-  ] as const)("is refused, with the reason, for %s", async ([, path, content, reason]) => {
+    ["a changed protected core", "src/sealed/core.ts", "mine\n", "protected core"],
+  ] as const)("is refused with the reason for %s", async ([, path, content, reason]) => {
     const company = await makeBoxCompany(one)
     const tip = inCode(company, "rev-parse", "main")
     const boxId = await startBoxAndWait(world, company)
@@ -104,7 +104,7 @@ describe("a push", () => {
     expect((await boxViewOf(world, company.companyId, boxId))?.commit).toBe(tip)
   })
 
-  it("says what git in the box says, and that a pack is torn", async () => {
+  it("reports errors of git in the box, and an incomplete pack", async () => {
     const company = await makeBoxCompany(one)
     const boxId = await startBoxAndWait(world, company)
     await write(company, boxId, "a", "a\n")
@@ -119,7 +119,7 @@ describe("a push", () => {
     code.commit = async (...args) => {
       code.commit = commit
       const out = await commit(...args)
-      if (out.outcome !== "commit") throw new Error("nothing came out")
+      if (out.outcome !== "commit") throw new Error("the box made no commit")
       const torn = (async function* () {
         yield* [] as Uint8Array[]
         throw new PackTruncated("it ended")
@@ -134,22 +134,22 @@ describe("a push", () => {
 
   it("needs its own operation, sandbox.read, and a person who may push", async () => {
     const company = await makeBoxCompany(one)
-    const whole = await makeKey(world, company, { role: "developer" })
-    const { personId } = whole
-    const boxId = await startBoxAndWait(world, whole)
-    await write(whole, boxId, "a", "a\n")
+    const fullKey = await makeKey(world, company, { role: "developer" })
+    const { personId } = fullKey
+    const boxId = await startBoxAndWait(world, fullKey)
+    await write(fullKey, boxId, "a", "a\n")
     for (const operations of [["sandbox.read"], ["sandbox.push"]]) {
-      const less = await makeKey(world, company, { person: personId, operations })
-      expect((await push(less, boxId)).status, operations.join()).toBe(403)
+      const limitedKey = await makeKey(world, company, { person: personId, operations })
+      expect((await push(limitedKey, boxId)).status, operations.join()).toBe(403)
     }
     await world.operate("person change", { personId, role: "user" })
-    expect(await push(whole, boxId)).toMatchObject({ status: 403 })
+    expect(await push(fullKey, boxId)).toMatchObject({ status: 403 })
     await world.operate("person change", { personId, role: "developer" })
-    expect((await push(whole, boxId)).body.pushed).toBe(true)
+    expect((await push(fullKey, boxId)).body.pushed).toBe(true)
   })
 
   it.for(["", " \n", "\u200b\u2060", "x".repeat(2_001), "a\0b", "\ud800"])(
-    "has a message that says something: %#",
+    "needs a valid message that is not blank: %#",
     async (message) => {
       const { key } = await makeBoxCompany(one)
       const refused = await push({ key }, "box_none", message)

@@ -1,4 +1,4 @@
-/** What the routes of boxes show. */
+/** Scenarios for the answers of the box routes. */
 import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scenarios.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { BOXES_PATH, importStarterCode } from "./box-world.ts"
@@ -6,7 +6,7 @@ import { BOXES_PATH, importStarterCode } from "./box-world.ts"
 type Method = "GET" | "POST" | "PUT" | "DELETE"
 type Ask = (method: Method, path: string, body?: object) => Promise<ApiAnswer>
 
-/** A box that runs, on a repository of one commit; it is asked by paths within its own. */
+/** Starts a box on a repository of one commit; `ask` calls its routes. */
 async function startReadBox(world: World, company: Company) {
   const { key } = company
   await importStarterCode(world, company)
@@ -18,7 +18,7 @@ async function startReadBox(world: World, company: Company) {
   return { started, ask }
 }
 
-/** Asks one thing of a box, after others, and ends the box. */
+/** Runs calls on a new box and returns the last answer; the box is deleted afterwards. */
 const answerAfterStart =
   (last: (ask: Ask) => Promise<ApiAnswer>) => async (world: World, company: Company) => {
     const { ask } = await startReadBox(world, company)
@@ -30,7 +30,7 @@ const answerAfterStart =
 const README = { path: "README.md", content: "# Hello\n" }
 const SERVER = { command: "serve 3000" }
 
-/** By name and status. */
+/** Scenarios by operation and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "startBox 201": async (world, company) => {
     const { started, ask } = await startReadBox(world, company)
@@ -92,13 +92,13 @@ export const ANSWER_SCENARIOS: AnswerScenarios = {
   }),
 }
 
-/** What is shown of each change. */
+/** Changes, and where each of them is visible. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   "GET /api/v1/sandboxes": {
     writeValue: async (world, company) => {
       const { key } = company
       await importStarterCode(world, company)
-      // One at a time: the clock stands still, and which of two is newer nobody could say.
+      // One box at a time: the clock does not advance, so the order of two boxes would be undefined.
       const { boxes } = (await world.call(key, "GET", BOXES_PATH)).body
       for (const { id } of boxes) await world.call(key, "DELETE", `${BOXES_PATH}/${id}`)
       await world.operate("wait")

@@ -135,7 +135,7 @@ describe("an answer", () => {
     )
     const head = `host: ${at.host}\r\ncookie: ${at.cookie}\r\n`
     const two = `GET /1 HTTP/1.1\r\n${head}\r\nGET /2 HTTP/1.1\r\n${head}connection: close\r\n\r\n`
-    const heard = await readText(at.say(two))
+    const heard = await readText(at.sendRaw(two))
     expect(heard.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
     expect(heard).not.toContain("evil")
   })
@@ -156,7 +156,7 @@ describe("another protocol", () => {
         inner.pipe(inner)
       })
     })
-    const socket = at.say(head())
+    const socket = at.sendRaw(head())
     const agreed = String(await once(socket, "data"))
     expect(agreed).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n/)
     expect(agreed.toLowerCase()).not.toContain("set-cookie")
@@ -175,12 +175,12 @@ describe("another protocol", () => {
 
   it("is none of a static site's", async () => {
     at.publishSite({ "index.html": "home" })
-    expect(await readText(at.say(head()))).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+    expect(await readText(at.sendRaw(head()))).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
   })
 
   it("is refused where the app does not answer", async () => {
     await saying("")
-    expect(await readText(at.say(head()))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
+    expect(await readText(at.sendRaw(head()))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
   })
 })
 

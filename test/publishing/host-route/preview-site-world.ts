@@ -58,7 +58,9 @@ export async function openPreviewSiteWorld(settings: Record<string, string> = {}
   const company = await makeCompany(world)
   /** The host name of the company's preview. */
   const { host } = await previewSiteOf(ports, company.companyId)
-  const { begin, visit, say } = newVisitor(Number(new URL(await ensureListening({ app })).port))
+  const { startRequest, visit, sendRaw } = newVisitor(
+    Number(new URL(await ensureListening({ app })).port),
+  )
   const publish = (kind: "app" | "static", artifact: Artifact, companyId: CompanyId): PublishId => {
     const publishId = newId("pub")
     artifacts.set(publishId, artifact)
@@ -77,9 +79,9 @@ export async function openPreviewSiteWorld(settings: Record<string, string> = {}
     host,
     hosting,
     reads,
-    begin,
+    startRequest,
     visit,
-    say,
+    sendRaw,
     signIn,
     publishApp,
     /** The cookie of the company's owner. */

@@ -61,7 +61,7 @@ describe("somebody who is not signed in", () => {
       expect([status, body, headers["cache-control"]]).toEqual([401, "", "no-store"])
     }
     const offer = "connection: Upgrade\r\nupgrade: websocket\r\n"
-    const said = await readText(at.say(`GET / HTTP/1.1\r\nhost: ${at.host}\r\n${offer}\r\n`))
+    const said = await readText(at.sendRaw(`GET / HTTP/1.1\r\nhost: ${at.host}\r\n${offer}\r\n`))
     expect(said).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/)
   })
 

@@ -247,7 +247,7 @@ describe("an answer", () => {
 
 async function bytesOf(path: string, encoding: string) {
   const headers = { cookie: at.cookie, "accept-encoding": encoding }
-  const asked = at.begin(at.host, { path, headers })
+  const asked = at.startRequest(at.host, { path, headers })
   asked.end()
   const [answer] = (await once(asked, "response")) as [IncomingMessage]
   const pieces: Buffer[] = []
@@ -258,7 +258,7 @@ async function bytesOf(path: string, encoding: string) {
 describe("a visitor who leaves in the middle of a file", () => {
   it("is no fault of the house", async () => {
     const before = at.warnings.length
-    const asked = at.begin(at.host, { path: "/large.bin", headers: { cookie: at.cookie } })
+    const asked = at.startRequest(at.host, { path: "/large.bin", headers: { cookie: at.cookie } })
     asked.end()
     const [answer] = (await once(asked, "response")) as [IncomingMessage]
     answer.on("error", () => undefined)

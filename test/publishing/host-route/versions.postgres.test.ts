@@ -114,7 +114,7 @@ describe("an app that sleeps", () => {
       begun.resolve(null)
       await ready.promise
     }
-    const asked = at.begin(at.host, { headers: { cookie: at.cookie } })
+    const asked = at.startRequest(at.host, { headers: { cookie: at.cookie } })
     asked.on("error", () => undefined)
     asked.end()
     await begun.promise
@@ -173,7 +173,7 @@ describe("a version that is replaced", () => {
   it("is waited for until it is said that it was long enough", async () => {
     const came = Promise.withResolvers<null>()
     const former = await running(httpSocketHandler(() => came.resolve(null)))
-    const asked = at.begin(at.host, { headers: { cookie: at.cookie } })
+    const asked = at.startRequest(at.host, { headers: { cookie: at.cookie } })
     asked.on("error", () => undefined)
     asked.end()
     await came.promise
@@ -195,7 +195,7 @@ describe("somebody who stays for long", () => {
       httpSocketHandler((_request, response) => void response.write("begun")),
     )
     one.hosting.standings.set(publishId, "running")
-    const asked = one.begin(one.host, { headers: { cookie: one.cookie } })
+    const asked = one.startRequest(one.host, { headers: { cookie: one.cookie } })
     asked.end()
     const [answer] = (await once(asked, "response")) as [IncomingMessage]
     await once(answer, "data")
