@@ -1,4 +1,4 @@
-/** Code into a box and out of it, with the real git in a folder. */
+/** Checking out code in a box and committing from it, with a real git in a folder. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
@@ -17,19 +17,19 @@ import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
 
 const PERSON = { name: "Ada Worker", email: "ada@example.com" }
-const AT = "at"
+const COPY = "copy"
 
 let workspace: GitWorkspace
 /** The tip of `main` in the workspace: commits with files of which git packs some as deltas. */
 let tip: string
 beforeAll(async () => {
   workspace = await openGitWorkspace()
-  await workspace.run(["init", "--quiet", AT])
+  await workspace.run(["init", "--quiet", COPY])
   const long = Array.from({ length: 2_000 }, (_none, i) => `line ${i * 7919}`).join("\n")
-  await workspace.commit(AT, "folder/long", long)
-  await workspace.commit(AT, "README.md", "# Read me\n")
-  tip = await workspace.commit(AT, "folder/long", long.replace("line 7919", "another line"))
-  await workspace.run(["gc", "--quiet", "--aggressive"], { folder: AT })
+  await workspace.commit(COPY, "folder/long", long)
+  await workspace.commit(COPY, "README.md", "# Read me\n")
+  tip = await workspace.commit(COPY, "folder/long", long.replace("line 7919", "another line"))
+  await workspace.run(["gc", "--quiet", "--aggressive"], { folder: COPY })
 })
 afterAll(() => workspace.clear())
 
@@ -44,44 +44,44 @@ async function* piecesOf(...pieces: readonly Uint8Array[]) {
 }
 const packed = (...words: readonly string[]) =>
   workspace.bytes(["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"], {
-    folder: AT,
+    folder: COPY,
     input: `${words.join("\n")}\n`,
   })
-const bring = async (box: BoxHandle, branch = "main") =>
+const checkOut = async (box: BoxHandle, branch = "main") =>
   checkOutInBox(box, { pack: piecesOf(await packed(tip)), branch, tip, identity: PERSON })
-const take = (
+const commit = (
   box: BoxHandle,
   more: { branch?: string; base?: string | null; message?: string } = {},
 ) => commitInBox(box, { branch: "main", base: tip, message: "Work", author: PERSON, ...more })
 
 /** Imports a box's commit into the workspace as a new branch; returns its name. */
-async function landed(out: CodeCommitResult): Promise<string> {
-  if (out.outcome !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
+async function importCommit(out: CodeCommitResult): Promise<string> {
+  if (out.outcome !== "commit") throw new Error(`the box made no commit: ${JSON.stringify(out)}`)
   const pieces: Uint8Array[] = []
   for await (const piece of out.pack) pieces.push(piece)
   const input = Buffer.concat(pieces)
   expect(input.length).toBe(out.bytes)
-  await workspace.run(["index-pack", "--stdin", "--fix-thin", "--strict"], { folder: AT, input })
+  await workspace.run(["index-pack", "--stdin", "--fix-thin", "--strict"], { folder: COPY, input })
   const branch = `taken-${out.tip}`
-  await workspace.run(["branch", "--force", branch, out.tip], { folder: AT })
+  await workspace.run(["branch", "--force", branch, out.tip], { folder: COPY })
   return branch
 }
 
-describe("a box that has the real git", () => {
-  it("has the files of the commit that it was brought", async () => {
+describe("a box with a real git", () => {
+  it("has the files of the commit that was checked out", async () => {
     const { box } = shell
-    expect(await bring(box)).toBeNull()
+    expect(await checkOut(box)).toBeNull()
     const long = await readBoxFile(box, "folder/long", 1_000_000)
-    const expected = await workspace.bytes(["show", `${tip}:folder/long`], { folder: AT })
+    const expected = await workspace.bytes(["show", `${tip}:folder/long`], { folder: COPY })
     expect(long.ok && expected.equals(long.bytes)).toBe(true)
     expect(await readBoxFile(box, "README.md", 100)).toMatchObject({ ok: true })
-    // Nothing was done: nothing is to be taken.
-    expect(await take(box)).toEqual({ outcome: "nothing" })
+    // Without changes there is no commit.
+    expect(await commit(box)).toEqual({ outcome: "nothing" })
   })
 
-  it("gives out one commit with all that was done, by whoever it is said", async () => {
+  it("makes one commit of all changes, with the given author", async () => {
     const { box } = shell
-    await bring(box)
+    await checkOut(box)
     await writeBoxFile(box, "new/file", Buffer.from("new\n"))
     await writeBoxFile(box, "README.md", Buffer.from("# Changed\n"))
     await removeBoxFile(box, "folder/long")
@@ -92,35 +92,35 @@ describe("a box that has the real git", () => {
       message: "# A line\n\n-m",
       author,
     })
-    const branch = await landed(out)
-    const shown = ["log", "-1", "--format=%P|%an|%ae|%cn|%ce|%B", branch]
-    const who = "Ben|ben@example.com|Ben|ben@example.com"
-    expect(await workspace.run(shown, { folder: AT })).toBe(`${tip}|${who}|# A line\n\n-m`)
-    const changed = ["diff", "--name-status", tip, branch]
-    expect(await workspace.run(changed, { folder: AT })).toBe(
+    const branch = await importCommit(out)
+    const log = ["log", "-1", "--format=%P|%an|%ae|%cn|%ce|%B", branch]
+    const people = "Ben|ben@example.com|Ben|ben@example.com"
+    expect(await workspace.run(log, { folder: COPY })).toBe(`${tip}|${people}|# A line\n\n-m`)
+    const diff = ["diff", "--name-status", tip, branch]
+    expect(await workspace.run(diff, { folder: COPY })).toBe(
       "M\tREADME.md\nD\tfolder/long\nA\tnew/file",
     )
   })
 
-  it("gives out what came since it was taken the last time", async () => {
+  it("makes a commit of the changes since the last one", async () => {
     const { box } = shell
-    await bring(box)
+    await checkOut(box)
     await writeBoxFile(box, "one", Buffer.from("1"))
-    const first = await landed(await take(box))
-    const base = await workspace.run(["rev-parse", first], { folder: AT })
-    expect(await take(box, { base })).toEqual({ outcome: "nothing" })
-    // What was not taken in there comes again.
-    expect(await take(box)).toMatchObject({ outcome: "commit", tip: base })
+    const first = await importCommit(await commit(box))
+    const base = await workspace.run(["rev-parse", first], { folder: COPY })
+    expect(await commit(box, { base })).toEqual({ outcome: "nothing" })
+    // A commit that was not imported is offered again.
+    expect(await commit(box)).toMatchObject({ outcome: "commit", tip: base })
     await writeBoxFile(box, "two", Buffer.from("2"))
-    const second = await landed(await take(box, { base }))
-    expect(await workspace.run(["rev-parse", `${second}^`], { folder: AT })).toBe(base)
+    const second = await importCommit(await commit(box, { base }))
+    expect(await workspace.run(["rev-parse", `${second}^`], { folder: COPY })).toBe(base)
   })
 
-  it("keeps the work that was begun where the same code is brought again", async () => {
+  it("keeps changes when the same code is checked out again", async () => {
     const { box } = shell
-    await bring(box)
+    await checkOut(box)
     await writeBoxFile(box, "README.md", Buffer.from("# Begun\n"))
-    expect(await bring(box)).toBeNull()
+    expect(await checkOut(box)).toBeNull()
     expect(await readBoxFile(box, "README.md", 100)).toMatchObject({
       bytes: Buffer.from("# Begun\n"),
     })
@@ -128,39 +128,39 @@ describe("a box that has the real git", () => {
 
   it("works on a new branch", async () => {
     const { box } = shell
-    expect(await bring(box, "feature/one")).toBeNull()
+    expect(await checkOut(box, "feature/one")).toBeNull()
     await writeBoxFile(box, "one", Buffer.from("1"))
-    const other = await take(box)
+    const other = await commit(box)
     expect(other).toMatchObject({ outcome: "refused", output: expect.stringContaining("main") })
-    const branch = await landed(await take(box, { branch: "feature/one" }))
-    expect(await workspace.run(["rev-parse", `${branch}^`], { folder: AT })).toBe(tip)
+    const branch = await importCommit(await commit(box, { branch: "feature/one" }))
+    expect(await workspace.run(["rev-parse", `${branch}^`], { folder: COPY })).toBe(tip)
   })
 
-  it("begins with an empty repository", async () => {
+  it("can start with an empty repository", async () => {
     const { box } = shell
     const empty = { pack: piecesOf(), branch: "main", tip: null, identity: null }
     expect(await checkOutInBox(box, empty)).toBeNull()
-    expect(await take(box, { base: null })).toEqual({ outcome: "nothing" })
+    expect(await commit(box, { base: null })).toEqual({ outcome: "nothing" })
     await writeBoxFile(box, "first", Buffer.from("1"))
-    const branch = await landed(await take(box, { base: null }))
-    expect(await workspace.run(["log", "--format=%an", branch], { folder: AT })).toBe(PERSON.name)
+    const branch = await importCommit(await commit(box, { base: null }))
+    expect(await workspace.run(["log", "--format=%an", branch], { folder: COPY })).toBe(PERSON.name)
   })
 
-  it("refuses a torn pack, in git's own words, and can be brought a whole one then", async () => {
+  it("refuses a truncated pack with git's message, and accepts a complete one afterwards", async () => {
     const { box } = shell
     const pack = await packed(tip)
     const torn = { branch: "main", tip, identity: null }
     const cut = pack.subarray(0, pack.length - 30)
     expect(await checkOutInBox(box, { ...torn, pack: piecesOf(cut) })).toMatch(/^fatal: /m)
-    expect(await bring(box)).toBeNull()
+    expect(await checkOut(box)).toBeNull()
     expect(await readBoxFile(box, "README.md", 100)).toMatchObject({ ok: true })
   })
 
-  it("says so where it does not know what is to be built on", async () => {
+  it("refuses to commit on an unknown base", async () => {
     const { box } = shell
-    await bring(box)
+    await checkOut(box)
     await writeBoxFile(box, "one", Buffer.from("1"))
-    const out = await take(box, { base: "1".repeat(40) })
+    const out = await commit(box, { base: "1".repeat(40) })
     expect(out).toMatchObject({
       outcome: "refused",
       output: expect.stringMatching(/bad (object|revision)/),
@@ -168,11 +168,11 @@ describe("a box that has the real git", () => {
   })
 })
 
-describe("a box with a repository that was made to do harm", () => {
+describe("a box with a malicious repository", () => {
   const at = (name: string) => join(shell.folder, name)
 
   it("runs no hook, no file system monitor and no signing", async () => {
-    await bring(shell.box)
+    await checkOut(shell.box)
     const seen = at("../seen")
     const script = `#!/bin/sh\necho "$0" >> '${seen}'\n`
     mkdirSync(at(".git/hooks"), { recursive: true })
@@ -193,18 +193,18 @@ describe("a box with a repository that was made to do harm", () => {
     const lines = config.map(([name, value]) => `[${name.replace(".", "]\n")} = ${value}\n`)
     writeFileSync(at(".git/config"), `${readFileSync(at(".git/config"), "utf8")}${lines.join("")}`)
     writeFileSync(at("work"), "work")
-    const branch = await landed(await take(shell.box))
-    expect(await workspace.run(["show", `${branch}:work`], { folder: AT })).toBe("work")
+    const branch = await importCommit(await commit(shell.box))
+    expect(await workspace.run(["show", `${branch}:work`], { folder: COPY })).toBe("work")
     expect(existsSync(seen)).toBe(false)
   })
 
-  it("is refused where it has no repository any more", async () => {
-    await bring(shell.box)
+  it("is refused if its repository was deleted", async () => {
+    await checkOut(shell.box)
     rmSync(at(".git"), { recursive: true })
-    const says = expect.stringContaining("was deleted")
-    expect(await take(shell.box)).toEqual({ outcome: "refused", exitCode: 1, output: says })
+    const output = expect.stringContaining("was deleted")
+    expect(await commit(shell.box)).toEqual({ outcome: "refused", exitCode: 1, output })
     rmSync(at("."), { recursive: true })
-    expect(await take(shell.box)).toMatchObject({ outcome: "refused", exitCode: 1 })
+    expect(await commit(shell.box)).toMatchObject({ outcome: "refused", exitCode: 1 })
   })
 
   it.each([
@@ -212,37 +212,37 @@ describe("a box with a repository that was made to do harm", () => {
     ["no-path", "12 "],
     ["minus", "-5 /tmp/x"],
     ["nothing", ""],
-  ])("is refused where it says of its pack: %s", async (_name, said) => {
-    await bring(shell.box)
+  ])("is refused if it reports an invalid pack: %s", async (_name, report) => {
+    await checkOut(shell.box)
     writeFileSync(at("work"), "work")
-    const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from(said))
-    expect(await take(lying)).toMatchObject({
+    const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from(report))
+    expect(await commit(lying)).toMatchObject({
       outcome: "refused",
       output: expect.stringContaining("git"),
     })
   })
 
-  it("is refused where its pack is larger than a push may be", async () => {
-    await bring(shell.box)
+  it("is refused if its pack is larger than the limit", async () => {
+    await checkOut(shell.box)
     writeFileSync(at("work"), "work")
     const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from("536870913 /tmp/none"))
-    expect(await take(lying)).toMatchObject({
+    expect(await commit(lying)).toMatchObject({
       outcome: "refused",
       output: expect.stringContaining("the limit is 536870912"),
     })
   })
 
-  it("is torn where it gives less, or more, than it said", async () => {
-    await bring(shell.box)
+  it("fails if its pack is shorter or longer than reported", async () => {
+    await checkOut(shell.box)
     writeFileSync(at("work"), "work")
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(5_000_000)]) {
-      const out = await take(lyingAbout(shell.box, READ_CHUNK_SCRIPT, bytes))
-      await expect(landed(out)).rejects.toThrow(PackTruncated)
+      const out = await commit(lyingAbout(shell.box, READ_CHUNK_SCRIPT, bytes))
+      await expect(importCommit(out)).rejects.toThrow(PackTruncated)
     }
   })
 })
 
-/** The same box, which says something else when it is asked by one of the scripts. */
+/** A box that returns another output for one of the scripts. */
 function lyingAbout(box: BoxHandle, script: string, stdout: Uint8Array): BoxHandle {
   return {
     ...box,

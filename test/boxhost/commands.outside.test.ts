@@ -1,4 +1,4 @@
-/** Commands and processes in real boxes, beyond what every host of boxes keeps. */
+/** Commands and processes in real boxes, beyond the contract of box hosts. */
 import { spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
@@ -27,30 +27,35 @@ async function* bytes(count: number): AsyncIterable<Uint8Array> {
 
 describe("a command in a box", () => {
   it("finds git, python, a shell and the product's Node", async () => {
-    const said = await runShell(box, "git --version && python3 -c 'print(6 * 7)' && node --version")
-    expect([said.exitCode, said.stderr]).toEqual([0, ""])
-    expect(said.stdout.split("\n").slice(1)).toEqual(["42", process.version, ""])
+    const result = await runShell(
+      box,
+      "git --version && python3 -c 'print(6 * 7)' && node --version",
+    )
+    expect([result.exitCode, result.stderr]).toEqual([0, ""])
+    expect(result.stdout.split("\n").slice(1)).toEqual(["42", process.version, ""])
   })
 
-  it("begins in the repository's folder, in the environment of its box", async () => {
+  it("runs in the repository's folder with the environment of its box", async () => {
     const environment = { EXTRA: "$HOME\n" }
-    const said = await runShell(
+    const result = await runShell(
       box,
       'pwd; echo "$GREETING"; printf %s "$EXTRA"; echo "$HOME"; whoami',
       {
         environment,
       },
     )
-    expect(said.stdout).toBe("/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n")
+    expect(result.stdout).toBe(
+      "/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n",
+    )
     await runShell(box, "mkdir -p 'a folder'")
     expect((await runShell(box, "pwd", { cwd: "a folder" })).stdout).toBe(
       "/workspace/repo/a folder\n",
     )
   })
 
-  it("may write to its outputs by their names", async () => {
-    const said = await runShell(box, "echo out > /dev/stdout; echo err > /dev/stderr; exit 300")
-    expect(said).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 44 })
+  it("may write to /dev/stdout and /dev/stderr", async () => {
+    const result = await runShell(box, "echo out > /dev/stdout; echo err > /dev/stderr; exit 300")
+    expect(result).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 44 })
   })
 
   it("is run by bash, in the foreground and in the background", async () => {
@@ -61,7 +66,7 @@ describe("a command in a box", () => {
     await expect.poll(async () => (await box.readLogs(id))?.stdout).toMatch(/^\d+\n$/)
   })
 
-  it("tells what ended it", async () => {
+  it("has an exit code for its signal, or the reason why it did not start", async () => {
     expect((await runShell(box, "kill -TERM $$")).exitCode).toBe(143)
     expect((await box.run(["no-such-program"], SANDBOX_RUN_OPTIONS)).exitCode).toBe(127)
     expect((await box.run(["/etc/passwd"], SANDBOX_RUN_OPTIONS)).exitCode).toBe(126)
@@ -72,36 +77,36 @@ describe("a command in a box", () => {
     ])
   })
 
-  it("never waits for its reader, however much it writes", async () => {
-    const said = await runShell(box, "head -c 300000000 /dev/zero; echo done >&2", {
+  it("never waits for its reader, regardless of the amount of output", async () => {
+    const result = await runShell(box, "head -c 300000000 /dev/zero; echo done >&2", {
       maxOutputBytes: 1_000,
     })
-    expect(said).toMatchObject({ stderr: "done\n", isTruncated: { stdout: true, stderr: false } })
-    expect(said.stdout.length).toBe(1_000)
+    expect(result).toMatchObject({ stderr: "done\n", isTruncated: { stdout: true, stderr: false } })
+    expect(result.stdout.length).toBe(1_000)
   })
 
-  it("reads as much as there is, and need not read all of it", async () => {
+  it("reads its whole input, or only a part of it", async () => {
     const stdin = () => bytes(5_000_000)
     expect((await runShell(box, "wc -c", { stdin: stdin() })).stdout).toBe("5000000\n")
     expect((await runShell(box, "head -c 3", { stdin: stdin() })).stdout).toBe("xxx")
     expect((await runShell(box, "true", { stdin: stdin() })).exitCode).toBe(0)
   })
 
-  it("takes all that it started with it when its time is over", async () => {
+  it("is ended at its timeout with all processes that it started", async () => {
     const line = "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 7777 & wait' & done; wait"
-    const said = await runShell(box, line, { timeoutMs: 700 })
-    expect(said).toMatchObject({ exitCode: 124, isTimedOut: true })
+    const result = await runShell(box, line, { timeoutMs: 700 })
+    expect(result).toMatchObject({ exitCode: 124, isTimedOut: true })
     // The bracket keeps the search from finding itself.
     expect((await runShell(box, "ps ax | grep -c '[s]leep 7777'")).stdout).toBe("0\n")
   })
 
-  it("is answered though something holds its outputs open", async () => {
-    const said = await runShell(box, "sleep 8888 & echo begun")
-    expect(said).toMatchObject({ exitCode: 0, stdout: "begun\n" })
+  it("returns although a background process holds its outputs open", async () => {
+    const result = await runShell(box, "sleep 8888 & echo begun")
+    expect(result).toMatchObject({ exitCode: 0, stdout: "begun\n" })
     expect((await runShell(box, "pkill -f '[s]leep 8888'; echo $?")).stdout).toBe("0\n")
   })
 
-  it("runs on when its caller goes away, and keeps the box busy no more", async () => {
+  it("goes on when its caller ends, and no longer keeps the box busy", async () => {
     const source = `
       import { openBubblewrap } from "./adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
       import { machinePacer } from "./adapters/machine/clock/database-clock.ts"
@@ -121,7 +126,7 @@ describe("a command in a box", () => {
     await expect.poll(async () => (await runShell(box, "ls went")).exitCode).toBe(0)
   })
 
-  it("is refused where too many run, or its words are none", async () => {
+  it("is refused for invalid arguments, and beyond the limit", async () => {
     const environment = { "A B": "" }
     expect(await rejectionOf(box.run(["echo", "a\0b"], SANDBOX_RUN_OPTIONS))).toBeInstanceOf(
       BoxRequestRejected,
@@ -135,14 +140,14 @@ describe("a command in a box", () => {
     await expect
       .poll(one)
       .toEqual(new BoxRequestRejected("busy", "The box already runs 64 commands, its limit."))
-    // It is by a process in the background that they are told: no command may come in.
+    // A background process releases them, because no further command is accepted.
     await box.spawn("touch enough")
     expect(await Promise.all(running)).toEqual(running.map(() => null))
   })
 })
 
-describe("a process in the background", () => {
-  it("keeps the newest of what it writes", async () => {
+describe("a background process", () => {
+  it("keeps the newest part of its output", async () => {
     for (const { id } of await box.listProcesses()) await box.stopProcess(id)
     const { id } = await box.spawn("head -c 5000000 /dev/zero | tr '\\0' a; echo end; echo bad >&2")
     const logs = async () => (await box.readLogs(id)) ?? { stdout: "", stderr: "" }
@@ -153,7 +158,7 @@ describe("a process in the background", () => {
     expect(stdout.length).toBeLessThan(1_000_100)
   })
 
-  it("says where what it wrote is no UTF-8, and not where a character was cut off", async () => {
+  it("reports output that is not UTF-8, but not a character that was cut off", async () => {
     const logsOf = async (command: string) => {
       const { id } = await box.spawn(command)
       const isOver = async () => (await box.listProcesses()).find((one) => one.id === id)?.status
@@ -162,13 +167,13 @@ describe("a process in the background", () => {
     }
     const latin = { stdout: "caf\ufffd", stderr: "", replacedBytes: true }
     expect(await logsOf("printf 'caf\\351'")).toEqual(latin)
-    // Three bytes each: what is kept begins within one of them.
+    // Each character has three bytes, so the kept output begins within one.
     const cut = await logsOf('python3 -c \'print("\\u20ac" * 700000, end="")\'')
     expect(cut).not.toHaveProperty("replacedBytes")
     expect(cut?.stdout.split("\n")[1]).toMatch(/^\u20ac+$/)
   })
 
-  it("is ended with what left its group", async () => {
+  it("is ended together with processes that left its group", async () => {
     const { id } = await box.spawn("setsid sleep 6666 & setsid sleep 6666 & wait")
     await expect
       .poll(async () => (await runShell(box, "pgrep -fc '^sleep 6666'")).stdout)
@@ -177,32 +182,32 @@ describe("a process in the background", () => {
     expect((await runShell(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("0\n")
   })
 
-  it("may be one of thirty-two", async () => {
-    const begun = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
+  it("is refused beyond thirty-two", async () => {
+    const started = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
     expect(await rejectionOf(box.spawn("sleep 600"))).toEqual(
       new BoxRequestRejected("busy", "The box already runs 32 background commands, its limit."),
     )
-    for (const { id } of begun) await box.stopProcess(id)
+    for (const { id } of started) await box.stopProcess(id)
   })
 })
 
 describe("a port in a box", () => {
-  it("is connected with, by either family", async () => {
+  it("accepts connections over IPv4 and IPv6", async () => {
     const server = (host: string, port: number) =>
       `require("net").createServer((s) => s.end("by " + s.localAddress)).listen(${port}, "${host}")`
     for (const [host, port] of [["127.0.0.1", 3_001] as const, ["::1", 3_002] as const]) {
       const { id } = await box.spawn(`exec node -e '${server(host, port)}'`)
-      const heard = async () => {
+      const receivedText = async () => {
         let text = ""
         for await (const piece of (await box.connectToPort(port)) ?? []) text += String(piece)
         return text
       }
-      await expect.poll(heard).toBe(`by ${host}`)
+      await expect.poll(receivedText).toBe(`by ${host}`)
       await box.stopProcess(id)
     }
   })
 
-  it("is this box's, not the machine's", async () => {
+  it("is a port of the box, not of the machine", async () => {
     const server = createServer().listen(0, "127.0.0.1")
     await once(server, "listening")
     const { port } = server.address() as { port: number }
@@ -212,14 +217,14 @@ describe("a port in a box", () => {
 })
 
 describe("a box's first process", () => {
-  it("cannot be ended from within, nor the box with it", async () => {
+  it("cannot be killed from within, so the box goes on", async () => {
     const before = await box.readHealth()
     await runShell(box, "kill -9 1; pkill -9 node; kill -9 -1", { timeoutMs: 5_000 })
     expect((await runShell(box, "echo still")).stdout).toBe("still\n")
     expect((await box.readHealth()).activities).toBeGreaterThan(before.activities)
   })
 
-  it("hears of what others leave to it", async () => {
+  it("reaps orphaned processes", async () => {
     await runShell(box, "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done")
     await expect
       .poll(async () => (await runShell(box, "ps ax | grep -c '[d]efunct'")).stdout)

@@ -1,4 +1,4 @@
-/** A program that launches a box and is killed: `node launcher.ts <run folder> <box> <after so many calls>`. */
+/** A program that is killed while it launches a box: `node launcher.ts <run folder> <box> <number of calls>`. */
 import childProcess from "node:child_process"
 import fs from "node:fs/promises"
 import { syncBuiltinESMExports } from "node:module"
@@ -7,14 +7,14 @@ import type { BoxId } from "../../domain/boxes/ids.ts"
 const [runDir = "", boxId = "", calls = ""] = process.argv.slice(2)
 let remainingCalls = Number(calls)
 
-/** Has each call of the machine be the last one when it is its turn. */
+/** Replaces functions so that the process is killed at the last of the allowed calls. */
 function killAfterLastCall(functions: Record<string, unknown>, names: readonly string[]): void {
   for (const name of names) {
-    const real = functions[name] as (...given: unknown[]) => unknown
-    functions[name] = (...given: unknown[]) => {
+    const original = functions[name] as (...args: unknown[]) => unknown
+    functions[name] = (...args: unknown[]) => {
       remainingCalls -= 1
       if (remainingCalls === 0) process.kill(process.pid, "SIGKILL")
-      return real(...given)
+      return original(...args)
     }
   }
 }
@@ -33,7 +33,7 @@ killAfterLastCall(fs, [
 killAfterLastCall(childProcess, ["spawn", "execFile"])
 syncBuiltinESMExports()
 
-// Not before: they keep what they import.
+// Imported last, because modules keep the functions that they import.
 const { openBubblewrap } = await import("../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts")
 const { machinePacer } = await import("../../adapters/machine/clock/database-clock.ts")
 const host = await openBubblewrap({ runDir, blockedNetworks: async () => [], pacer: machinePacer })

@@ -1,6 +1,6 @@
 /**
- * Ways out of a box, each tried in one as it is meant to be, where it must lead nowhere, and in one whose
- * walls were taken down on purpose, where it must lead out: else it would prove nothing.
+ * Escapes from a box. Each is tried in a normal box, where it must fail, and in a box with a deliberately weak
+ * policy, where it must succeed: otherwise the first result would prove nothing.
  */
 import { spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -24,7 +24,7 @@ writeFileSync(canary, "reached\n")
 const servers: Server[] = []
 let port = 0
 
-/** Arguments of a sandbox with some taken out and others put in the place of some. */
+/** A sandbox's arguments with some removed, replaced and added. */
 function weakened(
   args: readonly string[],
   { without, instead, more }: { without: string[]; instead: [string, string[]][]; more: string[] },
@@ -36,7 +36,7 @@ function weakened(
   return [...replaced.filter((word) => !without.includes(word)), ...more]
 }
 
-/** The machine's processes, devices, network and a folder, all calls, and root's rights in the box. */
+/** A policy with access to the machine's processes, devices, network and a folder, all system calls and root. */
 const WEAK: SandboxPolicy = {
   outerArguments: async (view) =>
     weakened(await DEFAULT_SANDBOX_POLICY.outerArguments(view), {
@@ -60,7 +60,7 @@ const WEAK: SandboxPolicy = {
   adjustFirewall: (firewall) => firewall,
 }
 
-/** Calls the kernel by number and says `reached` unless it answers one of these errors. */
+/** Makes a system call by number, and prints `reached` unless it fails with this error. */
 const call = (words: string, refusal: number): string =>
   `python3 -c '
 import ctypes
@@ -70,33 +70,36 @@ if result >= 0 or ctypes.get_errno() != ${refusal}: print("reached")
 '`
 const socketOf = (family: number, kind: number): string =>
   `python3 -c 'import socket; socket.socket(${family}, ${kind}, 0); print("reached")'`
-/** What is tried; each prints `reached` where it leads out. */
+/** The attempts; each prints `reached` if it succeeds. */
 const ATTEMPTS: readonly {
-  readonly way: string
+  readonly name: string
   readonly line: () => string
-  /** Whether it is a call that a kernel may not know, and that does no harm outside. */
+  /** Set for a harmless system call that a kernel may lack. */
   readonly asksKernel?: true
 }[] = [
-  { way: "a file by its path", line: () => `cat ${canary}` },
-  { way: "a file by a link", line: () => `ln -sf ${canary} l; cat l` },
-  { way: "a file by many folders up", line: () => `cat ../../../../../../../..${canary}` },
-  { way: "a file by the root of another", line: () => `cat /proc/[0-9]*/root${canary}` },
+  { name: "read a file by its path", line: () => `cat ${canary}` },
+  { name: "read a file through a link", line: () => `ln -sf ${canary} l; cat l` },
+  { name: "read a file by parent folders", line: () => `cat ../../../../../../../..${canary}` },
   {
-    way: "a keeper's words",
+    name: "read a file through the root of another process",
+    line: () => `cat /proc/[0-9]*/root${canary}`,
+  },
+  {
+    name: "read a box agent's arguments",
     line: () => "cat /proc/[0-9]*/cmdline | grep -qa agent[.]js && echo reached",
   },
-  { way: "the root folder", line: () => "touch /written && echo reached" },
-  { way: "other devices", line: () => "[ -e /dev/kmsg ] && echo reached" },
-  { way: "mounting", line: () => "mkdir -p m; mount -t tmpfs none m && echo reached" },
+  { name: "write to the root folder", line: () => "touch /written && echo reached" },
+  { name: "see other devices", line: () => "[ -e /dev/kmsg ] && echo reached" },
+  { name: "mount", line: () => "mkdir -p m; mount -t tmpfs none m && echo reached" },
   {
-    way: "another root",
+    name: "change the root",
     line: () => `python3 -c 'import os; os.chroot("/tmp"); print("reached")'`,
   },
-  { way: "users of its own", line: () => "unshare -U true && echo reached" },
-  { way: "namespaces of its own", line: () => "unshare -m true && echo reached" },
-  { way: "another's name of the machine", line: () => "hostname other && echo reached" },
+  { name: "create a user namespace", line: () => "unshare -U true && echo reached" },
+  { name: "create a mount namespace", line: () => "unshare -m true && echo reached" },
+  { name: "change the host name", line: () => "hostname other && echo reached" },
   {
-    way: "users of its own by clone3",
+    name: "create a user namespace by clone3",
     line: () => `python3 -c '
 import ctypes, os
 args = (ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17)
@@ -106,25 +109,25 @@ if pid > 0: print("reached")
 '`,
   },
   {
-    way: "rings",
+    name: "use io_uring",
     line: () => call("425, 1, ctypes.create_string_buffer(200)", 38),
     asksKernel: true,
   },
-  { way: "keys", line: () => call("250, 0, -3, 0", 1), asksKernel: true },
-  { way: "handling faults", line: () => call("323, 1", 1), asksKernel: true },
-  { way: "watching the processor", line: () => call("298, 0, 0, -1, -1, 0", 1), asksKernel: true },
-  { way: "programs in the kernel", line: () => call("321, 999, 0, 0", 1), asksKernel: true },
-  { way: "files by handle", line: () => call("304, -1, 0, 0", 1), asksKernel: true },
-  { way: "sockets of the hypervisor", line: () => socketOf(40, 1), asksKernel: true },
-  { way: "sockets of ciphers", line: () => socketOf(38, 5), asksKernel: true },
-  { way: "words in a terminal's mouth", line: () => call("16, 0, 0x5412, 0", 1), asksKernel: true },
+  { name: "use kernel keys", line: () => call("250, 0, -3, 0", 1), asksKernel: true },
+  { name: "use userfaultfd", line: () => call("323, 1", 1), asksKernel: true },
+  { name: "use perf events", line: () => call("298, 0, 0, -1, -1, 0", 1), asksKernel: true },
+  { name: "use BPF", line: () => call("321, 999, 0, 0", 1), asksKernel: true },
+  { name: "open files by handle", line: () => call("304, -1, 0, 0", 1), asksKernel: true },
+  { name: "open vsock sockets", line: () => socketOf(40, 1), asksKernel: true },
+  { name: "open AF_ALG sockets", line: () => socketOf(38, 5), asksKernel: true },
+  { name: "inject terminal input", line: () => call("16, 0, 0x5412, 0", 1), asksKernel: true },
   {
-    way: "a server of the machine",
+    name: "reach a server on the machine",
     line: () =>
       `node -e 'require("net").connect(${port}, "127.0.0.1").on("error", () => {}).pipe(process.stdout)'`,
   },
   {
-    way: "a socket without a file",
+    name: "reach an abstract socket",
     line: () =>
       `node -e 'require("net").connect("\\0canary-${port}").on("error", () => {}).pipe(process.stdout)'`,
   },
@@ -135,11 +138,11 @@ let strong: BoxHandle
 let weak: BoxHandle
 beforeAll(async () => {
   if (noSandboxReason !== null) return
-  for (const place of [{ port: 0, host: "127.0.0.1" }, null]) {
+  for (const listenOptions of [{ port: 0, host: "127.0.0.1" }, null]) {
     const server = createServer((socket) => socket.end("reached"))
-    servers.push(server.listen(place ?? { path: `\0canary-${port}` }))
+    servers.push(server.listen(listenOptions ?? { path: `\0canary-${port}` }))
     await once(server, "listening")
-    if (place !== null) port = (server.address() as { port: number }).port
+    if (listenOptions !== null) port = (server.address() as { port: number }).port
   }
   strong = await hosts.host.start(newBoxPlan())
   weak = await (await hosts.open({}, WEAK)).start(newBoxPlan())
@@ -149,23 +152,23 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Whether a line leads out. */
-const leads = async (box: BoxHandle, line: string): Promise<boolean> =>
+/** Whether a command escapes. */
+const escapes = async (box: BoxHandle, line: string): Promise<boolean> =>
   (await runShell(box, line, { timeoutMs: 20_000 })).stdout.includes("reached")
 
-describe("nothing leads out of a box:", () => {
-  it.for(ATTEMPTS)("not $way", async ({ asksKernel, line }, ctx) => {
+describe("a program in a box", () => {
+  it.for(ATTEMPTS)("cannot $name", async ({ asksKernel, line }, ctx) => {
     const isKnown = asksKernel !== true || process.arch === "x64"
-    ctx.skip(!isKnown, "the numbers of these calls are another processor's")
-    expect(await leads(strong, line())).toBe(false)
-    // What this kernel does not have at all no box can reach, however weak its walls.
+    ctx.skip(!isKnown, "the numbers of these system calls are for x64")
+    expect(await escapes(strong, line())).toBe(false)
+    // A system call that this kernel lacks fails in the weak box too.
     const isHere = asksKernel !== true || spawnSync("sh", ["-c", line()]).stdout.includes("reached")
-    expect(await leads(weak, line())).toBe(isHere)
+    expect(await escapes(weak, line())).toBe(isHere)
   })
 })
 
 describe("a box", () => {
-  it("sees no file of another while commands come and go", async () => {
+  it("sees no file of another box while commands start and end", async () => {
     const search =
       "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do " +
       `cat /proc/[0-9]*/root${canary} /proc/[0-9]*/cwd/canary 2>/dev/null; ` +
@@ -178,9 +181,9 @@ describe("a box", () => {
     expect((await searching).stdout).toBe("")
   })
 
-  it("has three descriptors open and no right to anything", async () => {
+  it("has three open descriptors and no capabilities", async () => {
     const open = await runShell(strong, "ls /proc/self/fd /proc/1/fd; readlink /proc/1/fd/1")
-    // The third of the list is its own: the folder that it reads.
+    // The fourth descriptor of `ls` is the folder that it reads.
     expect(open.stdout).toBe("/proc/1/fd:\n0\n1\n2\n\n/proc/self/fd:\n0\n1\n2\n3\n/dev/null\n")
     const status = await runShell(
       strong,
@@ -192,7 +195,7 @@ describe("a box", () => {
     )
   })
 
-  it("cannot set anything of the machine", async () => {
+  it("cannot change settings of the machine", async () => {
     for (const path of ["sys/kernel/core_pattern", "sysrq-trigger", "sys/vm/drop_caches"]) {
       expect((await runShell(strong, `: >> /proc/${path}`)).exitCode).not.toBe(0)
     }
@@ -202,10 +205,10 @@ describe("a box", () => {
     ).not.toBe(0)
   })
 
-  it("is another user than all other boxes and than the program", async (ctx) => {
+  it("runs as another user than all other boxes and the program", async (ctx) => {
     ctx.skip(
       noSandboxReason !== null || !isRoot,
-      noSandboxReason ?? "boxes are users of their own only for root",
+      noSandboxReason ?? "boxes are separate users only for root",
     )
     const uids = [strong, weak].map(({ boxId }) => statSync(join(hosts.runDir, "boxes", boxId)).uid)
     expect(new Set([...uids, 0]).size).toBe(3)

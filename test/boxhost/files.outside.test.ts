@@ -1,4 +1,4 @@
-/** The files of a box: of one that runs the scripts with the machine's shell, and of a built-in one. */
+/** The files of a box that runs the scripts in this machine's shell, and of a simulated box. */
 import { execFileSync } from "node:child_process"
 import {
   chmodSync,
@@ -26,17 +26,17 @@ import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
 import { SAMPLE_BOX_PLAN, openSimulatedBoxes } from "./simulated-boxes.ts"
 
-const MOST = 20_000_000
+const MAX_BYTES = 20_000_000
 
 let shell: ShellBox
-let builtIn: BoxHandle
+let simulated: BoxHandle
 beforeAll(async () => {
   shell = await openShellBox()
-  builtIn = await openSimulatedBoxes().host.start(SAMPLE_BOX_PLAN)
+  simulated = await openSimulatedBoxes().host.start(SAMPLE_BOX_PLAN)
 })
 afterAll(() => shell.clear())
 
-const refused = (why: string) => ({ ok: false, reason: why, detail: expect.any(String) })
+const refused = (reason: string) => ({ ok: false, reason, detail: expect.any(String) })
 const namesIn = async (box: BoxHandle, path: string, hidden = true) => {
   const listed = await listBoxFolder(box, path, { hidden })
   return listed.ok ? listed.entries.map(({ name }) => name) : listed
@@ -67,7 +67,7 @@ const NAMES = [
 
 describe.each([
   ["runs the machine's shell", () => shell.box],
-  ["is built in", () => builtIn],
+  ["is simulated", () => simulated],
 ] as const)("a box that %s", (_name, boxOf) => {
   it.each(NAMES)("writes, lists, reads and removes a file named %j", async (name) => {
     const box = boxOf()
@@ -75,7 +75,7 @@ describe.each([
     const bytes = Buffer.from(`of ${name}`)
     expect(await writeBoxFile(box, path, bytes)).toEqual({ ok: true })
     expect(await namesIn(box, "names")).toEqual([name])
-    expect(await readBoxFile(box, path, MOST)).toEqual({ ok: true, bytes })
+    expect(await readBoxFile(box, path, MAX_BYTES)).toEqual({ ok: true, bytes })
     expect(await removeBoxFile(box, path)).toEqual({ ok: true })
     expect(await namesIn(box, "names")).toEqual([])
   })
@@ -83,22 +83,22 @@ describe.each([
   it("keeps a name at the top that looks like an option", async () => {
     const box = boxOf()
     expect(await writeBoxFile(box, "-rf", Buffer.from("x"))).toEqual({ ok: true })
-    expect(await readBoxFile(box, "-rf", MOST)).toEqual({ ok: true, bytes: Buffer.from("x") })
+    expect(await readBoxFile(box, "-rf", MAX_BYTES)).toEqual({ ok: true, bytes: Buffer.from("x") })
     expect(await listBoxFolder(box, "-rf", { hidden: false })).toEqual(refused("no-folder"))
     expect(await removeBoxFile(box, "-rf")).toEqual({ ok: true })
-    expect(await readBoxFile(box, "-", MOST)).toEqual(refused("missing"))
+    expect(await readBoxFile(box, "-", MAX_BYTES)).toEqual(refused("missing"))
   })
 
-  it("keeps bytes as they are, and replaces all of them", async () => {
+  it("stores bytes unchanged, and replaces all of them", async () => {
     const box = boxOf()
     const bytes = Buffer.from(Array.from({ length: 70_000 }, (_none, i) => i % 256))
     for (const content of [bytes, Buffer.alloc(0), bytes.subarray(3)]) {
       expect(await writeBoxFile(box, "bytes", content)).toEqual({ ok: true })
-      expect(await readBoxFile(box, "bytes", MOST)).toEqual({ ok: true, bytes: content })
+      expect(await readBoxFile(box, "bytes", MAX_BYTES)).toEqual({ ok: true, bytes: content })
     }
   })
 
-  it("shows of each entry what it is, and hidden ones to who asks for them", async () => {
+  it("lists entries with type and size, and hidden ones only on request", async () => {
     const box = boxOf()
     const before = Date.UTC(2020, 0, 1)
     await writeBoxFile(box, "shown/folder/x", Buffer.from("x"))
@@ -123,39 +123,39 @@ describe.each([
     expect(await namesIn(box, "shown")).toEqual([".file", "file", "folder"])
   })
 
-  it("says why it does not do what is asked", async () => {
+  it("gives the reason of a refusal", async () => {
     const box = boxOf()
     await writeBoxFile(box, "faults/file", Buffer.from("12345"))
-    expect(await readBoxFile(box, "faults", MOST)).toEqual(refused("folder"))
+    expect(await readBoxFile(box, "faults", MAX_BYTES)).toEqual(refused("folder"))
     expect(await writeBoxFile(box, "faults", Buffer.from(""))).toEqual(refused("folder"))
     expect(await writeBoxFile(box, "faults/new/", Buffer.from(""))).toEqual(refused("folder"))
     expect(await removeBoxFile(box, "faults")).toEqual(refused("folder"))
-    expect(await readBoxFile(box, "faults/none", MOST)).toEqual(refused("missing"))
-    expect(await readBoxFile(box, "faults/file/x", MOST)).toEqual(refused("missing"))
+    expect(await readBoxFile(box, "faults/none", MAX_BYTES)).toEqual(refused("missing"))
+    expect(await readBoxFile(box, "faults/file/x", MAX_BYTES)).toEqual(refused("missing"))
     expect(await removeBoxFile(box, "faults/none")).toEqual(refused("missing"))
     expect(await listBoxFolder(box, "none", { hidden: true })).toEqual(refused("missing"))
     expect(await listBoxFolder(box, "faults/file", { hidden: true })).toEqual(refused("no-folder"))
     expect(await writeBoxFile(box, "faults/file/x", Buffer.from(""))).toEqual(refused("denied"))
-    expect(await readBoxFile(box, "faults/file\0", MOST)).toEqual(refused("missing"))
+    expect(await readBoxFile(box, "faults/file\0", MAX_BYTES)).toEqual(refused("missing"))
     expect(await readBoxFile(box, "faults/file", 4)).toEqual(refused("too-large"))
     expect(await readBoxFile(box, "faults/file", 5)).toMatchObject({ ok: true })
     expect(await namesIn(box, "faults")).toEqual(["file"])
   })
 
-  it("takes a file of 20,000,000 bytes and gives it back", async () => {
+  it("stores and returns a file of 20,000,000 bytes", async () => {
     const box = boxOf()
-    const bytes = Buffer.alloc(MOST, "0123456789abcdef")
+    const bytes = Buffer.alloc(MAX_BYTES, "0123456789abcdef")
     expect(await writeBoxFile(box, "large", bytes)).toEqual({ ok: true })
-    const read = await readBoxFile(box, "large", MOST)
+    const read = await readBoxFile(box, "large", MAX_BYTES)
     expect(read.ok && bytes.equals(read.bytes)).toBe(true)
-    expect(await readBoxFile(box, "large", MOST - 1)).toEqual(refused("too-large"))
+    expect(await readBoxFile(box, "large", MAX_BYTES - 1)).toEqual(refused("too-large"))
   })
 })
 
-describe("what only a real file system has", () => {
+describe("a real file system", () => {
   const at = (name: string) => join(shell.folder, name)
 
-  it("keeps the mode of a file that is replaced, and gives a new one that of the box", async () => {
+  it("keeps the mode of a replaced file, and creates new files with the box's umask", async () => {
     writeFileSync(at("run.sh"), "old")
     chmodSync(at("run.sh"), 0o750)
     await writeBoxFile(shell.box, "run.sh", Buffer.from("new"))
@@ -167,7 +167,7 @@ describe("what only a real file system has", () => {
     expect(statSync(at("fresh")).mode & 0o777).toBe(0o666 & ~process.umask())
   })
 
-  it("writes where a link leads, and takes away the link alone", async () => {
+  it("writes through a link, and removes only the link", async () => {
     mkdirSync(at("real"))
     writeFileSync(at("real/target\n"), "old")
     symlinkSync("real/target\n", at("link"))
@@ -179,29 +179,29 @@ describe("what only a real file system has", () => {
     expect(await removeBoxFile(shell.box, "link")).toEqual({ ok: true })
     expect(readdirSync(at("real"))).toEqual(["target\n"])
     symlinkSync("nowhere", at("dangling"))
-    expect(await readBoxFile(shell.box, "dangling", MOST)).toEqual(refused("missing"))
+    expect(await readBoxFile(shell.box, "dangling", MAX_BYTES)).toEqual(refused("missing"))
     expect(await removeBoxFile(shell.box, "dangling")).toEqual({ ok: true })
   })
 
-  it("needs no folder of the repository, and makes it where something is written there", async () => {
+  it("creates a missing repository folder on a write", async () => {
     rmSync(shell.folder, { recursive: true })
     expect(await listBoxFolder(shell.box, "", { hidden: false })).toEqual(refused("missing"))
     expect(await writeBoxFile(shell.box, "a/b", Buffer.from("new"))).toEqual({ ok: true })
     expect(readFileSync(at("a/b"), "utf8")).toBe("new")
   })
 
-  it("waits for no pipe and reads no device", async () => {
+  it("refuses pipes and devices", async () => {
     execFileSync("sh", ["-c", 'mkfifo "$1"', "sh", at("pipe")])
-    expect(await readBoxFile(shell.box, "pipe", MOST)).toEqual(refused("no-file"))
+    expect(await readBoxFile(shell.box, "pipe", MAX_BYTES)).toEqual(refused("no-file"))
     expect(await writeBoxFile(shell.box, "pipe", Buffer.from("x"))).toEqual(refused("no-file"))
     expect(await removeBoxFile(shell.box, "pipe")).toEqual(refused("no-file"))
-    expect(await readBoxFile(shell.box, "/dev/zero", MOST)).toEqual(refused("no-file"))
+    expect(await readBoxFile(shell.box, "/dev/zero", MAX_BYTES)).toEqual(refused("no-file"))
     const listed = await listBoxFolder(shell.box, ".", { hidden: false })
     const types = listed.ok ? listed.entries.map(({ name, type }) => [name, type]) : []
     expect(types).toContainEqual(["pipe", "other"])
   })
 
-  it("leaves the old file and nothing else where its input ends early", async () => {
+  it("leaves only the old file if the input ends early", async () => {
     writeFileSync(at("whole"), "old")
     const torn = {
       ...shell.box,
@@ -213,7 +213,7 @@ describe("what only a real file system has", () => {
     expect(readdirSync(shell.folder).filter((name) => name.startsWith(".write-"))).toEqual([])
   })
 
-  it("shows the time of a file to the millisecond, also with a name that has tabs", async () => {
+  it("lists modification times in milliseconds, also for names with tabs", async () => {
     mkdirSync(at("timed"))
     writeFileSync(at("timed/a\tb\t"), "")
     const seconds = 1_600_000_000.25
@@ -224,7 +224,7 @@ describe("what only a real file system has", () => {
     expect(existsSync(at("timed/a\tb\t"))).toBe(true)
   })
 
-  it("says what the box said where a file cannot be written", async () => {
+  it("passes on the box's error if a file cannot be written", async () => {
     expect(await writeBoxFile(shell.box, "/proc/nothing/x", Buffer.from("x"))).toMatchObject({
       ok: false,
       reason: "denied",

@@ -1,4 +1,4 @@
-/** What ends boxes, what does not, and that nothing is left of those that ended. */
+/** How boxes end, how they don't, and that nothing is left of ended ones. */
 import { execFile } from "node:child_process"
 import { existsSync, readFileSync, readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -10,28 +10,28 @@ import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { rejectionOf, newBoxId, newBoxPlan, ownSandboxHosts, runShell } from "./sandbox-hosts.ts"
 
-/** Of the calls by which a box is launched, the ones that a launcher is killed at. */
+/** The calls of a launch at which a launcher is killed. */
 const KILLED_AT = [1, 20, 32, 44, 56, 66, 76, 86, 96, 106]
 
 const hosts = await ownSandboxHosts()
 
-/** The processes of a box, as its record names them: sandbox, keeper, way out, first process. */
+/** The processes in a box's record: sandbox, box agent, network helper, first process. */
 function processesOf(boxId: SandboxId) {
   const path = join(hosts.runDir, "records", `${boxId}.json`)
   const record = JSON.parse(readFileSync(path, "utf8")) as {
     processes: { pid: number }[]
     keeper: { pid: number }
   }
-  return { keeper: record.keeper.pid, all: record.processes.map(({ pid }) => pid) }
+  return { agent: record.keeper.pid, all: record.processes.map(({ pid }) => pid) }
 }
 
-/** Whether a process is there, and not only as one that nobody asked how it ended. */
-function isThere(pid: number): boolean {
+/** Whether a process runs; zombies do not count. */
+function isRunning(pid: number): boolean {
   if (!existsSync(`/proc/${pid}/stat`)) return false
   return !/^.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "latin1"))
 }
 
-/** Every trace of boxes in the run folder, and of the folder in the machine. */
+/** Every trace of boxes in the run folder, and of the folder in mounts and processes. */
 function traces(): readonly string[] {
   const folders = ["records", "slots", "boxes", "images", "logs"]
   const files = folders.flatMap((name) => readdirSync(join(hosts.runDir, name)))
@@ -41,15 +41,15 @@ function traces(): readonly string[] {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(hosts.runDir)
     } catch {
-      // It has ended at this moment.
+      // The process has just ended.
       return false
     }
   })
   return [...files, ...mounts.filter((line) => line.includes(hosts.runDir)), ...running]
 }
 
-/** Runs a program that is killed while it launches a box, or after it; what it said. */
-async function launched(boxId: BoxId, calls: number): Promise<string> {
+/** Runs a program that is killed during or after a launch; returns its output. */
+async function launchAndCrash(boxId: BoxId, calls: number): Promise<string> {
   const args = [
     join(import.meta.dirname, "crashing-launcher.ts"),
     hosts.runDir,
@@ -68,8 +68,8 @@ async function launched(boxId: BoxId, calls: number): Promise<string> {
 describe("a box", () => {
   it("outlives the program that launched it", async () => {
     const boxId = newBoxId()
-    const calls = Number(await launched(boxId, 0))
-    // Those that launchers are killed at are among those that there are.
+    const calls = Number(await launchAndCrash(boxId, 0))
+    // All calls in `KILLED_AT` happen in a launch.
     expect(calls).toBeGreaterThan(Math.max(...KILLED_AT))
     const box = await hosts.host.find(boxId)
     expect((await box?.listProcesses())?.map(({ status }) => status)).toEqual(["running"])
@@ -77,41 +77,41 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("ends with its keeper, and its way out with it", async () => {
+  it("ends with its box agent, and so does its network helper", async () => {
     const box = await hosts.host.start(newBoxPlan())
     const ran = rejectionOf(runShell(box, "sleep 600"))
     await expect.poll(async () => (await box.readHealth()).isBusy).toBe(true)
-    const { all, keeper } = processesOf(box.boxId)
-    process.kill(keeper, "SIGKILL")
+    const { all, agent } = processesOf(box.boxId)
+    process.kill(agent, "SIGKILL")
     expect(await ran).toBeInstanceOf(BoxGone)
-    await expect.poll(() => all.filter(isThere)).toEqual([])
+    await expect.poll(() => all.filter(isRunning)).toEqual([])
     expect(await hosts.another.find(box.boxId)).toBeNull()
     expect(await hosts.another.sweep()).toEqual([{ name: box.boxId, reason: "it ended" }])
     expect(traces()).toEqual([])
   })
 
-  it("goes on without its outer sandbox's first process", async () => {
+  it("survives the first process of its outer sandbox", async () => {
     const box = await hosts.host.start(newBoxPlan())
     const [outer = 0] = processesOf(box.boxId).all
     process.kill(outer, "SIGKILL")
-    await expect.poll(() => isThere(outer)).toBe(false)
+    await expect.poll(() => isRunning(outer)).toBe(false)
     expect((await runShell(box, "echo well")).stdout).toBe("well\n")
     await box.stop()
     expect(traces()).toEqual([])
   })
 
-  it("is swept when its lease is over, or its keeper says nothing", async () => {
+  it("is swept when its lease is over, or its agent does not answer", async () => {
     const [over, silent] = [
       await hosts.host.start(newBoxPlan()),
       await hosts.host.start(newBoxPlan()),
     ]
     await over.extend(1)
     await expect.poll(() => hosts.host.find(over.boxId)).toBeNull()
-    process.kill(processesOf(silent.boxId).keeper, "SIGSTOP")
-    // One that waits as long for an answer as others do for a moment.
+    process.kill(processesOf(silent.boxId).agent, "SIGSTOP")
+    // This host's timeouts are ten times shorter.
     const pause = (ms: number, signal?: AbortSignal) => machinePacer.pause(ms / 10, signal)
-    const hasty = await hosts.open({ pacer: { ...machinePacer, pause } })
-    const swept = await hasty.sweep()
+    const impatient = await hosts.open({ pacer: { ...machinePacer, pause } })
+    const swept = await impatient.sweep()
     expect(new Set(swept)).toEqual(
       new Set([
         { name: over.boxId, reason: "it ended" },
@@ -121,19 +121,19 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("leaves nothing where its launcher was killed, wherever it was", async () => {
+  it("leaves nothing after its launcher was killed at any call", async () => {
     const killed = KILLED_AT.map((calls) => ({ calls, boxId: newBoxId() }))
-    await Promise.all(killed.map(({ boxId, calls }) => launched(boxId, calls)))
+    await Promise.all(killed.map(({ boxId, calls }) => launchAndCrash(boxId, calls)))
     await hosts.host.sweep()
-    // One that had come far enough is found, as after any other end of a program.
+    // A launch that was complete is found, like after any other end of a program.
     for (const { boxId } of killed) await (await hosts.host.find(boxId))?.stop()
     await expect.poll(traces).toEqual([])
   })
 
-  it("is made once, however many ask for it", async () => {
+  it("is made once for concurrent starts", async () => {
     const plan = newBoxPlan()
-    const asked = [hosts.host, hosts.another, hosts.host, hosts.another]
-    const boxes = await Promise.all(asked.map((host) => host.start(plan)))
+    const callers = [hosts.host, hosts.another, hosts.host, hosts.another]
+    const boxes = await Promise.all(callers.map((host) => host.start(plan)))
     expect(await hosts.host.listBoxes()).toEqual([plan.boxId])
     const { id } = await (boxes[0] as BoxHandle).spawn("sleep 600")
     for (const box of boxes) expect((await box.listProcesses()).map((one) => one.id)).toEqual([id])
@@ -141,7 +141,7 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("is refused where as many run as may, and there is room for none", async () => {
+  it("is refused beyond the limit of boxes", async () => {
     const small = await hosts.open({ maxBoxes: 1 })
     const tried = await Promise.all([1, 2, 3, 4].map(() => rejectionOf(small.start(newBoxPlan()))))
     expect(tried.filter((error) => error === null).length).toBe(1)
@@ -153,28 +153,30 @@ describe("a box", () => {
 })
 
 describe("a machine", () => {
-  it("says what boxes come to on it", async () => {
+  it("is probed for its capabilities, with a fix for each missing one", async () => {
     expect((await hosts.host.probe()).map(({ component }) => component)).toEqual([
       "driver",
       "limits",
       "disk",
       "network",
     ])
-    const poor = await hosts.open({
+    const limited = await hosts.open({
       disabledCapabilities: ["groups", "images", "slirp4netns", "pasta", "seccomp"],
     })
-    const found = await poor.probe()
+    const found = await limited.probe()
     expect(found.map(({ fix, isHealthy }) => [isHealthy, fix === null])).toEqual(
       found.map(() => [false, false]),
     )
     expect(found.length).toBe(4)
   })
 
-  it("without bubblewrap has no room, and says why", async () => {
-    const none = await hosts.open({ disabledCapabilities: ["bwrap"] })
-    expect(await none.hasRoom("small")).toBe(false)
-    expect(await rejectionOf(none.start(newBoxPlan()))).toBeInstanceOf(ProviderUnavailable)
-    const [driver, ...more] = await none.probe()
+  it("without bubblewrap has no room, and its probe has the reason", async () => {
+    const withoutBubblewrap = await hosts.open({ disabledCapabilities: ["bwrap"] })
+    expect(await withoutBubblewrap.hasRoom("small")).toBe(false)
+    expect(await rejectionOf(withoutBubblewrap.start(newBoxPlan()))).toBeInstanceOf(
+      ProviderUnavailable,
+    )
+    const [driver, ...more] = await withoutBubblewrap.probe()
     expect([driver?.isHealthy, driver?.message, more]).toEqual([
       false,
       expect.stringMatching(/^Boxes cannot be created here: .*bwrap/),

@@ -1,4 +1,4 @@
-/** What boxes reach of the network: the internet, and nothing that is near. */
+/** The network of boxes: they reach the internet, but not the machine or its networks. */
 import type { SandboxPolicy } from "../../adapters/sandbox/boxhost/bubblewrap/sandbox-policy.ts"
 import { execFileSync } from "node:child_process"
 import { randomInt } from "node:crypto"
@@ -10,15 +10,14 @@ import { DEFAULT_SANDBOX_POLICY } from "../../adapters/sandbox/boxhost/bubblewra
 import type { BoxHandle } from "../../adapters/sandbox/boxhost/port.ts"
 import { noSandboxReason, isRoot, newBoxPlan, ownSandboxHosts, runShell } from "./sandbox-hosts.ts"
 
-/** Addresses for documents: nobody's on the internet, and given to this machine for a while. */
+/** Addresses for documentation, which are on no network; the tests give them to this machine for a while. */
 const NEAR = `192.0.2.${randomInt(1, 255)}`
 const FAR = `198.51.100.${randomInt(1, 255)}`
 const SET = `203.0.113.${randomInt(1, 255)}`
 
-const why =
-  noSandboxReason ?? (isRoot ? null : "only root may give this machine addresses to look for")
+const why = noSandboxReason ?? (isRoot ? null : "only root may add addresses to this machine")
 
-const LENT = [FAR, SET]
+const TEMPORARY = [FAR, SET]
 
 const hosts = await ownSandboxHosts({ blockedNetworks: async () => ["203.0.113.0/24"] }, why)
 const servers: Server[] = []
@@ -40,9 +39,9 @@ async function serveOn(ip: string): Promise<void> {
 
 beforeAll(async () => {
   if (why !== null) return
-  for (const ip of [NEAR, ...LENT]) await serveOn(ip)
-  // Their servers wait until the addresses are back.
-  for (const ip of LENT) address("del", ip)
+  for (const ip of [NEAR, ...TEMPORARY]) await serveOn(ip)
+  // The servers keep listening while the addresses are removed.
+  for (const ip of TEMPORARY) address("del", ip)
 })
 afterAll(() => {
   if (why !== null) return
@@ -50,15 +49,15 @@ afterAll(() => {
   address("del", NEAR)
 })
 
-/** What a server says to a box; the empty text where it is not reached. */
-async function said(box: BoxHandle, ip: string): Promise<string> {
+/** The text that a box gets from a server; empty if it cannot reach it. */
+async function textFrom(box: BoxHandle, ip: string): Promise<string> {
   const source =
     `require("net").connect({ host: "${ip}", port: ${port}, timeout: 3000 })` +
     '.on("timeout", () => process.exit()).on("error", () => process.exit()).pipe(process.stdout)'
   return (await runShell(box, `exec node -e '${source}'`, { maxOutputBytes: 100 })).stdout
 }
 
-/** A box of a program that lacks something. */
+/** A box of a program without some capabilities. */
 async function boxWithout(...disabledCapabilities: readonly HostCapability[]): Promise<BoxHandle> {
   return (await hosts.open({ disabledCapabilities })).start(newBoxPlan())
 }
@@ -67,30 +66,33 @@ const CLOSED = ["10.0.2.2", "169.254.169.254", "192.168.0.1", "172.16.0.1", "100
 
 describe("the network of a box", () => {
   it.for([
-    { ways: "slirp4netns and nftables", without: [], network: "slirp" },
-    { ways: "slirp4netns and routing rules", without: ["nft"], network: "slirp" },
-    { ways: "pasta and nftables", without: ["slirp4netns"], network: "pasta" },
-  ] as const)("by $ways leads far and not near", async ({ network, without }) => {
-    const box = await boxWithout(...without)
-    expect(await box.readHealth()).toMatchObject({ network })
-    // What is this machine's only since the box was made is as far as the rest of the internet.
-    for (const ip of LENT) address("add", ip)
-    expect(await said(box, FAR)).toBe("reached")
-    expect(await said(box, NEAR)).toBe("")
-    expect(await said(box, SET)).toBe("")
-    expect(await said(box, "127.0.0.1")).toBe("")
-    for (const ip of CLOSED) expect(await said(box, ip)).toBe("")
-    for (const ip of LENT) address("del", ip)
-    await box.stop()
-  })
+    { tools: "slirp4netns and nftables", without: [], network: "slirp" },
+    { tools: "slirp4netns and routing rules", without: ["nft"], network: "slirp" },
+    { tools: "pasta and nftables", without: ["slirp4netns"], network: "pasta" },
+  ] as const)(
+    "with $tools reaches the internet, but not this machine",
+    async ({ network, without }) => {
+      const box = await boxWithout(...without)
+      expect(await box.readHealth()).toMatchObject({ network })
+      // Addresses that the machine gets after the box was made count as the internet.
+      for (const ip of TEMPORARY) address("add", ip)
+      expect(await textFrom(box, FAR)).toBe("reached")
+      expect(await textFrom(box, NEAR)).toBe("")
+      expect(await textFrom(box, SET)).toBe("")
+      expect(await textFrom(box, "127.0.0.1")).toBe("")
+      for (const ip of CLOSED) expect(await textFrom(box, ip)).toBe("")
+      for (const ip of TEMPORARY) address("del", ip)
+      await box.stop()
+    },
+  )
 
-  it("would lead near without its firewall", async () => {
+  it("would reach this machine without its firewall", async () => {
     const open: SandboxPolicy = {
       ...DEFAULT_SANDBOX_POLICY,
       adjustFirewall: (firewall) => ({ ...firewall, networks: [] }),
     }
     const weak = await (await hosts.open({}, open)).start(newBoxPlan())
-    expect(await said(weak, NEAR)).toBe("reached")
+    expect(await textFrom(weak, NEAR)).toBe("reached")
     await weak.stop()
   })
 
@@ -105,11 +107,11 @@ describe("the network of a box", () => {
       "ip rule del pref 100",
     ]
     for (const line of lines) expect((await runShell(box, line)).exitCode).not.toBe(0)
-    expect(await said(box, NEAR)).toBe("")
+    expect(await textFrom(box, NEAR)).toBe("")
     await box.stop()
   })
 
-  it("is none where its firewall cannot be loaded, or nothing makes one", async () => {
+  it("is disabled if the firewall or the network helper is missing", async () => {
     for (const without of [["nft", "ip"] as const, ["slirp4netns", "pasta"] as const]) {
       const box = await boxWithout(...without)
       expect(await box.readHealth()).toMatchObject({ network: "none" })

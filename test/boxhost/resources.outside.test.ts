@@ -1,4 +1,4 @@
-/** What boxes may use at most, and what lies in volumes: one that wants everything gets its share. */
+/** Limits of boxes and of volumes: a box that takes everything gets only its share. */
 import { spawnSync } from "node:child_process"
 import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -31,15 +31,14 @@ beforeAll(async () => {
 const WELL = { exitCode: 0, stdout: "well\n" }
 
 /**
- * Both boxes do what they are told: the neighbour without having noticed anything, the other one as soon as
- * what was ended in it is also gone.
+ * Expects that both boxes work: the neighbour without interruption, the other one once its ended processes are gone.
  */
 async function expectBothWell(): Promise<void> {
   expect(await runShell(neighbour, "echo well")).toMatchObject(WELL)
   await expect.poll(() => runShell(box, "echo well")).toMatchObject(WELL)
 }
 
-/** Takes all processes that there may be, also those that become free later, and keeps them. */
+/** Takes all processes that the limit allows, also those that become free later, and holds them. */
 const FILLING = `python3 -c '
 import os, time
 while True:
@@ -50,30 +49,30 @@ while True:
     except BlockingIOError: time.sleep(0.01)
 '`
 
-/** Fills the box until a command is told that there is no room; answers what fills it. */
+/** Fills the box until a command cannot be started; returns the id of the process that fills it. */
 async function fill(): Promise<string> {
   let id = ""
   const refused = async () => {
     const isFilling = (await box.listProcesses()).some(
       (one) => one.id === id && one.exitCode === null,
     )
-    // What was ended before may still have had its places.
+    // Processes that were ended before may still have counted.
     if (!isFilling) ({ id } = await box.spawn(FILLING))
-    const said = await runShell(box, "true")
-    return [said.exitCode, /could not be started/.test(said.stderr)]
+    const result = await runShell(box, "true")
+    return [result.exitCode, /could not be started/.test(result.stderr)]
   }
   await expect.poll(refused).toEqual([126, true])
   return id
 }
 
-describe("a box that wants more than its share", () => {
+describe("a box that takes more than its share", () => {
   it.for([
-    { bomb: "plain", line: "b() { b | b & }; b; sleep 60" },
+    { bomb: "in one session", line: "b() { b | b & }; b; sleep 60" },
     {
-      bomb: "of sessions of their own",
+      bomb: "with separate sessions",
       line: "echo 'setsid sh b & setsid sh b & sleep 9' > b; sh b; sleep 60",
     },
-  ])("ends its processes: a bomb $bomb", async ({ line }) => {
+  ])("ends its processes after a fork bomb: $bomb", async ({ line }) => {
     const bomb = runShell(box, line, { timeoutMs: 2_500 })
     for (let count = 0; count < 5; count += 1) {
       expect((await runShell(neighbour, "echo well")).stdout).toBe("well\n")
@@ -83,13 +82,13 @@ describe("a box that wants more than its share", () => {
     await expectBothWell()
   })
 
-  it("is told so while it has no room for a command", async () => {
+  it("refuses commands while it has no room for processes", async () => {
     const id = await fill()
     await box.stopProcess(id)
     await expectBothWell()
   })
 
-  it("ends what takes its memory, and nothing else", async () => {
+  it("ends only the process that takes its memory", async () => {
     const other = await box.spawn("sleep 600")
     expect(other.status).toBe("running")
     const hog = await runShell(
@@ -102,26 +101,26 @@ describe("a box that wants more than its share", () => {
     await expectBothWell()
   })
 
-  it("has no more shared memory than it may", async () => {
-    const said = await runShell(
+  it("is limited in shared memory", async () => {
+    const result = await runShell(
       box,
       "head -c 200M /dev/zero > /dev/shm/big; stat -c %s /dev/shm/big; rm /dev/shm/big",
     )
-    expect(Number(said.stdout)).toBe(64 * 1024 * 1024)
+    expect(Number(result.stdout)).toBe(64 * 1024 * 1024)
     await expectBothWell()
   })
 
-  it("has no larger file than it may, and no more room on its disk", async () => {
+  it("is limited in file size and disk space", async () => {
     const sparse = await runShell(box, "truncate -s 3G sparse")
     expect(sparse.exitCode).not.toBe(0)
     const line =
       "fallocate -l 1500M one && { fallocate -l 1500M two; df --output=avail /tmp | tail -1; }; rm -f one two"
-    const said = await runShell(box, line)
-    expect(Number(said.stdout)).toBeLessThan(600_000)
+    const result = await runShell(box, line)
+    expect(Number(result.stdout)).toBeLessThan(600_000)
     await expectBothWell()
   })
 
-  it("leaves nothing behind, however it was filled", async () => {
+  it("leaves nothing behind after it was filled", async () => {
     const deep = `python3 -c '
 import os
 for _ in range(3000): os.mkdir("d" * 200); os.chdir("d" * 200)
@@ -149,26 +148,26 @@ const planOf = (name: string): BoxPlan => ({
 })
 
 describe("a volume", () => {
-  it("is there again for another user, whatever lies in it", async () => {
+  it("is available again for another user, with all of its files", async () => {
     const plan = planOf("again")
     const volumed = await hosts.host.start(plan)
     expect((await volumed.readHealth()).network).toBe("none")
     const write = "mkdir -m 700 a && echo one > a/b && ln -s /etc/passwd link && chmod 400 a/b"
     expect((await runShell(volumed, write, { cwd: "/data" })).exitCode).toBe(0)
     await volumed.stop()
-    const others = await hosts.open(isRoot ? { firstUid: 2_900_000 } : {})
-    const again = await others.start(plan)
-    const said = await runShell(again, "id -u; stat -c %u a a/b link; cat a/b; mv a c", {
+    const otherUser = await hosts.open(isRoot ? { firstUid: 2_900_000 } : {})
+    const again = await otherUser.start(plan)
+    const result = await runShell(again, "id -u; stat -c %u a a/b link; cat a/b; mv a c", {
       cwd: "/data",
     })
-    expect(said).toMatchObject({ exitCode: 0, stdout: "1000\n1000\n1000\n1000\none\n" })
+    expect(result).toMatchObject({ exitCode: 0, stdout: "1000\n1000\n1000\n1000\none\n" })
     await again.stop()
-    for (const host of [others, hosts.host]) await host.removeVolume(plan.volume?.path ?? "")
+    for (const host of [otherUser, hosts.host]) await host.removeVolume(plan.volume?.path ?? "")
     expect(readdirSync(dir)).toEqual([])
   })
 
-  it("is seen by nobody but its sandbox", async (ctx) => {
-    ctx.skip(!isRoot, "an ordinary user's lies in a folder")
+  it("is visible only to its sandbox", async (ctx) => {
+    ctx.skip(!isRoot, "an ordinary user's volume is a plain folder")
     const volumed = await hosts.host.start(planOf("seen"))
     await runShell(volumed, "echo secret > /data/secret")
     expect(readdirSync(join(dir, "seen"))).toEqual(["image"])
@@ -178,41 +177,44 @@ describe("a volume", () => {
     for (const one of [volumed, another]) await one.stop()
   })
 
-  it("goes out of sight also while somebody reads a file of it", async (ctx) => {
-    ctx.skip(!isRoot, "an ordinary user mounts nothing")
+  it("is detached although a process reads one of its files", async (ctx) => {
+    ctx.skip(!isRoot, "an ordinary user cannot mount")
     const [path, volume] = [join(dir, "read"), join(dir, "mounted")]
-    const wanted = { path, bytes: 64 * MEBIBYTE, uid: 2_900_001 }
+    const spec = { path, bytes: 64 * MEBIBYTE, uid: 2_900_001 }
     const machine = partialFake<BubblewrapContext>({ isDisabled: () => false })
-    const places = { volume } as BoxPaths
-    expect(await makeVolume(machine, places, wanted)).toBe("image")
+    const paths = { volume } as BoxPaths
+    expect(await makeVolume(machine, paths, spec)).toBe("image")
     writeFileSync(join(volume, "file"), "one")
     const file = openSync(join(volume, "file"), "r")
     onTestFinished(() => {
       closeSync(file)
-      // Where it is still there: a mount would keep the end of the run waiting.
+      // A leftover mount would block the end of the run.
       spawnSync("umount", ["--quiet", "--lazy", volume])
     })
-    await detachVolume(places)
+    await detachVolume(paths)
     expect(readdirSync(volume)).toEqual([])
   })
 
-  it("has no more in it than it may", async (ctx) => {
-    ctx.skip(!isRoot, "an ordinary user's is looked at now and then")
+  it("is limited in size", async (ctx) => {
+    ctx.skip(!isRoot, "an ordinary user's volume is only checked from time to time")
     const volumed = await hosts.host.start(planOf("full"))
-    const said = await runShell(volumed, "head -c 100M /dev/zero > /data/big; stat -c %s /data/big")
-    expect(Number(said.stdout)).toBeLessThan(64 * MEBIBYTE)
+    const result = await runShell(
+      volumed,
+      "head -c 100M /dev/zero > /data/big; stat -c %s /data/big",
+    )
+    expect(Number(result.stdout)).toBeLessThan(64 * MEBIBYTE)
     await volumed.stop()
   })
 
-  it("that cannot be mounted any more is not taken for an empty one", async (ctx) => {
-    ctx.skip(!isRoot, "an ordinary user mounts nothing")
+  it("that can no longer be mounted is not replaced by an empty one", async (ctx) => {
+    ctx.skip(!isRoot, "an ordinary user cannot mount")
     const plan = planOf("torn")
     await (await hosts.host.start(plan)).stop()
-    // Where images cannot be made, those that there are go on being used.
-    const poor = await hosts.open({ disabledCapabilities: ["images"] })
-    await (await poor.start(plan)).stop()
+    // Existing images are still used on a machine that cannot make images.
+    const limited = await hosts.open({ disabledCapabilities: ["images"] })
+    await (await limited.start(plan)).stop()
     writeFileSync(join(dir, "torn", "image"), "torn")
-    const refused = await rejectionOf(poor.start(plan))
+    const refused = await rejectionOf(limited.start(plan))
     expect(refused).toBeInstanceOf(ProviderUnavailable)
     expect(String(refused)).toMatch(/the volume .* cannot be mounted: /)
     expect(readdirSync(join(dir, "torn"))).toEqual(["image"])

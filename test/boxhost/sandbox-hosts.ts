@@ -1,4 +1,4 @@
-/** Real boxes for tests, where this machine can make them. */
+/** Real boxes for tests, if this machine can make them. */
 import { spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -17,24 +17,24 @@ import {
 import type { BoxHandle, BoxPlan, CommandOptions } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 
-/** Why no box can be made on this machine; null where some can. */
+/** Why this machine cannot make boxes; null if it can. */
 export const noSandboxReason: string | null = findNoSandboxReason()
 
-/** What a skipped test says. */
-export const sandboxRequirement = noSandboxReason ?? "boxes can be made here"
+/** The message of a skipped test. */
+export const sandboxRequirement = noSandboxReason ?? "this machine can make boxes"
 
-/** Skips each test of the calling file where there is a reason why it cannot be run here. */
+/** Skips each test of the calling file if there is a reason. */
 export function skipTestsBecause(why: string | null): void {
   beforeEach((ctx) => ctx.skip(why !== null, why ?? sandboxRequirement))
 }
 
-/** Whether boxes are users of their own here. */
+/** Whether this process is root; only then is each box a separate user. */
 export const isRoot = process.getuid?.() === 0
 
-/** A new name of a box. */
+/** A new box id. */
 export const newBoxId = (): BoxId => `box_${randomUUID().replaceAll("-", "").slice(0, 26)}`
 
-/** A plan of a small box that nobody else has. */
+/** A plan of a new small box. */
 export const newBoxPlan = (more: Partial<BoxPlan> = {}): BoxPlan => ({
   boxId: newBoxId(),
   companyId: "co_boxes",
@@ -45,8 +45,8 @@ export const newBoxPlan = (more: Partial<BoxPlan> = {}): BoxPlan => ({
 })
 
 function findNoSandboxReason(): string | null {
-  if (process.platform !== "linux") return "boxes of bubblewrap are made on Linux only"
-  const words = [
+  if (process.platform !== "linux") return "bubblewrap works only on Linux"
+  const args = [
     "--unshare-user",
     "--uid",
     "0",
@@ -57,24 +57,24 @@ function findNoSandboxReason(): string | null {
     "/",
     "/",
   ]
-  const tried = spawnSync("bwrap", [...words, "true"], { encoding: "utf8" })
+  const tried = spawnSync("bwrap", [...args, "true"], { encoding: "utf8" })
   if (tried.error !== undefined) return "bubblewrap is not installed here"
-  return tried.status === 0 ? null : `bubblewrap makes nothing here: ${tried.stderr.trim()}`
+  return tried.status === 0 ? null : `bubblewrap cannot make sandboxes here: ${tried.stderr.trim()}`
 }
 
-/** Two programs with the same boxes, and what takes all of it away. */
+/** Two programs with the same boxes, and a cleanup function. */
 export type SandboxHosts = Awaited<ReturnType<typeof openSandboxHosts>>
 
-/** A run folder of its own, and two programs that share it. */
+/** Opens two programs that share a new run folder. */
 export async function openSandboxHosts(settings: Partial<BubblewrapOptions> = {}) {
-  // Short: sockets lie in it. And open to users that boxes are.
+  // The path must be short, because sockets are in it, and accessible to the users of boxes.
   const runDir = mkdtempSync(join(tmpdir(), "boxes-"))
   const base = { runDir, blockedNetworks: async () => [], pacer: machinePacer, ...settings }
-  /** One more program with these boxes, set otherwise. */
+  /** Opens another program with the same boxes and other settings. */
   const open = (
     more: Partial<BubblewrapOptions> = {},
-    walls: SandboxPolicy = DEFAULT_SANDBOX_POLICY,
-  ) => openBubblewrapWithPolicy({ ...base, ...more }, walls)
+    policy: SandboxPolicy = DEFAULT_SANDBOX_POLICY,
+  ) => openBubblewrapWithPolicy({ ...base, ...more }, policy)
   const [host, another] = [await open(), await open()]
   const close = async () => {
     for (const boxId of await host.listBoxes()) await (await host.find(boxId))?.stop()
@@ -84,7 +84,7 @@ export async function openSandboxHosts(settings: Partial<BubblewrapOptions> = {}
   return { runDir, host, another, open, close }
 }
 
-/** The same for the calling test file, at its top level. Its tests are skipped where there can be none. */
+/** Opens two programs for the calling file, at its top level; its tests are skipped without sandboxes. */
 export async function ownSandboxHosts(
   settings: Partial<BubblewrapOptions> = {},
   why = noSandboxReason,
@@ -96,14 +96,14 @@ export async function ownSandboxHosts(
   return hosts
 }
 
-/** How a command of a test is run, unless it says otherwise. */
+/** Default options of a command. */
 export const SANDBOX_RUN_OPTIONS: CommandOptions = {
   timeoutMs: 60_000,
   maxOutputBytes: 200_000,
   isActivity: true,
 }
 
-/** Runs a line of shell in a box; what it said, as text. */
+/** Runs a line of shell in a box; returns its output as text. */
 export async function runShell(box: BoxHandle, line: string, more: Partial<CommandOptions> = {}) {
   const ran = await box.run(["sh", "-c", line], { ...SANDBOX_RUN_OPTIONS, ...more })
   return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
@@ -111,7 +111,7 @@ export async function runShell(box: BoxHandle, line: string, more: Partial<Comma
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
 
-/** What a promise was rejected with; null where it was not. */
+/** The error that a promise was rejected with; null if it was resolved. */
 export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   const [settled] = await Promise.allSettled([promise])
   return settled?.status === "rejected" ? settled.reason : null

@@ -1,11 +1,11 @@
-/** Built-in boxes with a clock that stands still until it is moved, and pauses that a test ends. */
+/** Simulated boxes with a clock that tests advance, and pauses that tests end. */
 import { openSimulatedBoxHost } from "../../adapters/sandbox/boxhost/simulator.ts"
 import type { SimulatedBoxes } from "../../adapters/sandbox/boxhost/simulator.ts"
 import { simulateBoxHostFaults } from "../../adapters/sandbox/boxhost/simulated-faults.ts"
 import type { BoxPlan, CommandOptions } from "../../adapters/sandbox/boxhost/port.ts"
 import type { SimulatorSetting, Simulators } from "../../adapters/providers/simulators/port.ts"
 
-/** What a box is to be, where a test does not say. */
+/** The default plan of a box. */
 export const SAMPLE_BOX_PLAN: BoxPlan = {
   boxId: "box_1",
   companyId: "co_abcdef",
@@ -14,7 +14,7 @@ export const SAMPLE_BOX_PLAN: BoxPlan = {
   environment: { BOX_ID: "box_1" },
 }
 
-/** How a command is run, where a test does not say. */
+/** Default options of a command. */
 export const SIMULATED_RUN_OPTIONS: CommandOptions = {
   timeoutMs: 10_000,
   maxOutputBytes: 10_000,
@@ -40,7 +40,7 @@ export function memorySimulators(): Simulators {
   }
 }
 
-/** Opens them. Pauses of `sleep` and of `slow` end when the test says so, and when they are stopped. */
+/** Opens simulated boxes. Pauses of `sleep` and of `slow` end when the test ends them, or when they are aborted. */
 export function openSimulatedBoxes(boxes: SimulatedBoxes = new Map()) {
   const time = { now: Date.UTC(2026, 0, 1) }
   const waiting: { readonly ms: number; readonly end: () => void }[] = []
@@ -72,7 +72,7 @@ export function openSimulatedBoxes(boxes: SimulatedBoxes = new Map()) {
       paused.push(resolve)
       return promise
     },
-    tell: (outcome: string, times: number | null = null) =>
+    setOutcome: (outcome: string, times: number | null = null) =>
       simulators.set({ name: "boxhost", outcome, times }),
   }
 }

@@ -1,14 +1,14 @@
-/** The built-in boxes keep what every host of boxes does. Their time goes by when the suite says so. */
+/** Simulated boxes fulfil the contract of box hosts; the suite advances their clock. */
 import type { SimulatedBoxes } from "../../adapters/sandbox/boxhost/simulator.ts"
 import { openSimulatedBoxHost } from "../../adapters/sandbox/boxhost/simulator.ts"
 import { boxHostContract } from "../contracts/box-host-contract.ts"
 import { SAMPLE_BOX_PLAN } from "./simulated-boxes.ts"
 
-boxHostContract("the built-in boxes", {
+boxHostContract("the simulator", {
   unavailableReason: null,
   open: async () => {
     let now = Date.UTC(2026, 0, 1)
-    let made = 0
+    let boxCount = 0
     const waiting = new Set<{ readonly until: number; readonly end: () => void }>()
     const pacer = {
       pause: (ms: number, signal?: AbortSignal) => {
@@ -23,9 +23,13 @@ boxHostContract("the built-in boxes", {
     return {
       host: opened(),
       otherHost: opened(),
-      plan: () => ({ ...SAMPLE_BOX_PLAN, boxId: `box_${(made += 1)}` as const, leaseMs: 600_000 }),
+      plan: () => ({
+        ...SAMPLE_BOX_PLAN,
+        boxId: `box_${(boxCount += 1)}` as const,
+        leaseMs: 600_000,
+      }),
       advance: async (ms) => {
-        // What was asked for before is under way by then.
+        // Earlier calls are under way by then.
         await new Promise(setImmediate)
         now += ms
         for (const one of waiting) if (one.until <= now) one.end()

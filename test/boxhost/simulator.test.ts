@@ -1,4 +1,4 @@
-/** Simulated boxes: what they answer, how they end, and how they are set to fail. */
+/** Simulated boxes: their answers, their end, and the failures that can be set. */
 import { request } from "node:http"
 import type { Duplex } from "node:stream"
 import { text } from "node:stream/consumers"
@@ -38,27 +38,32 @@ beforeEach(async () => {
   box = await boxes.host.start(SAMPLE_BOX_PLAN)
 })
 
-const saidBy = ({ exitCode, stdout }: CommandResult) => [
+const outputOf = ({ exitCode, stdout }: CommandResult) => [
   exitCode,
   Buffer.from(stdout).toString("utf8"),
 ]
 const run = async (command: string, more: Partial<CommandOptions> = {}) =>
-  saidBy(await box.run(shellCommand(command), { ...SIMULATED_RUN_OPTIONS, ...more }))
+  outputOf(await box.run(shellCommand(command), { ...SIMULATED_RUN_OPTIONS, ...more }))
 
 const NO_CODE = { pack: (async function* () {})(), branch: "main", tip: null, identity: null }
-const TAKEN = { branch: "main", base: null, message: "More", author: { name: "A", email: "a@b.c" } }
+const COMMIT = {
+  branch: "main",
+  base: null,
+  message: "More",
+  author: { name: "A", email: "a@b.c" },
+}
 
 describe("a command in a simulated box", () => {
   it.each([
     ["echo hello  there", [0, "hello  there\n"]],
     ["exit 3", [3, ""]],
     ["make all && exit 3", [0, NOT_RUN_OUTPUT]],
-  ])("has an answer of its own or that of all others: %j", async (command, said) => {
-    expect(await run(command)).toEqual(said)
-    expect(saidBy(await box.runShell(command, SIMULATED_RUN_OPTIONS))).toEqual(said)
+  ])("has a simulated output: %j", async (command, output) => {
+    expect(await run(command)).toEqual(output)
+    expect(outputOf(await box.runShell(command, SIMULATED_RUN_OPTIONS))).toEqual(output)
   })
 
-  it("runs in a folder that is there", async () => {
+  it("runs in an existing folder", async () => {
     expect(await run("true", { cwd: "/tmp" })).toEqual([0, NOT_RUN_OUTPUT])
     const nowhere = box.run(shellCommand("pwd"), { ...SIMULATED_RUN_OPTIONS, cwd: "nowhere" })
     await expect(nowhere).rejects.toThrow(
@@ -66,7 +71,7 @@ describe("a command in a simulated box", () => {
     )
   })
 
-  it("is ended after its time", async () => {
+  it("is ended at its timeout", async () => {
     const running = box.run(shellCommand("sleep 11"), SIMULATED_RUN_OPTIONS)
     await boxes.nextPause()
     boxes.waiting[0]?.end()
@@ -74,7 +79,7 @@ describe("a command in a simulated box", () => {
     expect(boxes.waiting.map(({ ms }) => ms)).toEqual([10_000])
   })
 
-  it("keeps its box from being idle where it is an activity", async () => {
+  it("keeps its box from being idle if it is an activity", async () => {
     await run("true", { isActivity: false })
     expect(await box.readHealth()).toMatchObject({ activities: 0, isBusy: false })
     const running = box.run(shellCommand("sleep 1"), SIMULATED_RUN_OPTIONS)
@@ -86,8 +91,8 @@ describe("a command in a simulated box", () => {
   })
 })
 
-describe("a command in the background", () => {
-  it("ends by itself with its own code", async () => {
+describe("a background command", () => {
+  it("ends with its exit code", async () => {
     await box.spawn("exit 7")
     await box.spawn("sleep 5")
     expect(await box.listProcesses()).toMatchObject([
@@ -98,12 +103,12 @@ describe("a command in the background", () => {
     await expect.poll(() => box.listProcesses()).toMatchObject([{}, { exitCode: 0 }])
   })
 
-  it("is refused where as many run as may", async () => {
+  it("is refused beyond the limit", async () => {
     for (let i = 0; i < 32; i += 1) await box.spawn("sleep infinity")
     await expect(box.spawn("sleep infinity")).rejects.toThrow(BoxRequestRejected)
   })
 
-  it("answers at its port with a page until it is stopped", async () => {
+  it("serves a page on its port until it is stopped", async () => {
     await box.spawn("serve 3000")
     expect(await box.readLogs("proc_1")).toEqual({ stdout: "Serving on port 3000\n", stderr: "" })
     const connection = await box.connectToPort(3000)
@@ -123,19 +128,19 @@ async function pageOf(connection: Duplex | null): Promise<string> {
   if (connection === null) return ""
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const options = { method: "POST", createConnection: () => connection }
-  const sent = request(options, (answer) => void text(answer).then(resolve, reject))
-  sent.on("error", reject).end("four")
+  const outgoing = request(options, (answer) => void text(answer).then(resolve, reject))
+  outgoing.on("error", reject).end("four")
   return promise
 }
 
-it("a simulated box takes code and gives none out", async () => {
+it("a simulated box accepts code and makes no commit", async () => {
   expect(await checkOutInBox(box, NO_CODE)).toBeNull()
   await writeBoxFile(box, "a", Buffer.from("a"))
-  expect(await commitInBox(box, TAKEN)).toEqual({ outcome: "nothing" })
+  expect(await commitInBox(box, COMMIT)).toEqual({ outcome: "nothing" })
 })
 
-describe("the life of a simulated box", () => {
-  it("ends with its lease, by the ledger's clock, unless that is extended", async () => {
+describe("a simulated box", () => {
+  it("ends with its lease, by the ledger's clock, unless the lease is extended", async () => {
     const running = box.run(shellCommand("sleep 1"), SIMULATED_RUN_OPTIONS)
     boxes.time.now += 59_999
     expect(await box.readHealth()).toMatchObject({ leaseLeftMs: 1, network: "slirp" })
@@ -149,7 +154,7 @@ describe("the life of a simulated box", () => {
     await expect(box.readHealth()).rejects.toThrow(new BoxGone("box_1 has ended"))
   })
 
-  it("ends when it is stopped, and again means nothing", async () => {
+  it("ends when it is stopped; a second stop does nothing", async () => {
     await box.spawn("serve 3000")
     const connection = await box.connectToPort(3000)
     await box.stop()
@@ -159,7 +164,7 @@ describe("the life of a simulated box", () => {
     await expect(box.run(shellCommand("true"), SIMULATED_RUN_OPTIONS)).rejects.toThrow(BoxGone)
   })
 
-  it("begins once for an id, and again where it has ended", async () => {
+  it("starts once for an id, and again after it has ended", async () => {
     await writeBoxFile(box, "kept", Buffer.from("kept"))
     box = await boxes.host.start(SAMPLE_BOX_PLAN)
     expect(await readBoxFile(box, "kept", 10)).toEqual({ ok: true, bytes: Buffer.from("kept") })
@@ -168,7 +173,7 @@ describe("the life of a simulated box", () => {
     expect(await listBoxFolder(box, "", { hidden: true })).toMatchObject({ entries: [] })
   })
 
-  it("is found by every host of its machine, and by no other", async () => {
+  it("is found by every host on its machine, and by no other", async () => {
     const machine: SimulatedBoxes = new Map()
     await openSimulatedBoxes(machine).host.start(SAMPLE_BOX_PLAN)
     const found = await openSimulatedBoxes(machine).host.find("box_1")
@@ -177,51 +182,54 @@ describe("the life of a simulated box", () => {
   })
 })
 
-describe("a host of boxes that is set to fail", () => {
-  it.each(["full", "down"])("has no room when it is %s, and all else works", async (outcome) => {
-    await boxes.tell(outcome, 1)
-    expect(await run("true")).toEqual([0, NOT_RUN_OUTPUT])
-    expect(await boxes.host.hasRoom("small")).toBe(false)
-    expect(await boxes.host.hasRoom("small")).toBe(true)
-  })
+describe("a box host that is set to fail", () => {
+  it.each(["full", "down"])(
+    "has no room when it is %s, and everything else works",
+    async (outcome) => {
+      await boxes.setOutcome(outcome, 1)
+      expect(await run("true")).toEqual([0, NOT_RUN_OUTPUT])
+      expect(await boxes.host.hasRoom("small")).toBe(false)
+      expect(await boxes.host.hasRoom("small")).toBe(true)
+    },
+  )
 
-  it("lets git fail alone where clones fail", async () => {
-    await boxes.tell("clone-fails", 1)
+  it("fails only git when it is clone-fails", async () => {
+    await boxes.setOutcome("clone-fails", 1)
     expect(await boxes.host.hasRoom("small")).toBe(true)
     expect(await writeBoxFile(box, "a", Buffer.from("a"))).toEqual({ ok: true })
     expect(await checkOutInBox(box, NO_CODE)).toBe("fatal: git is set to fail")
     expect(await checkOutInBox(box, NO_CODE)).toBeNull()
   })
 
-  it("loses the box that is looked for", async () => {
-    await boxes.tell("lost", 1)
+  it("loses the box that is searched when it is lost", async () => {
+    await boxes.setOutcome("lost", 1)
     expect(await boxes.host.listBoxes()).toEqual(["box_1"])
     expect(await boxes.host.find("box_1")).toBeNull()
-    await boxes.tell("ok")
+    await boxes.setOutcome("ok")
     await expect(box.readHealth()).rejects.toThrow(BoxGone)
   })
 
-  it("loses the box that something is asked of", async () => {
-    await boxes.tell("lost", 1)
+  it("loses the box that is called when it is lost", async () => {
+    await boxes.setOutcome("lost", 1)
     await expect(readBoxFile(box, "a", 1)).rejects.toThrow(new BoxGone("box_1 was lost"))
     expect(await boxes.host.find("box_1")).toBeNull()
   })
 
-  it("does nothing where it is unavailable, and hides what it did where it is silent", async () => {
-    await boxes.tell("unavailable", 1)
+  it("does nothing when it is unavailable, and acts without an answer when it is silent", async () => {
+    await boxes.setOutcome("unavailable", 1)
     await expect(writeBoxFile(box, "a", Buffer.from("a"))).rejects.toThrow(ProviderUnavailable)
-    await boxes.tell("silent", 1)
+    await boxes.setOutcome("silent", 1)
     await expect(writeBoxFile(box, "b", Buffer.from("b"))).rejects.toThrow(ProviderOutcomeUnknown)
     const listed = await listBoxFolder(box, "", { hidden: true })
     expect(listed).toMatchObject({ entries: [{ name: "b", size: 1 }] })
   })
 
-  it("waits where it is slow", async () => {
-    await boxes.tell("slow", 1)
-    const asked = boxes.host.listBoxes()
+  it("waits when it is slow", async () => {
+    await boxes.setOutcome("slow", 1)
+    const listed = boxes.host.listBoxes()
     await boxes.nextPause()
     expect(boxes.waiting.map(({ ms }) => ms)).toEqual([2_000])
     boxes.waiting[0]?.end()
-    expect(await asked).toEqual(["box_1"])
+    expect(await listed).toEqual(["box_1"])
   })
 })

@@ -1,10 +1,10 @@
-/** A program of an ordinary user that makes boxes, and does with them what its parent asks. */
+/** A program that runs as an ordinary user and makes boxes, on requests of its parent. */
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { openBubblewrap } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 
-/** A question of the parent; it is answered under its number. */
-interface HostQuestion {
+/** A request of the parent; the answer has the same number. */
+interface HostRequest {
   readonly number: number
   readonly what: string
   readonly boxId: BoxId
@@ -18,7 +18,7 @@ const host = await openBubblewrap({
   pacer: machinePacer,
 })
 
-async function answer({ boxId, line, timeoutMs, what }: HostQuestion): Promise<unknown> {
+async function answer({ boxId, line, timeoutMs, what }: HostRequest): Promise<unknown> {
   if (what === "probe") return host.probe()
   if (what === "sweep") return host.sweep()
   if (what === "list") return host.listBoxes()
@@ -43,10 +43,10 @@ async function answer({ boxId, line, timeoutMs, what }: HostQuestion): Promise<u
   return { exitCode: ran.exitCode, stdout, stderr }
 }
 
-process.on("message", (asked: HostQuestion) => {
-  void answer(asked).then(
-    (answered) => process.send?.({ number: asked.number, answered }),
-    (error: unknown) => process.send?.({ number: asked.number, failed: String(error) }),
+process.on("message", (request: HostRequest) => {
+  void answer(request).then(
+    (answered) => process.send?.({ number: request.number, answered }),
+    (error: unknown) => process.send?.({ number: request.number, failed: String(error) }),
   )
 })
 process.on("disconnect", () => process.exit())

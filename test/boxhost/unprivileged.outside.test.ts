@@ -1,4 +1,4 @@
-/** Boxes and previews of an ordinary user, who may not mount, make groups, or be another. */
+/** Boxes and previews of an ordinary user, who may not mount, make control groups or change users. */
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import {
@@ -16,10 +16,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noSandboxReason, isRoot, newBoxId, skipTestsBecause } from "./sandbox-hosts.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 
-/** A user that is nobody else's. */
+/** A user id that no other program uses. */
 const UID = 1_999_990
 
-/** Why there can be none here; null where there can. */
+/** Why these tests cannot run here; null if they can. */
 const why: string | null =
   noSandboxReason ?? (isRoot ? null : "the other tests run as an ordinary user already")
 
@@ -31,18 +31,18 @@ interface Answer {
   readonly failed?: string
 }
 
-type Ordinary = Awaited<ReturnType<typeof ordinaryProgram>>
+type UserProgram = Awaited<ReturnType<typeof startUserProgram>>
 
 /**
- * Sees the project, which may lie where only root looks, and a device to make networks with, which
- * others may not use on some machines; then it is an ordinary user for good.
+ * Mounts the project, which only root may be able to read, and a network device, which only root may use on some
+ * machines; then becomes an ordinary user permanently.
  */
 const BECOME =
   'mount --bind "$1" "$2" && if [ -e "$3" ]; then mount --bind "$3" /dev/net/tun; fi && cd "$2" && ' +
   'exec setpriv --reuid "$4" --regid "$4" --clear-groups --inh-caps=-all "$5" "$7" "$6"'
 
-/** Runs a program of the project as an ordinary user, who is given a run folder. */
-async function ordinaryProgram(script: string) {
+/** Runs a program of the project as an ordinary user with a run folder. */
+async function startUserProgram(script: string) {
   const folder = mkdtempSync(join(tmpdir(), "user-"))
   chmodSync(folder, 0o755)
   const [project, tun, runDir] = [join(folder, "project"), join(folder, "tun"), join(folder, "run")]
@@ -63,18 +63,18 @@ async function ordinaryProgram(script: string) {
     program.on("message", (message: Answer) => answers.get(message.number)?.(message))
   })
   if (uid !== UID) throw new Error(`the ordinary user is ${String(uid)}`)
-  let asked = 0
+  let lastNumber = 0
   return {
     folder,
     runDir,
     ask: <T>(what: string, more: object = {}) => {
       const { promise, reject, resolve } = Promise.withResolvers<T>()
-      asked += 1
-      answers.set(asked, ({ answered, failed }) => {
+      lastNumber += 1
+      answers.set(lastNumber, ({ answered, failed }) => {
         if (failed === undefined) resolve(answered as T)
         else reject(new Error(failed))
       })
-      program.send({ timeoutMs: 20_000, ...more, number: asked, what })
+      program.send({ timeoutMs: 20_000, ...more, number: lastNumber, what })
       return promise
     },
     close: () => {
@@ -86,27 +86,27 @@ async function ordinaryProgram(script: string) {
 
 skipTestsBecause(why)
 
-interface Said {
+interface RunResult {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
 }
 
-let boxes: Ordinary
-let ordinary: Ordinary
+let boxes: UserProgram
+let previews: UserProgram
 beforeAll(async () => {
   if (why !== null) return
-  boxes = await ordinaryProgram("test/boxhost/unprivileged-host.ts")
-  ordinary = await ordinaryProgram("test/preview-host/unprivileged-host.ts")
+  boxes = await startUserProgram("test/boxhost/unprivileged-host.ts")
+  previews = await startUserProgram("test/preview-host/unprivileged-host.ts")
 })
 afterAll(async () => {
   if (why !== null) return
   for (const boxId of await boxes.ask<BoxId[]>("list")) await boxes.ask("stop", { boxId })
-  for (const one of [boxes, ordinary]) one.close()
+  for (const one of [boxes, previews]) one.close()
 })
 
 describe("boxes of an ordinary user", () => {
-  it("are made, and said to be held less firmly", async () => {
+  it("are made, and the probe reports weaker limits", async () => {
     const found = await boxes.ask<{ component: string; isHealthy: boolean }[]>("probe")
     expect(found.map(({ isHealthy, component }) => [component, isHealthy])).toEqual([
       ["driver", true],
@@ -116,19 +116,19 @@ describe("boxes of an ordinary user", () => {
     ])
   })
 
-  it("run commands within limits, side by side, and leave nothing", async () => {
+  it("run commands within limits concurrently, and leave nothing", async () => {
     const [first, second] = [newBoxId(), newBoxId()]
     for (const boxId of [first, second]) {
       expect(["slirp", "pasta"]).toContain(await boxes.ask("start", { boxId }))
     }
     const run = (boxId: BoxId, line: string, timeoutMs = 20_000) =>
-      boxes.ask<Said>("run", { boxId, line, timeoutMs })
+      boxes.ask<RunResult>("run", { boxId, line, timeoutMs })
     expect(await run(first, "whoami; pwd; echo bad > /dev/stderr; exit 3")).toEqual({
       exitCode: 3,
       stdout: "worker\n/workspace/repo\n",
       stderr: "bad\n",
     })
-    // A bomb has its box's processes and no other's, though both boxes are one user's.
+    // A fork bomb takes only its box's processes, although both boxes have one user.
     const bomb = run(first, "b() { b | b & }; b; sleep 60", 2_000)
     expect(
       (await run(second, "for i in $(seq 100); do sleep 1 & done; wait; echo all")).stdout,
@@ -140,7 +140,7 @@ describe("boxes of an ordinary user", () => {
     expect(
       (await run(second, `cat ${boxes.runDir}/records/*; ls ${boxes.folder}`)).exitCode,
     ).not.toBe(0)
-    // Folders that forbid their owner to look are taken away as well.
+    // Folders without permissions are deleted as well.
     await run(second, "mkdir -p no/look; chmod 0 no")
     for (const boxId of [first, second]) expect(await boxes.ask("stop", { boxId })).toBe(true)
     expect(await boxes.ask("sweep")).toEqual([])
@@ -149,11 +149,13 @@ describe("boxes of an ordinary user", () => {
     expect(existsSync(join(boxes.runDir, "programs"))).toBe(true)
   })
 
-  it("end what writes more than may lie in one", async () => {
+  it("end a command that writes more than the limit", async () => {
     const boxId = newBoxId()
     await boxes.ask("start", { boxId })
     const line = "fallocate -l 1500M one && fallocate -l 1500M two && sleep 600"
-    expect((await boxes.ask<Said>("run", { boxId, line, timeoutMs: 60_000 })).exitCode).toBe(137)
+    expect((await boxes.ask<RunResult>("run", { boxId, line, timeoutMs: 60_000 })).exitCode).toBe(
+      137,
+    )
     await boxes.ask("stop", { boxId })
     expect(readdirSync(join(boxes.runDir, "boxes"))).toEqual([])
   })
@@ -161,31 +163,31 @@ describe("boxes of an ordinary user", () => {
 
 describe("previews of an ordinary user", () => {
   it("are built within limits", async () => {
-    expect(await ordinary.ask("build", { script: "id -un; echo two > dist/b" })).toEqual({
+    expect(await previews.ask("build", { script: "id -un; echo two > dist/b" })).toEqual({
       ok: true,
       log: "worker\n",
       stored: { a: "one", b: "two\n" },
     })
-    const bomb = await ordinary.ask("build", { script: "b() { b | b & }; b; exit 3" })
+    const bomb = await previews.ask("build", { script: "b() { b | b & }; b; exit 3" })
     expect(bomb).toMatchObject({ ok: false })
     const full = "fallocate -l 3G one && fallocate -l 3G two && sleep 600"
-    expect(await ordinary.ask("build", { script: full })).toMatchObject({
+    expect(await previews.ask("build", { script: full })).toMatchObject({
       ok: false,
       reason: expect.stringMatching(/^The build command exited with code 137/),
     })
-    expect(await ordinary.ask("sandboxes")).toEqual([])
+    expect(await previews.ask("sandboxes")).toEqual([])
   })
 
-  it("run, sleep, wake up with what they had, and leave nothing", async () => {
-    await ordinary.ask("start")
-    expect(await ordinary.ask("add")).toBe("x")
-    await ordinary.ask("sleep")
-    expect(await ordinary.ask("sandboxes")).toEqual([])
-    await ordinary.ask("wake")
-    expect(await ordinary.ask("add")).toBe("xx")
-    await ordinary.ask("erase")
+  it("run, sleep, wake up with their data, and leave nothing", async () => {
+    await previews.ask("start")
+    expect(await previews.ask("add")).toBe("x")
+    await previews.ask("sleep")
+    expect(await previews.ask("sandboxes")).toEqual([])
+    await previews.ask("wake")
+    expect(await previews.ask("add")).toBe("xx")
+    await previews.ask("erase")
     const left = ["previews", "records", "slots", "boxes"].map((name) =>
-      readdirSync(join(ordinary.runDir, name)),
+      readdirSync(join(previews.runDir, name)),
     )
     expect(left).toEqual([[], [], [], []])
   })

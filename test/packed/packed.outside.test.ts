@@ -1,4 +1,4 @@
-/** The packed program: it holds what it names, and starts where nothing else is installed. */
+/** The packed program: it is complete, and starts where nothing else is installed. */
 import { execFile } from "node:child_process"
 import { readFileSync, readdirSync, existsSync } from "node:fs"
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile, readFile } from "node:fs/promises"
@@ -17,12 +17,12 @@ const run = promisify(execFile)
 
 interface InstalledPackage {
   readonly folder: string
-  /** What the command `company-ledger` leads to. */
+  /** The path of the command `company-ledger`. */
   readonly command: string
   readonly remove: () => Promise<void>
 }
 
-/** Packs, and installs what comes of it. */
+/** Packs the project and installs the package. */
 async function installPacked(): Promise<InstalledPackage> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-packed-"))
   const empty = join(root, "empty")
@@ -31,7 +31,7 @@ async function installPacked(): Promise<InstalledPackage> {
   await npm(ROOT, "pack", "--pack-destination", root)
   const file = (await readdir(root)).find((name) => name.endsWith(".tgz"))
   if (file === undefined) throw new Error("npm pack wrote no file")
-  await (isDeep() ? npmInstalls : linked)(root, empty, join(root, file))
+  await (isDeep() ? installByNpm : unpackAndLink)(root, empty, join(root, file))
   return {
     folder: join(empty, "node_modules", "company-ledger"),
     command: join(empty, "node_modules", ".bin", "company-ledger"),
@@ -39,18 +39,17 @@ async function installPacked(): Promise<InstalledPackage> {
   }
 }
 
-/** Whether there is time to have npm fetch what the package depends on. */
+/** Whether npm may install the dependencies, which takes long. */
 const isDeep = (): boolean => process.env["LEDGER_DEEP"] === "1"
 
-async function npmInstalls(_root: string, empty: string, file: string): Promise<void> {
+async function installByNpm(_root: string, empty: string, file: string): Promise<void> {
   await npm(empty, "install", "--prefer-offline", "--ignore-scripts", "--no-audit", file)
 }
 
 /**
- * Unpacks it as npm does, and lets it find what it depends on in the folder above: the packages of this
- * checkout, as its lock file has them.
+ * Unpacks the package like npm; its dependencies are in the parent folder: the packages of this checkout.
  */
-async function linked(root: string, empty: string, file: string): Promise<void> {
+async function unpackAndLink(root: string, empty: string, file: string): Promise<void> {
   const folder = join(empty, "node_modules", "company-ledger")
   await mkdir(folder, { recursive: true })
   await run("tar", ["-xzf", file, "-C", folder, "--strip-components=1"])
@@ -61,34 +60,34 @@ async function linked(root: string, empty: string, file: string): Promise<void> 
   await symlink(join(ROOT, "node_modules"), join(root, "node_modules"))
 }
 
-/** Runs npm without what the runner's own npm put into the environment. */
-async function npm(cwd: string, ...words: readonly string[]): Promise<void> {
+/** Runs npm without the environment variables of the runner's npm. */
+async function npm(cwd: string, ...args: readonly string[]): Promise<void> {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"))
-  await run("npm", [...words, "--loglevel=error"], { cwd, env: Object.fromEntries(entries) })
+  await run("npm", [...args, "--loglevel=error"], { cwd, env: Object.fromEntries(entries) })
 }
 
-/** What a test reads of a package.json. */
+/** The fields of a package.json that these tests read. */
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
 }
 
-/** A package's own description. */
+/** A package's manifest. */
 function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest
 }
 
-/** The text of each file of the bundle, by its name. */
+/** The text of each file of the bundle, by name. */
 function bundleOf(folder: string): ReadonlyMap<string, string> {
   const names = readdirSync(join(folder, "dist")).filter((name) => name.endsWith(".cjs"))
   return new Map(names.map((name) => [name, textOf(join(folder, "dist", name))]))
 }
 
-/** A file of the bundle: it breaks long lines within texts, too. */
+/** The text of a bundled file, without the line breaks that the bundler adds in long strings. */
 const textOf = (path: string): string => readFileSync(path, "utf8").replaceAll("\\\n", "")
 
-/** The files outside the bundle that it makes the addresses of, by their paths in the package. */
+/** The files outside of the bundle that it refers to, by their paths in the package. */
 function filesNamedIn(bundle: ReadonlyMap<string, string>): readonly string[] {
   const addresses = [...bundle.values()].flatMap((text) => [
     ...text.matchAll(/\bnew URL\("([^"]+)",\s*__url(?:\s*\+\s*"([^"]+)")?\s*\)/g),
@@ -98,7 +97,7 @@ function filesNamedIn(bundle: ReadonlyMap<string, string>): readonly string[] {
   )
 }
 
-/** The packages that it does not hold. */
+/** The packages that the bundle requires. */
 function packagesNamedIn(bundle: ReadonlyMap<string, string>): ReadonlySet<string> {
   const names = [...bundle.values()]
     .flatMap((text) => [
@@ -109,49 +108,49 @@ function packagesNamedIn(bundle: ReadonlyMap<string, string>): ReadonlySet<strin
 }
 
 let installed: InstalledPackage
-const places: ServerDataFolder[] = []
+const dataFolders: ServerDataFolder[] = []
 beforeAll(async () => {
   installed = await installPacked()
 }, 600_000)
 afterAll(async () => {
-  for (const place of places) await place.removeFiles()
+  for (const dataFolder of dataFolders) await dataFolder.removeFiles()
   await installed.remove()
 })
 
-it("holds every file next to which its modules were", () => {
+it("contains every file that its modules refer to", () => {
   const named = filesNamedIn(bundleOf(installed.folder))
   expect(named.length).toBeGreaterThan(5)
   const lost = named.filter((path) => !existsSync(join(installed.folder, path)))
-  // The benchmarks are for checkouts: the command says so where they are not there.
+  // The benchmarks are only in checkouts; the command says so.
   expect(lost).toEqual(["bench/main.ts"])
 })
 
-it("shows the settings that a checkout shows, from the modules that its catalogue names", async () => {
+it("shows the same settings as a checkout", async () => {
   const [packed, checkout] = [
     await makeDataFolder({}, installed.command),
     await makeDataFolder({}, SOURCE_MAIN),
   ]
-  places.push(packed, checkout)
+  dataFolders.push(packed, checkout)
   const [one, other] = [await packed.runCommand("config"), await checkout.runCommand("config")]
   const names = ({ settings }: { settings: { name: string }[] }) => settings.map(({ name }) => name)
   expect(names(one).length).toBeGreaterThan(40)
   expect(names(one)).toEqual(names(other))
 })
 
-it("loads no package but those that are installed with it", () => {
+it("loads only packages that are installed with it", () => {
   const { dependencies, optionalDependencies } = manifestOf(installed.folder)
   const brought = new Set(Object.keys({ ...dependencies, ...optionalDependencies }))
   const packages = packagesNamedIn(bundleOf(installed.folder))
   expect(packages).toContain("pdfkit")
-  // Fastify's packages name these in code that they print; the driver has another one where that is installed.
+  // Fastify's packages name the first two in generated code; the database driver uses the third if it is installed.
   const unused = ["ajv", "ajv-formats", "pg-native"]
   expect([...packages].filter((name) => !brought.has(name)).toSorted()).toEqual(unused)
 })
 
-it("starts with a company to try, is called, shows the console, and stops in order", async () => {
-  const place = await makeDataFolder({}, installed.command)
-  places.push(place)
-  const server = await place.start("--demo")
+it("starts a demo, answers calls, serves the console, and stops cleanly", async () => {
+  const dataFolder = await makeDataFolder({}, installed.command)
+  dataFolders.push(dataFolder)
+  const server = await dataFolder.start("--demo")
   await server.until(() => server.lines.at(-1) === "")
   const key = /cpk_\w+/.exec(server.lines.join("\n"))?.[0] ?? ""
   const body = { to: "+14155550123", body: "Hello from acme" }
@@ -162,31 +161,31 @@ it("starts with a company to try, is called, shows the console, and stops in ord
   const html = await page.text()
   const [, script = ""] = /<script type="module"[^>]* src="([^"]+)"/.exec(html) ?? []
   expect((await fetch(new URL(script, `${server.url}/console/`))).status).toBe(200)
-  await place.runCommand("wait")
-  const out = join(place.dataDir, "bill.pdf")
+  await dataFolder.runCommand("wait")
+  const out = join(dataFolder.dataDir, "bill.pdf")
   const month = new Date().toISOString().slice(0, 7)
-  const asked = ["--company", "acme", "--month", month, "--format", "pdf", "--out", out]
-  await place.runCommand("export", "billing", ...asked)
+  const options = ["--company", "acme", "--month", month, "--format", "pdf", "--out", out]
+  await dataFolder.runCommand("export", "billing", ...options)
   expect((await readFile(out)).subarray(0, 5).toString()).toBe("%PDF-")
   expect(await server.endBySignal("SIGTERM")).toBe(0)
 })
 
-it("makes boxes and finds everything that a checkout finds", async () => {
+it("has the same doctor findings as a checkout", async () => {
   const [packed, checkout] = [await makeDataFolder({}, installed.command), await makeDataFolder()]
-  places.push(packed, checkout)
+  dataFolders.push(packed, checkout)
   const [one, other] = [await findingsOf(packed), await findingsOf(checkout)]
   expect(one.length).toBeGreaterThan(10)
   expect(one).toEqual(other)
 })
 
-/** What `doctor` says, without what is different in each folder. */
-async function findingsOf(place: ServerDataFolder): Promise<readonly unknown[]> {
-  const { stdout } = await place.tryCommand("doctor", "--json")
+/** The findings of `doctor`, without texts that differ between folders. */
+async function findingsOf(dataFolder: ServerDataFolder): Promise<readonly unknown[]> {
+  const { stdout } = await dataFolder.tryCommand("doctor", "--json")
   const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string }[] }
   return findings.map(({ check, state }) => ({ check, state }))
 }
 
-it("says its version by its command, as a program of its own", async () => {
+it("prints its version", async () => {
   const { version } = JSON.parse(
     await readFile(join(installed.folder, "package.json"), "utf8"),
   ) as { version: string }

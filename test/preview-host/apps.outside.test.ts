@@ -1,4 +1,4 @@
-/** Apps in their sandboxes: what they find there, how they end, and what of them lasts. */
+/** Apps in their sandboxes: their environment, how they end, and the data that they keep. */
 import { describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { AppStartFailed, type AppStartPlan } from "../../adapters/sandbox/preview-host/port.ts"
@@ -12,16 +12,16 @@ const previews = await ownSandboxPreviews({
   timeouts: { crashDelayMs: 10, startupTimeoutMs: 20_000 },
 })
 
-const serving = (body: string): string => `
+const serverCode = (body: string): string => `
 import { createServer } from "node:http"
 import * as fs from "node:fs"
 import { spawn } from "node:child_process"
-createServer(async (asked, answer) => {
+createServer(async (request, answer) => {
   answer.end(String(await (async () => { ${body} })()))
 }).listen(Number(process.env.PORT), "127.0.0.1")`
 
-/** Starts an app; the plan that wakes it up again. */
-async function started(plan: AppStartPlan): Promise<AppStartPlan> {
+/** Starts an app; returns the plan that wakes it up again. */
+async function startApp(plan: AppStartPlan): Promise<AppStartPlan> {
   await previews.host.start(plan)
   return { ...plan, isNew: false }
 }
@@ -29,11 +29,11 @@ async function started(plan: AppStartPlan): Promise<AppStartPlan> {
 const failureOf = async (plan: AppStartPlan, host = previews.host): Promise<AppStartFailed> => {
   const error = await rejectionOf(host.start(plan))
   if (error instanceof AppStartFailed) return error
-  throw new Error("it did not fail as apps do", { cause: error })
+  throw new Error("the start did not fail with AppStartFailed", { cause: error })
 }
 
 describe("an app", () => {
-  it("finds where to listen, its database, its storage and its address, whatever it asks for", async () => {
+  it("gets its port, database, storage and URL, which its own variables cannot override", async () => {
     const env = {
       PORT: "1",
       DATABASE_URL: "no",
@@ -41,12 +41,12 @@ describe("an app", () => {
       PREVIEW_URL: "no",
       WORD: "it's",
     }
-    const code = serving(
+    const code = serverCode(
       "return JSON.stringify({ env: process.env, id: process.getuid(), cwd: process.cwd() })",
     )
-    const plan = await started(newAppPlan(code, { env }))
-    const said = JSON.parse((await fetchPage(previews.host, plan)) ?? "") as { env: object }
-    expect(said).toMatchObject({
+    const plan = await startApp(newAppPlan(code, { env }))
+    const seen = JSON.parse((await fetchPage(previews.host, plan)) ?? "") as { env: object }
+    expect(seen).toMatchObject({
       id: 1000,
       cwd: `/data/versions/${plan.publishId}`,
       env: {
@@ -69,11 +69,11 @@ describe("an app", () => {
       "did not listen on PORT",
     ],
     [
-      "answers with a fault",
-      serving('console.log("here"); answer.statusCode = 503'),
+      "answers with an error",
+      serverCode('console.log("here"); answer.statusCode = 503'),
       "answered GET / with 503",
     ],
-  ] as const)("that %s does not come up, and leaves nothing", async ([, code, fault]) => {
+  ] as const)("that %s fails to start, and leaves nothing", async ([, code, fault]) => {
     const plan = newAppPlan(code)
     let passedMs = 0
     const elapsedMs = () => machinePacer.elapsedMs() + passedMs
@@ -91,9 +91,9 @@ describe("an app", () => {
   })
 
   it.for([
-    ["ends at once", 'console.log("bye"); process.exit(3)', "bye\n"],
-    ["is no program", "this is no program", "SyntaxError"],
-  ] as const)("that %s does not come up", async ([, code, log]) => {
+    ["ends immediately", 'console.log("bye"); process.exit(3)', "bye\n"],
+    ["is not a program", "this is no program", "SyntaxError"],
+  ] as const)("that %s fails to start", async ([, code, log]) => {
     const plan = newAppPlan(code)
     const failed = await failureOf(plan)
     expect(failed.message).toBe("The app ended before it answered; it did not listen on PORT.")
@@ -101,40 +101,42 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("that crashes is begun again, and not for ever", async () => {
-    const code = serving(`if (asked.url === "/crash") process.exit(9); return "well"`)
-    const plan = await started(newAppPlan(code))
+  it("that crashes is restarted, but not forever", async () => {
+    const code = serverCode(`if (request.url === "/crash") process.exit(9); return "well"`)
+    const plan = await startApp(newAppPlan(code))
     for (let crash = 1; crash <= 4; crash += 1) {
       await rejectionOf(fetchPage(previews.host, plan, "/crash"))
       await expect.poll(() => rejectionOf(fetchPage(previews.host, plan))).toBeNull()
       await expect.poll(() => fetchPage(previews.host, plan)).toBe("well")
     }
     await rejectionOf(fetchPage(previews.host, plan, "/crash"))
-    const standing = async () => (await previews.host.readStatus(plan.companyId))?.versions
-    await expect.poll(async () => (await standing())?.[0]?.status).toBe("down")
-    expect((await standing())?.[0]?.log).toContain("it is not restarted")
+    const versions = async () => (await previews.host.readStatus(plan.companyId))?.versions
+    await expect.poll(async () => (await versions())?.[0]?.status).toBe("down")
+    expect((await versions())?.[0]?.log).toContain("it is not restarted")
     expect(await previews.host.connect(plan)).toBeNull()
-    // Whoever asks for it again has it again.
+    // Another start starts it again.
     await previews.host.start(plan)
     expect(await fetchPage(previews.host, plan)).toBe("well")
-    expect((await standing())?.map(({ status }) => status)).toEqual(["running"])
+    expect((await versions())?.map(({ status }) => status)).toEqual(["running"])
     await previews.host.erase(plan.companyId)
   })
 
-  it("that crashes now and then is begun again each time", async () => {
-    const often = previews.open({ timeouts: { crashDelayMs: 10, crashWindowMs: 10 } })
-    const plan = newAppPlan(serving(`if (asked.url === "/crash") process.exit(9); return "well"`))
-    await often.start(plan)
+  it("that crashes now and then is restarted each time", async () => {
+    const host = previews.open({ timeouts: { crashDelayMs: 10, crashWindowMs: 10 } })
+    const plan = newAppPlan(
+      serverCode(`if (request.url === "/crash") process.exit(9); return "well"`),
+    )
+    await host.start(plan)
     for (let crash = 1; crash <= 7; crash += 1) {
-      await rejectionOf(fetchPage(often, plan, "/crash"))
-      await expect.poll(() => rejectionOf(fetchPage(often, plan))).toBeNull()
-      await expect.poll(() => fetchPage(often, plan)).toBe("well")
+      await rejectionOf(fetchPage(host, plan, "/crash"))
+      await expect.poll(() => rejectionOf(fetchPage(host, plan))).toBeNull()
+      await expect.poll(() => fetchPage(host, plan)).toBe("well")
     }
     await previews.host.erase(plan.companyId)
   })
 
-  it("is released once before its first start, and not at all where that fails", async () => {
-    const code = serving('return fs.readFileSync("/data/storage/released")')
+  it("runs its release once before its first start, and does not start if the release fails", async () => {
+    const code = serverCode('return fs.readFileSync("/data/storage/released")')
     const release = "echo once | tee -a /data/storage/released"
     const released = newAppPlan(code, { app: { release } })
     expect(await previews.host.start(released)).toBe("once\n")
@@ -152,32 +154,32 @@ describe("an app", () => {
     await previews.host.sleep(released.companyId)
     expect(await previews.host.start({ ...released, isNew: false })).toBe("")
     expect(await fetchPage(previews.host, released)).toBe("once\n")
-    // What is emptied has a new database, and that its release.
+    // After an erasure the database is new, and the release runs again.
     await previews.host.erase(released.companyId)
     expect(await previews.host.start({ ...released, isNew: false })).toBe("once\n")
     expect(await fetchPage(previews.host, released)).toBe("once\n")
     await previews.host.erase(released.companyId)
   })
 
-  it("is gone once it is ended, with all that it started", async () => {
-    const stubborn = serving(`
-      if (asked.url === "/") return
+  it("is ended together with all processes that it started", async () => {
+    const stubborn = serverCode(`
+      if (request.url === "/") return
       for (const detached of [true, false])
         spawn("sh", ["-c", "trap '' TERM; while :; do sleep 1; done"], { detached, stdio: "ignore" }).unref()
       return "begun"`)
-    const plan = await started(newAppPlan(`process.on("SIGTERM", () => {});${stubborn}`))
-    const other = await started({
+    const plan = await startApp(newAppPlan(`process.on("SIGTERM", () => {});${stubborn}`))
+    const other = await startApp({
       ...newAppPlan(
-        serving(`
+        serverCode(`
       const all = fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name))
-      const said = (pid) => { try { return fs.readFileSync("/proc/" + pid + "/cmdline", "utf8") } catch { return "" } }
-      return all.map(said).filter((line) => line.includes("while :; do sleep 1")).length`),
+      const commandLine = (pid) => { try { return fs.readFileSync("/proc/" + pid + "/cmdline", "utf8") } catch { return "" } }
+      return all.map(commandLine).filter((line) => line.includes("while :; do sleep 1")).length`),
       ),
       companyId: plan.companyId,
     })
     await fetchPage(previews.host, plan, "/begin")
     expect(await fetchPage(previews.host, other)).toBe("2")
-    // Ten seconds are one.
+    // This host's clock runs ten times faster.
     const elapsedMs = () => machinePacer.elapsedMs() * 10
     await previews.open({ pacer: { ...machinePacer, elapsedMs } }).removeVersion(plan)
     expect(await fetchPage(previews.host, other)).toBe("0")
@@ -185,21 +187,21 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("has a second to say good-bye", async () => {
+  it("has a second to end after SIGTERM", async () => {
     const polite = `process.on("SIGTERM", () => { fs.writeFileSync("/data/storage/bye", "bye"); process.exit() })`
-    const plan = await started(newAppPlan(`${serving('return "well"')}\n${polite}`))
+    const plan = await startApp(newAppPlan(`${serverCode('return "well"')}\n${polite}`))
     await previews.host.sleep(plan.companyId)
-    const reading = newAppPlan(serving('return fs.readFileSync("/data/storage/bye")'))
+    const reading = newAppPlan(serverCode('return fs.readFileSync("/data/storage/bye")'))
     await previews.host.start({ ...reading, companyId: plan.companyId })
     expect(await fetchPage(previews.host, reading)).toBe(null)
     expect(await fetchPage(previews.host, { ...reading, companyId: plan.companyId })).toBe("bye")
     await previews.host.erase(plan.companyId)
   })
 
-  it("keeps the files of the versions that run, and of no others", async () => {
-    const code = serving('return fs.readdirSync("/data/versions").join()')
-    const first = await started(newAppPlan(code))
-    const second = await started({ ...first, isNew: true, publishId: newPublishId() })
+  it("keeps only the files of running versions", async () => {
+    const code = serverCode('return fs.readdirSync("/data/versions").join()')
+    const first = await startApp(newAppPlan(code))
+    const second = await startApp({ ...first, isNew: true, publishId: newPublishId() })
     const names = async () =>
       ((await fetchPage(previews.host, second)) ?? "").replaceAll(".complete", "")
     expect(new Set((await names()).split(","))).toEqual(
@@ -207,18 +209,18 @@ describe("an app", () => {
     )
     await previews.host.removeVersion(first)
     expect(await names()).toBe(`${second.publishId},${second.publishId}`)
-    // One that ended with its sandbox goes as soon as another one is well.
+    // A version that ended with its sandbox is deleted once another one has started.
     await previews.host.sleep(second.companyId)
-    const third = await started({ ...first, isNew: true, publishId: newPublishId() })
+    const third = await startApp({ ...first, isNew: true, publishId: newPublishId() })
     expect(await fetchPage(previews.host, third)).not.toContain(second.publishId)
     await previews.host.erase(first.companyId)
   })
 
-  it("that fills its storage is ended, and starts no more", async () => {
+  it("that fills its storage is ended, and cannot start again", async () => {
     const body =
       'return await new Promise((done) => spawn("fallocate", ["-l", "1100M", "/data/storage/big"]).on("exit", done))'
-    const plan = await started(
-      newAppPlan(serving(`if (asked.url === "/fill") { ${body} } return "well"`)),
+    const plan = await startApp(
+      newAppPlan(serverCode(`if (request.url === "/fill") { ${body} } return "well"`)),
     )
     expect(await fetchPage(previews.host, plan, "/fill")).toBe("0")
     const running = async () => (await previews.host.readStatus(plan.companyId))?.versions.length
@@ -228,9 +230,9 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("goes on without the program that started it", async () => {
-    const plan = await started(
-      newAppPlan(serving('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
+  it("starts again after its box agent was killed", async () => {
+    const plan = await startApp(
+      newAppPlan(serverCode('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
     )
     await fetchPage(previews.host, plan)
     await killBoxAgent(previews, plan.companyId)
@@ -240,8 +242,8 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("is refused where a variable of it can have no such name, or its files are torn", async () => {
-    const plan = newAppPlan(serving('return "well"'), { env: { "A B": "c" } })
+  it("is refused for an invalid variable name, an invalid health path or truncated files", async () => {
+    const plan = newAppPlan(serverCode('return "well"'), { env: { "A B": "c" } })
     expect((await failureOf(plan)).message).toBe(
       '"A B" is not a valid variable name: use letters, digits and underscores.',
     )
@@ -254,7 +256,7 @@ describe("an app", () => {
         yield piece.subarray(0, 600)
     }
     const second = {
-      ...newAppPlan(serving('return "well"'), { files: torn }),
+      ...newAppPlan(serverCode('return "well"'), { files: torn }),
       companyId: plan.companyId,
     }
     expect((await failureOf(second)).message).toMatch(

@@ -1,4 +1,4 @@
-/** What hosts of previews can be told to do. */
+/** The failures that can be set on preview hosts. */
 import { describe, expect, it } from "vitest"
 import {
   ProviderOutcomeUnknown,
@@ -11,43 +11,43 @@ import { rejectionOf } from "../boxhost/sandbox-hosts.ts"
 import { fetchPage, readArchive } from "./preview-client.ts"
 import { newAppPlan, newBuildPlan } from "./plans.ts"
 
-function openFailing() {
+function openFailingHost() {
   const pauses: number[] = []
   const pacer = { elapsedMs: () => 0, pause: async (ms: number) => void pauses.push(ms) }
   const simulators = memorySimulators()
-  let chosen = 0
+  let openCount = 0
   const host = simulatePreviewFaults(
     () => {
-      chosen += 1
+      openCount += 1
       return openSimulatedPreviews({ clock: { now: () => 0 }, hostId: "simulator:one" })
     },
     { simulators, pacer },
   )
-  const tell = (outcome: string, times: number | null = null) =>
+  const setOutcome = (outcome: string, times: number | null = null) =>
     simulators.set({ name: "publish", outcome, times })
-  return { host, tell, pauses, chosen: () => chosen }
+  return { host, setOutcome, pauses, openCount: () => openCount }
 }
 
 const FILES = { "dist/index.html": "one" }
 
-describe("a host of previews", () => {
-  it("is not chosen before it is asked for something", async () => {
-    const { chosen, host } = openFailing()
-    expect(chosen()).toBe(0)
+describe("a preview host", () => {
+  it("is opened at its first use", async () => {
+    const { openCount, host } = openFailingHost()
+    expect(openCount()).toBe(0)
     expect(host.hostId).toBe("simulator:one")
-    expect(chosen()).toBe(1)
+    expect(openCount()).toBe(1)
   })
 
-  it("that is off can build nothing, and runs what runs", async () => {
-    const { host, tell } = openFailing()
-    await tell("off")
+  it("that is off cannot build, but still runs apps", async () => {
+    const { host, setOutcome } = openFailingHost()
+    await setOutcome("off")
     expect(await host.canBuild()).toBe(false)
     expect(await rejectionOf(host.start(newAppPlan("")))).toBeNull()
   })
 
-  it("has a build fail as often as it is told to, and nothing else", async () => {
-    const { host, tell } = openFailing()
-    await tell("build-fails", 1)
+  it("fails only builds, and as many of them as are set", async () => {
+    const { host, setOutcome } = openFailingHost()
+    await setOutcome("build-fails", 1)
     expect(await host.canBuild()).toBe(true)
     const failed = await host.build(newBuildPlan(FILES), readArchive)
     expect({ ...failed, log: failed.log.toString("utf8") }).toEqual({
@@ -58,15 +58,15 @@ describe("a host of previews", () => {
     expect(await host.build(newBuildPlan(FILES), readArchive)).toMatchObject({ ok: true })
   })
 
-  it("is unavailable, silent or slow when it is told to be", async () => {
-    const { host, pauses, tell } = openFailing()
+  it("is unavailable, silent or slow when it is set to be", async () => {
+    const { host, pauses, setOutcome } = openFailingHost()
     const plan = newAppPlan("")
-    await tell("unavailable")
+    await setOutcome("unavailable")
     expect(await rejectionOf(host.listRunning())).toBeInstanceOf(ProviderUnavailable)
     expect(await rejectionOf(host.readStatus(plan.companyId))).toBeInstanceOf(ProviderUnavailable)
-    await tell("silent")
+    await setOutcome("silent")
     expect(await rejectionOf(host.start(plan))).toBeInstanceOf(ProviderOutcomeUnknown)
-    await tell("slow", 1)
+    await setOutcome("slow", 1)
     expect(await fetchPage(host, plan)).toBeNull()
     expect(pauses).toEqual([2_000])
   })

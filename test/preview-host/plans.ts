@@ -1,4 +1,4 @@
-/** What tests have built and started. */
+/** Plans of builds and apps. */
 import { randomUUID } from "node:crypto"
 import { pack } from "tar-stream"
 import type { AppStartPlan, BuildPlan, Recipe } from "../../adapters/sandbox/preview-host/port.ts"
@@ -7,12 +7,12 @@ import type { PublishId } from "../../domain/publishing/ids.ts"
 
 const unique = (): string => randomUUID().replaceAll("-", "").slice(0, 26)
 
-/** A new name of a publish, and of a company. */
+/** A new publish id. */
 export const newPublishId = (): PublishId => `pub_${unique()}`
-/** A company that nobody else is. */
+/** A new company id. */
 const newCompanyId = (): CompanyId => `co_${unique()}`
 
-/** Files by their paths, as a tar archive. */
+/** A tar archive of files by path. */
 export async function* tarStreamOf(
   files: Readonly<Record<string, string>>,
 ): AsyncGenerator<Uint8Array> {
@@ -22,7 +22,7 @@ export async function* tarStreamOf(
   for await (const piece of archive) yield piece as Buffer
 }
 
-/** A static site that needs no building, where a test says no more. */
+/** The default recipe: a static site without a build. */
 const SITE: Recipe = {
   root: ".",
   install: null,
@@ -31,7 +31,7 @@ const SITE: Recipe = {
   serves: { kind: "static", folder: "dist", fallback: null },
 }
 
-/** A build of some files that nobody waits for any more when a test says so. */
+/** A plan of a build of some files. */
 export function newBuildPlan(
   files: Readonly<Record<string, string>>,
   recipe: Partial<Recipe> = {},
@@ -47,7 +47,7 @@ export function newBuildPlan(
   }
 }
 
-/** A program of Node as an app. */
+/** A plan of an app that runs a Node program. */
 export function newAppPlan(
   code: string,
   more: Partial<AppStartPlan> & {

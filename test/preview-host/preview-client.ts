@@ -1,11 +1,11 @@
-/** What previews are asked for, and what they say. */
+/** A client of previews, and readers of build output. */
 import { request } from "node:http"
 import { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { extract } from "tar-stream"
 import type { AppVersion, PreviewHost } from "../../adapters/sandbox/preview-host/port.ts"
 
-/** What a page says; null where nobody listens. */
+/** The text of a page; null if nothing listens. */
 export async function fetchPage(
   host: PreviewHost,
   version: AppVersion,
@@ -25,7 +25,7 @@ export async function fetchPage(
   })
 }
 
-/** Keeps an archive as what its files say, by their names. */
+/** Reads an archive into the texts of its files by name. */
 export async function readArchive(
   built: AsyncIterable<Uint8Array>,
 ): Promise<Record<string, string>> {
@@ -38,7 +38,7 @@ export async function readArchive(
   return files
 }
 
-/** Keeps nothing but how many bytes there are. */
+/** Counts the bytes of an archive. */
 export async function countBytes(built: AsyncIterable<Uint8Array>): Promise<number> {
   let bytes = 0
   for await (const piece of built) bytes += piece.length

@@ -1,4 +1,4 @@
-/** Which host of previews a program has: one beside its boxes, of memory where those are. */
+/** The choice of the preview host: it uses the box host's sandboxes, or is simulated if boxes are. */
 import { join, resolve } from "node:path"
 import { describe, expect, it } from "vitest"
 import { openSimulatedBoxHost } from "../../adapters/sandbox/boxhost/simulator.ts"
@@ -12,17 +12,17 @@ import { readArchive } from "./preview-client.ts"
 import { newBuildPlan } from "./plans.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-describe("the host of previews", () => {
-  it("is of memory where boxes are, and has their host's name", async () => {
+describe("the preview host", () => {
+  it("is simulated if boxes are, and has the id of their host", async () => {
     const clock = { now: () => 0 }
     const pacer = { elapsedMs: () => 0, pause: async () => undefined }
     const boxHost = openSimulatedBoxHost({ clock, pacer, hostId: "simulator:one" })
     const withFailurePoints: ProviderContext["withFailurePoints"] = (port) => port
-    const outside = { clock, pacer, simulators: memorySimulators(), settings: settingsReader({}) }
+    const context = { clock, pacer, simulators: memorySimulators(), settings: settingsReader({}) }
     let ports: Pick<Ports, "boxHost" | "boxMachine"> | null = null
     const { previewHost } = await previewHostProvider.open(
-      partialFake<ProviderContext>({ ...outside, withFailurePoints, dataDir: "data" }),
-      // Nobody may ask for the others before all of them are open.
+      partialFake<ProviderContext>({ ...context, withFailurePoints, dataDir: "data" }),
+      // Other providers may be used only after all are open.
       () => ports as Ports,
     )
     ports = { boxHost, boxMachine: null }
@@ -31,7 +31,7 @@ describe("the host of previews", () => {
     expect(built).toMatchObject({ ok: true, stored: { a: "one" } })
   })
 
-  it("keeps what companies have where it is told to, or in the data folder", () => {
+  it("stores volumes in PREVIEW_DIR, or in the data folder", () => {
     expect(resolvePreviewDir({ PREVIEW_DIR: "there" }, "data")).toBe(resolve("there"))
     expect(resolvePreviewDir({}, "data")).toBe(join(resolve("data"), "previews"))
   })

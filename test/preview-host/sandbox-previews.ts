@@ -1,4 +1,4 @@
-/** Real previews for tests, where this machine can make them. */
+/** Real previews for tests, if this machine can make sandboxes. */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -14,10 +14,10 @@ import {
 import { type CompanyId, tagOfId } from "../../domain/kernel/ids.ts"
 import { noSandboxReason, openSandboxHosts, skipTestsBecause } from "../boxhost/sandbox-hosts.ts"
 
-/** Two programs with the same previews, and what takes all of it away. */
+/** Two programs with the same previews, and a cleanup function. */
 export type SandboxPreviews = Awaited<ReturnType<typeof openSandboxPreviews>>
 
-/** Previews in folders of their own. */
+/** Opens two programs with the same previews in new folders. */
 export async function openSandboxPreviews(
   settings: Partial<BubblewrapOptions> = {},
   more: Partial<SandboxedPreviewOptions> = {},
@@ -30,7 +30,7 @@ export async function openSandboxPreviews(
     readAndDelete: readAndDeleteFile,
     ...more,
   }
-  /** One more program with these previews, set otherwise. */
+  /** Opens another program with the same previews and other settings. */
   const open = (set: Partial<SandboxedPreviewOptions> = {}, boxHost = boxes.host) =>
     openSandboxedPreviews({ ...base, boxHost, ...set })
   const close = async () => {
@@ -41,7 +41,7 @@ export async function openSandboxPreviews(
   return { boxes, dir, host: open(), another: open({}, boxes.another), open, close }
 }
 
-/** The same for the calling test file, at its top level. Its tests are skipped where there can be none. */
+/** Opens previews for the calling file, at its top level; its tests are skipped without sandboxes. */
 export async function ownSandboxPreviews(
   more: Partial<SandboxedPreviewOptions> = {},
 ): Promise<SandboxPreviews> {
@@ -52,7 +52,7 @@ export async function ownSandboxPreviews(
   return previews
 }
 
-/** Kills the keeper of a company's sandbox; resolves when that has gone, a moment after it fell silent. */
+/** Kills the box agent of a company's sandbox; resolves when the sandbox has ended. */
 export async function killBoxAgent(
   { boxes }: SandboxPreviews,
   companyId: CompanyId,
@@ -64,7 +64,7 @@ export async function killBoxAgent(
   await expect.poll(() => boxes.another.find(box)).toBeNull()
 }
 
-/** Every loop device that holds a file of a folder. */
+/** The files of a folder that loop devices use. */
 export const loopDevicesOf = (folder: string): readonly string[] =>
   spawnSync("losetup", ["-l", "-n", "-O", "BACK-FILE"], { encoding: "utf8" })
     .stdout.split("\n")

@@ -1,11 +1,11 @@
-/** The built-in previews keep what every host of previews does. Their time goes by when the suite says so. */
+/** Simulated previews fulfil the contract of preview hosts; the suite advances their clock. */
 import {
   newSimulatedPreviews,
   openSimulatedPreviews,
 } from "../../adapters/sandbox/preview-host/simulator.ts"
 import { previewHostContract } from "../contracts/preview-host-contract.ts"
 
-previewHostContract("the built-in previews", {
+previewHostContract("the simulator", {
   unavailableReason: null,
   open: async () => {
     let now = Date.UTC(2026, 0, 1)

@@ -1,4 +1,4 @@
-/** A program of an ordinary user that builds and runs previews, as its parent asks. */
+/** A program that runs as an ordinary user and builds and runs previews, on requests of its parent. */
 import { join } from "node:path"
 import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { openBubblewrap } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
@@ -7,8 +7,8 @@ import { openSandboxedPreviews } from "../../adapters/sandbox/preview-host/sandb
 import { fetchPage, readArchive } from "./preview-client.ts"
 import { newAppPlan, newBuildPlan } from "./plans.ts"
 
-/** A question of the parent; it is answered under its number. */
-interface PreviewHostQuestion {
+/** A request of the parent; the answer has the same number. */
+interface PreviewHostRequest {
   readonly number: number
   readonly what: string
   readonly script: string
@@ -29,12 +29,12 @@ const host = openSandboxedPreviews({
 const app = newAppPlan(`
 import { createServer } from "node:http"
 import { appendFileSync, readFileSync } from "node:fs"
-createServer((asked, answer) => {
-  if (asked.url === "/add") appendFileSync("/data/storage/calls", "x")
-  answer.end(asked.url === "/" ? "well" : readFileSync("/data/storage/calls"))
+createServer((request, answer) => {
+  if (request.url === "/add") appendFileSync("/data/storage/calls", "x")
+  answer.end(request.url === "/" ? "well" : readFileSync("/data/storage/calls"))
 }).listen(Number(process.env.PORT), "127.0.0.1")`)
 
-async function answer({ script, what }: PreviewHostQuestion): Promise<unknown> {
+async function answer({ script, what }: PreviewHostRequest): Promise<unknown> {
   if (what === "build") {
     const built = await host.build(
       newBuildPlan({ "dist/a": "one" }, { build: script }),
@@ -50,10 +50,10 @@ async function answer({ script, what }: PreviewHostQuestion): Promise<unknown> {
   return boxHost.listSandboxes()
 }
 
-process.on("message", (asked: PreviewHostQuestion) => {
-  void answer(asked).then(
-    (answered) => process.send?.({ number: asked.number, answered }),
-    (error: unknown) => process.send?.({ number: asked.number, failed: String(error) }),
+process.on("message", (request: PreviewHostRequest) => {
+  void answer(request).then(
+    (answered) => process.send?.({ number: request.number, answered }),
+    (error: unknown) => process.send?.({ number: request.number, failed: String(error) }),
   )
 })
 process.on("disconnect", () => process.exit())
