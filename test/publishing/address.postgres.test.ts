@@ -1,4 +1,4 @@
-/** Addresses of previews: every company has one of its own, that any browser can open. */
+/** Addresses of previews: each company has a unique one that any browser can open. */
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -44,7 +44,7 @@ describe("the label of a company", () => {
     expect(hostLabelOf(given ?? "", "co_000000")).toBe(label)
   })
 
-  it("is one that a host can have, and leads back to its company alone", () => {
+  it("is a valid host label, and leads back only to its company", () => {
     fc.assert(
       fc.property(name, companyId, companyId, (given, one, other) => {
         const label = hostLabelOf(given, one)
@@ -53,7 +53,7 @@ describe("the label of a company", () => {
         expect(new URL(url).href).toBe(url)
         const tagged = companyFromLabelTag(label)
         const plain = given.trim().toLowerCase()
-        // By the name itself, which no other company has, or by the tag.
+        // The label is the unique name itself, or ends in the company's tag.
         expect(tagged === null ? label : tagged).toBe(tagged === null ? plain : one)
         if (tagged !== null && one !== other) expect(hostLabelOf(given, other)).not.toBe(label)
       }),
@@ -61,7 +61,7 @@ describe("the label of a company", () => {
     )
   })
 
-  it("leads nowhere where its tag is none of a company's", () => {
+  it("leads to no company if its tag is invalid", () => {
     expect(companyFromLabelTag("x-77777777")).toBeNull()
     expect(companyFromLabelTag("acme")).toBeNull()
     expect(companyFromLabelTag("-aaaaaaa1")).toBeNull()
@@ -75,10 +75,11 @@ describe("an address", () => {
   })
   afterAll(() => world.close())
 
-  const made = async (given: string) => (await makeCompany(world, { name: given })).companyId
+  const createCompany = async (given: string) =>
+    (await makeCompany(world, { name: given })).companyId
 
-  it("is found by any case of the name, and by nobody else's", async () => {
-    const [acme, inc] = [await made("AcMe"), await made("Acme Inc.")]
+  it("is found by the name in any case, and by no other name", async () => {
+    const [acme, inc] = [await createCompany("AcMe"), await createCompany("Acme Inc.")]
     expect(await previewSiteOf(world.ports, acme)).toEqual({
       host: "acme.preview.localhost",
       url: "http://acme.preview.localhost/",
@@ -92,7 +93,7 @@ describe("an address", () => {
     }
   })
 
-  it("has the port of the service's own", async () => {
+  it("has the port of the service", async () => {
     const acme = await findCompanyByLabel(world.ports, "acme")
     const ports = { ...world.ports, baseUrl: () => "https://ledger.test:8443" }
     expect(await previewSiteOf(ports, acme as CompanyId)).toEqual({
@@ -102,14 +103,14 @@ describe("an address", () => {
   })
 })
 
-describe("the domain of previews", () => {
+describe("PREVIEW_DOMAIN", () => {
   const faults = (given: Record<string, string>) => publishingSettings.faults?.(given) ?? []
 
-  it("is none of the service's own name, nor of the boxes' domain", () => {
+  it("must differ from the service's host name and the boxes' domain", () => {
     const base = "https://api.example.com"
     for (const domain of ["api.example.com", "example.com"]) {
-      const told = faults({ PREVIEW_DOMAIN: domain, BASE_URL: base })
-      expect([domain, told]).toEqual([domain, [expect.stringContaining("BASE_URL")]])
+      const found = faults({ PREVIEW_DOMAIN: domain, BASE_URL: base })
+      expect([domain, found]).toEqual([domain, [expect.stringContaining("BASE_URL")]])
     }
     expect(faults({ PREVIEW_DOMAIN: "preview.example.com", BASE_URL: base })).toEqual([])
     expect(
@@ -121,7 +122,7 @@ describe("the domain of previews", () => {
     expect(faults({ BOX_DOMAIN: "preview.localhost" })).toHaveLength(1)
   })
 
-  it("is a domain in small letters", () => {
+  it("must be a lowercase domain", () => {
     const { schema } = publishingSettings
     expect(schema.parse({})).toEqual({ PREVIEW_DOMAIN: "preview.localhost" })
     for (const PREVIEW_DOMAIN of [

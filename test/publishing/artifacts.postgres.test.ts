@@ -1,4 +1,4 @@
-/** What is kept of what was built, whatever a hostile build makes; and what of it is let go again. */
+/** Storing and removing artifacts, including those of hostile builds. */
 import { createHash, randomBytes } from "node:crypto"
 import { sql } from "kysely"
 import { pack } from "tar-stream"
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 type Entry = Partial<Header> & Pick<Header, "name">
 
-/** A tar archive of files by their paths, and of other things. */
+/** A tar archive of files by path, and of other entries. */
 function tarOf(
   files: Readonly<Record<string, string | Buffer>>,
   others: readonly Entry[] = [],
@@ -60,7 +60,7 @@ async function blobsLeft(): Promise<number> {
 }
 
 describe("a site", () => {
-  it("is kept file by file, each found by its path with its own bytes", async () => {
+  it("is stored file by file, and each file is found by its path", async () => {
     const of = newArtifact(SITE)
     const big = randomBytes(300_000)
     const files = { "./index.html": "<h1>a</h1>", "a/b.bin": big, "empty.txt": "" }
@@ -79,7 +79,7 @@ describe("a site", () => {
     expect(await bytesOf(found?.content.read(range) ?? noise())).toEqual(big)
   })
 
-  it("has no links, pipes, devices, and no path that leads out or twice to one file", async () => {
+  it("is stored without links, pipes, devices, and paths that are duplicate or lead outside", async () => {
     const of = newArtifact(SITE)
     const others: readonly Entry[] = [
       { name: "leak.txt", type: "symlink", linkname: "/etc/passwd" },
@@ -101,18 +101,18 @@ describe("a site", () => {
   })
 
   it.each([
-    ["no file at all", () => tarOf({}, [{ name: "d", type: "directory" }]), /has no files/],
-    ["more files than 20,000", () => many(20_001), /more than 20000 files/],
-    ["one of more than 100 MiB", () => zeros(101), /larger than 100 MiB/],
-    ["what is no archive", () => noise(), /not a tar archive/],
-  ])("of %s is refused, and nothing stays of it", async (_what, tar, says) => {
+    ["no files", () => tarOf({}, [{ name: "d", type: "directory" }]), /has no files/],
+    ["more than 20,000 files", () => many(20_001), /more than 20000 files/],
+    ["a file of more than 100 MiB", () => zeros(101), /larger than 100 MiB/],
+    ["something other than an archive", () => noise(), /not a tar archive/],
+  ])("with %s is refused, and nothing of it stays", async (_what, tar, message) => {
     const before = await blobsLeft()
     const stored = storeArtifact(world.ports, newArtifact(SITE), tar())
-    await expect(stored).rejects.toThrow(says)
+    await expect(stored).rejects.toThrow(message)
     expect(await blobsLeft()).toBe(before)
   })
 
-  it("whose build breaks off in the middle is not kept, for the build's own reason", async () => {
+  it("whose build breaks off is not stored, and fails with the build's error", async () => {
     const before = await blobsLeft()
     const stored = storeArtifact(world.ports, newArtifact(SITE), torn())
     await expect(stored).rejects.toThrow("the sandbox ended")
@@ -121,13 +121,13 @@ describe("a site", () => {
 })
 
 describe("an app", () => {
-  it("is kept as the archive it is, links too, and taken away with all of it", async () => {
+  it("is stored as an archive, including links, and removed completely", async () => {
     const before = await blobsLeft()
     const of = newArtifact(APP)
     const link: Entry = { name: "node_modules/.bin/x", type: "symlink", linkname: "../x" }
     const archive = await bytesOf(tarOf({ "server.js": "1" }, [link]))
     await storeArtifact(world.ports, of, whole(archive))
-    // Once more, as by a process that goes on with what another one left.
+    // A second time, like a process that continues after another one crashed.
     const stored = await storeArtifact(world.ports, of, whole(archive))
     expect(stored).toMatchObject({ files: 1, bytes: archive.length })
     const found = await openArtifact(world.ports, of.companyId, of.publishId)
@@ -155,7 +155,7 @@ describe("an app", () => {
   })
 })
 
-/** Takes what is written, and keeps nothing of it. */
+/** Consumes a blob without storing it. */
 const swallow: World["ports"]["blobs"]["write"] = async (_blob, source) => {
   let length = 0
   for await (const piece of source) length += piece.length
@@ -179,7 +179,7 @@ async function* torn(): AsyncGenerator<Uint8Array> {
 const many = (count: number) =>
   tarOf(Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, ""])))
 
-/** One file of so many MiB, that is never in memory. */
+/** An archive with one large file, which is never in memory. */
 async function* zeros(mebibytes: number): AsyncGenerator<Uint8Array> {
   const size = mebibytes * 1024 * 1024
   const header = pack()

@@ -1,20 +1,20 @@
-/** A real browser, where this machine has one. */
+/** Chromium, if this machine has it. */
 import { spawnSync } from "node:child_process"
 import { chromium } from "playwright-core"
 import type { Browser } from "playwright-core"
 
-/** The names that distributions give it. */
+/** Program names in different distributions. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome"]
 
 const PROGRAM = NAMES.map((name) =>
   spawnSync("which", [name], { encoding: "utf8" }).stdout.trim(),
 ).find((path) => path !== "")
 
-/** Why there is none; null where there is one. */
+/** Why Chromium cannot be used; null if it can. */
 export const noChromiumReason: string | null =
   PROGRAM === undefined ? "chromium is not installed" : null
 
-/** What it would else do by itself: nothing of a test leaves the machine. */
+/** Disable background requests, so that nothing leaves the machine. */
 const QUIET_OPTIONS = [
   "--disable-background-networking",
   "--disable-component-update",
@@ -22,13 +22,13 @@ const QUIET_OPTIONS = [
   "--disable-quic",
   "--disable-gpu",
   "--no-first-run",
-  // No page is looked at for so long that what its script is compiled to by then pays.
+  // Pages are open too briefly for optimizing compilers to pay off.
   "--js-flags=--no-opt --no-maglev",
 ]
 
 /**
- * What it leaves out. Its own toolbar is made of pages too, in each window anew, which take longer to load than
- * most of those that are looked at. The last list that is given counts: that of the one who starts it is said again.
+ * Disabled features. Chromium's toolbar consists of web pages that load in each window and take longer than most
+ * tested pages. Only the last list counts, so it repeats Playwright's.
  */
 const DISABLED_FEATURES = [
   "WebUIOmniboxPopup",
@@ -52,7 +52,7 @@ const DISABLED_FEATURES = [
   "ThirdPartyStoragePartitioning",
 ]
 
-/** Opens one with a profile of its own. @param args what it is told besides */
+/** Opens a browser with a new profile. @param args additional arguments */
 export function openChromium(args: readonly string[] = []): Promise<Browser> {
   if (PROGRAM === undefined) throw new Error(String(noChromiumReason))
   return chromium.launch({

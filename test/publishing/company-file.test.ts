@@ -1,4 +1,4 @@
-/** What a company file may say, and what is said of one that says something else. */
+/** Valid company files, and the faults of invalid ones. */
 import { describe, expect, it } from "vitest"
 import { parseCompanyFile } from "../../src/publishing/company-file.ts"
 
@@ -6,15 +6,15 @@ const read = (more: object) =>
   parseCompanyFile(Buffer.from(JSON.stringify({ company: "acme", ...more })))
 
 describe("a company file", () => {
-  it("says how a site is built, with plain paths", () => {
-    const says = {
+  it("describes the build of a site, with normalized paths", () => {
+    const fields = {
       root: "./web/",
       install: "npm ci",
       build: "make",
       static: "dist",
       fallback: "i.html",
     }
-    expect(read({ ...says, env: { A: "1" } })).toEqual({
+    expect(read({ ...fields, env: { A: "1" } })).toEqual({
       company: "acme",
       recipe: {
         root: "web",
@@ -26,7 +26,7 @@ describe("a company file", () => {
     })
   })
 
-  it("says how an app is started, and nothing more than that", () => {
+  it("may have only the start of an app", () => {
     expect(read({ start: "node ." })).toEqual({
       company: "acme",
       recipe: {
@@ -55,22 +55,22 @@ describe("a company file", () => {
     [{ start: "a", env: { PORT: "1" } }, /must not contain PORT/],
     [{ start: "a", env: { "A-B": "1" } }, /must have names such as/],
     [{ start: "" }, /start must not be empty/],
-  ])("is not taken where it says %j", (more, says) => {
+  ])("is refused with %j", (more, fault) => {
     const found = read(more)
-    expect("fault" in found ? found.fault : null).toMatch(says)
+    expect("fault" in found ? found.fault : null).toMatch(fault)
   })
 
   it.each([
-    ["no JSON", "{", "is not JSON"],
-    ["no UTF-8", Buffer.from([0x22, 0xff, 0x22]), "is not JSON"],
+    ["not JSON", "{", "is not JSON"],
+    ["not UTF-8", Buffer.from([0x22, 0xff, 0x22]), "is not JSON"],
     ["a list", "[]", "is invalid: it is not an object"],
     [
-      "a name that is a number",
+      "an object with a number as company",
       '{"company":7,"static":"a"}',
       "is invalid: company is missing, or has the wrong type",
     ],
     [
-      "more variables than there may be",
+      "an object with too many variables",
       JSON.stringify({
         company: "a",
         start: "b",
@@ -78,7 +78,7 @@ describe("a company file", () => {
       }),
       "is invalid: env must have at most 64 variables",
     ],
-  ])("is not taken where it is %s", (_what, content, says) => {
-    expect(parseCompanyFile(Buffer.from(content as string))).toEqual({ fault: says })
+  ])("is refused if it is %s", (_what, content, fault) => {
+    expect(parseCompanyFile(Buffer.from(content as string))).toEqual({ fault })
   })
 })

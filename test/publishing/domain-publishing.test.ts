@@ -1,4 +1,4 @@
-/** The rules of what a company publishes. */
+/** The rules of publishes. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { PublishId } from "../../domain/publishing/ids.ts"
@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000
 
 const goLive = (publishId: PublishId): PublishCommand => ({ type: "GoLive", publishId })
 
-/** A company of which these were queued, and those named behind them built. */
+/** A company with queued publishes; `build` takes one up to its artifact. */
 function queued(...ids: readonly PublishId[]) {
   const one = publishingUnderTest()
   for (const id of ids) one.ask(queuePublishCommand(id), NOW)
@@ -33,7 +33,7 @@ function queued(...ids: readonly PublishId[]) {
 }
 
 describe("a publish", () => {
-  it("goes from queued by building and uploading to live, and is replaced by the next", () => {
+  it("goes from queued to building, uploading and live, and is replaced by the next", () => {
     const one = queued("pub_1")
     const steps = [...commandsBeforeLive("pub_1"), goLive("pub_1")].map((command) => {
       one.ask(command, NOW)
@@ -49,13 +49,13 @@ describe("a publish", () => {
     ])
   })
 
-  it("never goes live over a later one, and nothing is built of it that a later one overtook", () => {
+  it("never goes live over a later one, and is not built once a later one is live", () => {
     const one = queued("pub_1", "pub_2", "pub_3")
     one.build("pub_1")
     one.build("pub_3")
-    const went = one.ask(goLive("pub_3"), NOW)
+    const facts = one.ask(goLive("pub_3"), NOW)
     const overtaken = { type: "PublishReplaced", by: "pub_3", wasLive: false }
-    expect(went).toMatchObject([
+    expect(facts).toMatchObject([
       { type: "PublishLive", publishId: "pub_3" },
       { ...overtaken, publishId: "pub_1" },
       { ...overtaken, publishId: "pub_2" },
@@ -65,7 +65,7 @@ describe("a publish", () => {
     expect(one.live()?.publishId).toBe("pub_3")
   })
 
-  it("that was live is replaced once and stays what it cost; one that was not is given back", () => {
+  it("that is live can no longer fail", () => {
     const one = queued("pub_1")
     one.build("pub_1")
     one.ask(goLive("pub_1"), NOW)
@@ -73,7 +73,7 @@ describe("a publish", () => {
     expect(one.view("pub_1")).toMatchObject({ wasLive: true, status: "live" })
   })
 
-  it("that failed is queued again as the newest, for nothing, and goes live over what was later", () => {
+  it("that failed is retried as the newest without a charge, and goes live over later ones", () => {
     const one = queued("pub_1", "pub_2")
     one.ask(failPublishCommand("pub_1"), NOW)
     expect(one.ask(failPublishCommand("pub_1"), NOW)).toEqual([])
@@ -87,7 +87,7 @@ describe("a publish", () => {
     expect(one.view("pub_1")).toMatchObject({ isFree: true, status: "live" })
   })
 
-  it("cannot go live before it was built, nor be anything once it was abandoned", () => {
+  it("cannot go live before it is built, and takes no commands once it is abandoned", () => {
     const one = queued("pub_1")
     expect(one.ask(goLive("pub_1"), NOW)).toBe("not_built")
     expect(one.ask({ type: "AbandonPublish", publishId: "pub_1" }, NOW)).toEqual([])
@@ -96,7 +96,7 @@ describe("a publish", () => {
     expect(one.ask(goLive("pub_9"), NOW)).toBe("no_publish")
   })
 
-  it("is known for a week after its end, and what is live for ever", () => {
+  it("is known for a week after its end, and as long as it is live", () => {
     const one = queued("pub_1", "pub_2")
     one.build("pub_1")
     one.ask(goLive("pub_1"), NOW)
@@ -109,8 +109,8 @@ describe("a publish", () => {
   })
 })
 
-describe("what was built", () => {
-  it("is kept of what is live and what was before, and of what is not ended", () => {
+describe("an artifact", () => {
+  it("is kept for the live publish, the one before, and those that have not ended", () => {
     const one = queued("pub_1", "pub_2", "pub_3", "pub_4")
     for (const id of ["pub_1", "pub_2", "pub_3"] as const) {
       one.build(id)
@@ -128,12 +128,12 @@ describe("what was built", () => {
   })
 })
 
-describe("whatever is asked in whatever order", () => {
+describe("publishes after any commands", () => {
   const commands = fc.array(publishCommand, { minLength: 30, maxLength: 60 })
 
-  it("at most one is live, the latest that went live, and each ends once unless it is tried again", () => {
+  it("have at most one live, which went live last, and each ends once unless it is retried", () => {
     let wentLive = 0
-    const law = fc.property(commands, (all) => {
+    const rule = fc.property(commands, (all) => {
       const one = publishingUnderTest()
       const orders = new Map<PublishId, number>()
       let last = 0
@@ -161,28 +161,28 @@ describe("whatever is asked in whatever order", () => {
       const live = [...ids].filter((id) => one.view(id)?.status === "live")
       expect(live).toEqual(one.live() === null ? [] : [one.live()?.publishId])
     })
-    fc.assert(law, { numRuns: 400 })
+    fc.assert(rule, { numRuns: 400 })
     expect(wentLive).toBeGreaterThan(50)
   })
 })
 
-describe("publishing is turned off", () => {
-  it("for all companies or for one, each by itself", () => {
+describe("publishing", () => {
+  it("can be switched off for all companies and for a single one, independently", () => {
     const { ask, state } = deciderSession(publishingSwitchesDecider)
     const turn = (companyId: "co_a" | null, isOn: boolean) =>
       ask({ type: "SwitchPublishing", companyId, isOn }, NOW).length
-    const stands = () => [
+    const isEnabled = () => [
       isPublishingEnabled("co_a")(state()),
       isPublishingEnabled("co_b")(state()),
     ]
     expect(turn("co_a", true)).toBe(0)
     expect(turn("co_a", false)).toBe(1)
-    expect(stands()).toEqual([false, true])
+    expect(isEnabled()).toEqual([false, true])
     expect(turn(null, false)).toBe(1)
     expect(turn("co_a", true)).toBe(1)
-    expect(stands()).toEqual([false, false])
+    expect(isEnabled()).toEqual([false, false])
     expect(turn(null, true)).toBe(1)
     expect(turn(null, true)).toBe(0)
-    expect(stands()).toEqual([true, true])
+    expect(isEnabled()).toEqual([true, true])
   })
 })

@@ -1,4 +1,4 @@
-/** What people do: push with git, publish, sign in at the preview in a browser, publish again, see it replaced. */
+/** A person's journey: push with git, publish, sign in at the preview in a browser, publish again, see the change. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -12,13 +12,13 @@ import { noChromiumReason, openChromium } from "./chromium.ts"
 import type { FilesByPath } from "./publish-world.ts"
 import { PUBLISHES_PATH, siteCompanyFile } from "./publish-world.ts"
 
-const why = noSandboxReason ?? noChromiumReason
+const skipReason = noSandboxReason ?? noChromiumReason
 
 const EMAIL = "ann@example.com"
-/** A first build and a first database take their time where other tests run as well. */
+/** The first build and database take long while other tests run. */
 const WITHIN_MS = 90_000
 
-/** Says who is connected, and what they say. It has no packages: what there would be is a registry's to give. */
+/** An app that counts visits and greets WebSockets. It has no packages, because those would need a registry. */
 const SERVER = `
 const { createHash } = require("node:crypto")
 const { appendFileSync, readFileSync } = require("node:fs")
@@ -44,41 +44,48 @@ server.on("upgrade", ({ headers }, socket) => {
 server.listen(process.env.PORT)
 `
 
-let place: ServerDataFolder
+let dataFolder: ServerDataFolder
 let server: ServerProcess
 let browser: Browser
 let copy: string
 beforeAll(async () => {
-  if (why !== null) return
+  if (skipReason !== null) return
   copy = mkdtempSync(join(tmpdir(), "published-"))
-  place = await makeDataFolder()
-  server = await place.start()
+  dataFolder = await makeDataFolder()
+  server = await dataFolder.start()
   browser = await openChromium()
 }, WITHIN_MS)
 afterAll(async () => {
-  if (why !== null) return
+  if (skipReason !== null) return
   await browser.close()
-  // Its sandbox outlives the server, as those of all previews do.
-  await place.runCommand("preview", "reset", "--company", "acme", "--yes")
-  await place.removeFiles()
+  // Sandboxes of previews outlive the server.
+  await dataFolder.runCommand("preview", "reset", "--company", "acme", "--yes")
+  await dataFolder.removeFiles()
   rmSync(copy, { recursive: true })
 }, WITHIN_MS)
 
-/** A company whose owner has a key, and a working copy that pushes with it. */
+/** Creates a company whose owner has a key, and a working copy that pushes with it; returns the key. */
 async function openCompany(): Promise<string> {
   const owner = ["--owner-name", "Ann", "--owner-email", EMAIL]
-  const { ownerId } = await place.runCommand("company", "create", "acme", "--funds", "5", ...owner)
-  await place.runCommand("card", "set", "--company", "acme", "--verified")
-  await place.runCommand("repository", "create", "--company", "acme")
+  const { ownerId } = await dataFolder.runCommand(
+    "company",
+    "create",
+    "acme",
+    "--funds",
+    "5",
+    ...owner,
+  )
+  await dataFolder.runCommand("card", "set", "--company", "acme", "--verified")
+  await dataFolder.runCommand("repository", "create", "--company", "acme")
   const whose = ["--company", "acme", "--person", ownerId, "--all-operations"]
-  const { key } = await place.runCommand("key", "create", ...whose)
+  const { key } = await dataFolder.runCommand("key", "create", ...whose)
   git(copy, "init", "-q", "--initial-branch=main")
   const { host } = new URL(server.url)
   git(copy, "remote", "add", "origin", `http://acme:${key}@${host}/git/acme.git`)
   return key
 }
 
-/** Pushes files and publishes them; answers the publish once it came to something. */
+/** Pushes and publishes files; returns the publish once it is live. */
 async function publish(key: string, files: FilesByPath) {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(copy, path)), { recursive: true })
@@ -90,18 +97,18 @@ async function publish(key: string, files: FilesByPath) {
   const commit = git(copy, "rev-parse", "HEAD")
   const queued = await server.call(key, "POST", `${PUBLISHES_PATH}/preview`, { body: { commit } })
   expect(queued.status).toBe(202)
-  await place.runCommand("wait")
-  const { publishes } = await place.runCommand("publish", "list", "--company", "acme")
+  await dataFolder.runCommand("wait")
+  const { publishes } = await dataFolder.runCommand("publish", "list", "--company", "acme")
   expect(publishes[0]).toMatchObject({ commit, error: null, status: "live" })
   return publishes[0] as { readonly url: string }
 }
 
-/** Signs in as the page asks for it, by the code that was mailed. */
+/** Signs in on the page with the mailed code. */
 async function signIn(page: Page): Promise<void> {
   await page.getByLabel("Email").fill(EMAIL)
   await page.getByRole("button", { name: "Email me a code" }).click()
   await page.getByLabel("Code").waitFor()
-  const sent = async () => (await place.runCommand("mail", "list", "--company", "acme")).mails
+  const sent = async () => (await dataFolder.runCommand("mail", "list", "--company", "acme")).mails
   let mails = await sent()
   while (mails.length === 0) mails = await sent()
   await page.getByLabel("Code").fill(mails[0].subject.slice(0, 6))
@@ -109,10 +116,13 @@ async function signIn(page: Page): Promise<void> {
 }
 
 it(
-  "a push is published, seen by who signs in, and replaced by the next",
+  "a push is published, visible after signing in, and replaced by the next",
   { timeout: 4 * WITHIN_MS },
   async (ctx) => {
-    ctx.skip(why !== null, noSandboxReason === null ? String(noChromiumReason) : sandboxRequirement)
+    ctx.skip(
+      skipReason !== null,
+      noSandboxReason === null ? String(noChromiumReason) : sandboxRequirement,
+    )
     const key = await openCompany()
     const site = { "company.json": siteCompanyFile("acme"), "site/index.html": "<h1>One</h1>" }
     const { url } = await publish(key, { ...site, "site/a/index.html": "<h1>Deep</h1>" })
@@ -122,7 +132,7 @@ it(
     await page.goto(`${url}a/?b=c`)
     expect(await title.textContent()).toBe("Sign in")
     await signIn(page)
-    // Where they were going, not the beginning.
+    // The sign-in continues to the requested path.
     await page.waitForURL(`${url}a/?b=c`)
     expect(await title.textContent()).toBe("Deep")
 
@@ -138,7 +148,7 @@ it(
     await page.reload()
     expect(await title.textContent()).toBe("Visit 2")
 
-    // Neither its cookie nor a script of it gets to the API; another browser sees nothing.
+    // Neither the preview's cookie nor its scripts reach the API; another browser sees only the sign-in page.
     const cookies = await person.cookies(server.url)
     expect(cookies).toEqual([])
     const reads = (address: string) =>

@@ -1,6 +1,6 @@
 /**
- * `kill -9` at each line of a publish, in a real process: whoever comes next has it live once, for what it
- * costs, or gives the charge back where it was never queued.
+ * `kill -9` at each step of a publish, in a real process: the next process makes it live once for its price, or
+ * refunds the charge if it was never queued.
  */
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
@@ -17,8 +17,8 @@ import {
 import { publishAndWait, commitAndImport } from "./publish-world.ts"
 
 /**
- * The lines, in their order: the charge, the queue, the build's begin, the build, its end, what was built,
- * the app's start, live, and the end of the charge; and whether it is live in the end.
+ * The steps in order (the charge, the queue, the build's start, the build, its end, the artifact, the app's start,
+ * live, the settled charge), and whether the publish is live in the end.
  */
 const ALL = [
   ["append.after=1", false],
@@ -33,8 +33,8 @@ const ALL = [
   ["append.after=6", true],
   ["append.after=7", true],
 ] as const
-/** Every third one where there is little time: `LEDGER_DEEP=1` dies at all. */
-const LINES = isDeepRun ? ALL : ALL.filter((_, i) => i % 3 === 0)
+/** Every third step; all of them with `LEDGER_DEEP=1`. */
+const STEPS = isDeepRun ? ALL : ALL.filter((_, i) => i % 3 === 0)
 
 const workspace = await openGitWorkspace()
 afterAll(workspace.clear)
@@ -44,13 +44,13 @@ const turns = await openCrashTestDatabase({
 })
 await makeCallsFree(turns.world())
 
-it.each(LINES)("a publish that dies at %s is live once: %s", async (line, isLive) => {
+it.each(STEPS)("a publish that dies at %s is live once: %s", async (step, isLive) => {
   const company = await makePublishingCompany({ world: turns.world(), folder: workspace.path })
   const app = siteCompanyFile(company.name, { start: "serve" })
   const commit = await commitAndImport(turns.world(), company, { "company.json": app })
   await turns.world().operate("wait")
-  const world = await turns.crashAt(line, async (server) => {
-    // The answer is lost, or there before.
+  const world = await turns.crashAt(step, async (server) => {
+    // The answer may be lost.
     const url = `${PUBLISHES_PATH}/preview`
     await server.call(company.key, "POST", url, { body: { commit } }).catch(() => undefined)
   })
@@ -60,11 +60,11 @@ it.each(LINES)("a publish that dies at %s is live once: %s", async (line, isLive
   const statuses = publishes.map(({ status }: { status: string }) => status)
   expect(statuses).toEqual(isLive ? ["live"] : [])
   expect(await spentMicrosOf(world, company)).toBe(isLive ? PUBLISH_MICROS : 0)
-  // Nothing of it is in the way of the next one.
+  // The next publish is not blocked.
   await publishAndWait(world, company, commit)
   expect(await spentMicrosOf(world, company)).toBe(isLive ? 2 * PUBLISH_MICROS : PUBLISH_MICROS)
 })
 
-it("everything holds after all deaths", async () => {
+it("the audit finds no violation after all crashes", async () => {
   expect((await turns.world().operate("audit verify")).ok).toBe(true)
 })

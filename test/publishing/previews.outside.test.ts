@@ -1,4 +1,4 @@
-/** A company's preview, from a publish to who sees it: signed in, replaced, asleep, deleted and back. */
+/** A company's preview: publishing, signing in, replacing, sleeping, deleting and restoring. */
 import { describe, expect, it } from "vitest"
 import { renewPreviewLeases } from "../../src/publishing/preview-leases.ts"
 import type { LastActivity } from "../../src/publishing/preview-leases.ts"
@@ -22,17 +22,17 @@ async function hostOf({ companyId }: PublishingCompany): Promise<string> {
   return new URL(url).host
 }
 
-/** Signs the company's owner in, by the code that was mailed; answers the cookie. */
+/** Signs the company's owner in with the mailed code; returns the cookie. */
 async function signIn(company: PublishingCompany, host: string): Promise<string> {
   const form = formRequestAt(host)
   const before = new Set((await mailsOf(company)).map(({ subject }) => subject))
-  const asked = await visit(host, form("/.preview/code", { email: "owner@example.com" }))
-  expect(asked.status).toBe(303)
+  const requested = await visit(host, form("/.preview/code", { email: "owner@example.com" }))
+  expect(requested.status).toBe(303)
   const isNew = ({ subject }: { readonly subject: string }) => !before.has(subject)
   let mail = (await mailsOf(company)).find(isNew)
   while (mail === undefined) mail = (await mailsOf(company)).find(isNew)
   const code = mail.subject.slice(0, 6)
-  return cookieSetBy(await visit(host, form("/.preview/enter", { code }, cookieSetBy(asked))))
+  return cookieSetBy(await visit(host, form("/.preview/enter", { code }, cookieSetBy(requested))))
 }
 
 async function mailsOf({
@@ -42,7 +42,7 @@ async function mailsOf({
 }
 
 describe("a company's preview", () => {
-  it("shows who is signed in what was published last, and nothing of the API", async () => {
+  it("shows the last publish to signed-in people, and nothing of the API", async () => {
     const company = await makePublishingCompany(one)
     const host = await hostOf(company)
     await publishAndWait(world, company, company.first)
@@ -62,7 +62,7 @@ describe("a company's preview", () => {
     expect((await see("/api/v1/publish")).status).toBe(404)
   })
 
-  it("is another company's for nobody, whoever is signed in elsewhere", async () => {
+  it("is closed to people who are signed in at another company's preview", async () => {
     const [company, other] = [await makePublishingCompany(one), await makePublishingCompany(one)]
     await publishAndWait(world, other, other.first)
     const cookie = await signIn(company, await hostOf(company))
@@ -70,7 +70,7 @@ describe("a company's preview", () => {
     expect(seen.status).toBe(401)
   })
 
-  it("of an app sleeps after a quarter of an hour, wakes, and is down with its company", async () => {
+  it("of an app sleeps after 15 minutes, wakes up, and ends with its company", async () => {
     const company = await makePublishingCompany(one)
     const { companyId } = company
     const host = await hostOf(company)
@@ -80,41 +80,41 @@ describe("a company's preview", () => {
     const publishId = await publishAndWait(world, company, app)
     const headers = { cookie: await signIn(company, host) }
     const see = async () => (await visit(host, { headers })).status
-    const runs = async () => {
+    const runningApps = async () => {
       const { apps } = await world.operate("preview show", { company: companyId })
       return apps
     }
     expect(await see()).toBe(200)
-    expect(await runs()).toEqual([{ publishId, status: "running" }])
+    expect(await runningApps()).toEqual([{ publishId, status: "running" }])
     const seen: LastActivity = new Map()
     await renewPreviewLeases(world.ports, seen)
     for (let minute = 0; minute < 14; minute += 1) {
       await world.operate("clock advance", { duration: "1m" })
       await renewPreviewLeases(world.ports, seen)
     }
-    expect(await runs()).toHaveLength(1)
+    expect(await runningApps()).toHaveLength(1)
     await see()
     await renewPreviewLeases(world.ports, seen)
     await world.operate("clock advance", { duration: "2m" })
     await renewPreviewLeases(world.ports, seen)
-    expect(await runs()).toHaveLength(1)
+    expect(await runningApps()).toHaveLength(1)
     for (let minute = 0; minute < 14; minute += 1) {
       await world.operate("clock advance", { duration: "1m" })
       await renewPreviewLeases(world.ports, seen)
     }
-    expect(await runs()).toBeNull()
+    expect(await runningApps()).toBeNull()
     expect(await see()).toBe(200)
-    expect(await runs()).toHaveLength(1)
+    expect(await runningApps()).toHaveLength(1)
     await world.operate("company delete", { company: companyId })
     await renewPreviewLeases(world.ports, seen)
-    expect(await runs()).toBeNull()
+    expect(await runningApps()).toBeNull()
     expect([404, 401]).toContain(await see())
     await world.operate("company restore", { company: companyId })
     const again = { cookie: await signIn(company, host) }
     expect((await visit(host, { headers: again })).status).toBe(200)
   })
 
-  it("is emptied by an operator, and gone with its company after fourteen days", async () => {
+  it("is reset by an operator, and erased with its company after fourteen days", async () => {
     const company = await makePublishingCompany(one)
     const { companyId } = company
     const app = siteCompanyFile(company.name, { start: "serve" })
@@ -140,13 +140,13 @@ describe("a company's preview", () => {
     expect((await world.operate("audit verify")).ok).toBe(true)
   })
 
-  it("keeps what was built of the last two, and a build's log for thirty days", async () => {
+  it("keeps the artifacts of the last two publishes, and build logs for thirty days", async () => {
     const company = await makePublishingCompany(one)
     const { companyId } = company
     const ids = [await publishAndWait(world, company, company.first)]
     for (const n of ["1", "2"])
       ids.push(await publishAndWait(world, company, await commitAndImport(world, company, { n })))
-    const kept = async () => {
+    const storedArtifacts = async () => {
       const found = await Promise.all(
         ids.map((id) => world.ports.blobs.find(companyId, `${id}-content`)),
       )
@@ -156,9 +156,15 @@ describe("a company's preview", () => {
       (await Promise.all(ids.map((publishId) => world.operate("publish log", { publishId })))).map(
         ({ build }) => build !== null,
       )
-    expect([await kept(), await logs()]).toEqual([ids.map(() => true), ids.map(() => true)])
+    expect([await storedArtifacts(), await logs()]).toEqual([
+      ids.map(() => true),
+      ids.map(() => true),
+    ])
     await world.operate("clock advance", { duration: "2d" })
-    expect([await kept(), await logs()]).toEqual([[false, true, true], ids.map(() => true)])
+    expect([await storedArtifacts(), await logs()]).toEqual([
+      [false, true, true],
+      ids.map(() => true),
+    ])
     await world.operate("clock advance", { duration: "29d" })
     expect(await logs()).toEqual(ids.map(() => false))
   })

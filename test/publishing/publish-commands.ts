@@ -1,4 +1,4 @@
-/** Commands about what a company publishes, as tests mostly want them. */
+/** Commands about publishes with the usual values. */
 import fc from "fast-check"
 import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
@@ -9,13 +9,13 @@ import type { SwitchPublishing } from "../../domain/publishing/publishing-switch
 
 const COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
-/** Queues one. */
+/** Queues a publish. */
 export function queuePublishCommand(publishId: PublishId): PublishCommand {
   const who = { personId: "per_0001", keyId: "key_0001" } as const
   return { type: "QueuePublish", publishId, chargeId: `chg_${publishId}`, commit: COMMIT, ...who }
 }
 
-/** Keeps what was built of one. */
+/** Stores the artifact of a publish. */
 export function storeArtifactCommand(
   publishId: PublishId,
   kind: "static" | "app" = "static",
@@ -23,13 +23,13 @@ export function storeArtifactCommand(
   return { type: "StoreArtifact", publishId, kind, tag: "0f0f", files: 3, bytes: 300 }
 }
 
-/** Has one fail. */
+/** Fails a publish. */
 export function failPublishCommand(publishId: PublishId): PublishCommand {
   const error = "s1.company.AAAA" as SealedText
   return { type: "FailPublish", publishId, reason: "build", error }
 }
 
-/** All that comes before it is live. */
+/** The commands between queued and live. */
 export function commandsBeforeLive(publishId: PublishId): readonly PublishCommand[] {
   return [
     { type: "StartBuild", publishId },
@@ -38,7 +38,7 @@ export function commandsBeforeLive(publishId: PublishId): readonly PublishComman
   ]
 }
 
-/** What a company publishes, answering commands with facts, or with the code of a refusal. */
+/** The publishes of a company, which answer commands with facts or the code of a refusal. */
 export function publishingUnderTest() {
   const one = deciderSession(publishingDecider)
   return {
@@ -70,7 +70,7 @@ export const publishCommand: fc.Arbitrary<PublishCommand> = fc
     return all[which] ?? queuePublishCommand(publishId)
   })
 
-/** Any command to the switches. */
+/** Any command to the publishing switches. */
 export const switchCommand: fc.Arbitrary<SwitchPublishing> = fc
   .tuple(fc.constantFrom<CompanyId | null>(null, "co_aaaaaa", "co_bbbbbb"), fc.boolean())
   .map(([companyId, isOn]) => ({ type: "SwitchPublishing", companyId, isOn }))

@@ -1,4 +1,4 @@
-/** A world whose companies have code to publish; builds are the built-in ones. */
+/** A world whose companies have code to publish; builds are simulated. */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { expect } from "vitest"
@@ -12,23 +12,23 @@ import { writeBundle, git } from "../code/git.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
-/** What a publish costs, micro-dollars. */
+/** Price of a publish in micro-dollars. */
 export const PUBLISH_MICROS = 250_000
 
 /** The path of all publishes. */
 export const PUBLISHES_PATH = "/api/v1/publish"
 
-/** Files by their paths. */
+/** Files by path. */
 export type FilesByPath = Readonly<Record<string, string>>
 
 /** A company with code, and a working copy of it. */
 export interface PublishingCompany extends Company {
   readonly copy: string
-  /** As it was registered. */
+  /** The registered name. */
   readonly name: string
 }
 
-/** One for the calling file, at its top level; calls of the API cost nothing. */
+/** Opens a world in which API calls are free. Call it at the top level of the file. */
 export async function ownPublishWorld(): Promise<CodeWorld> {
   const settings = { RATE_LIMITS: "off" }
   const world = await ownWorld("settings", { settings, rateLimits: "off" })
@@ -36,12 +36,12 @@ export async function ownPublishWorld(): Promise<CodeWorld> {
   return codeWorld(world)
 }
 
-/** The company file of a static site in the folder `site`; with what else it says. */
+/** A company file, by default of a static site in the folder `site`. */
 export function siteCompanyFile(company: string, more: object = { static: "site" }): string {
   return JSON.stringify({ company, ...more })
 }
 
-/** A company whose repository has one commit, a static site. */
+/** Creates a company whose repository has one commit with a static site. */
 export async function makePublishingCompany(
   { world, folder }: Pick<CodeWorld, "world" | "folder">,
   funds = "50",
@@ -59,7 +59,7 @@ export async function makePublishingCompany(
   return { ...publisher, first }
 }
 
-/** Commits files; answers the commit, which the repository does not have yet. */
+/** Commits files without importing them; returns the commit. */
 export function commitOnly({ copy }: Pick<PublishingCompany, "copy">, files: FilesByPath): string {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(copy, path)), { recursive: true })
@@ -70,13 +70,13 @@ export function commitOnly({ copy }: Pick<PublishingCompany, "copy">, files: Fil
   return git(copy, "rev-parse", "HEAD")
 }
 
-/** Has the repository take all that was committed. */
+/** Imports all commits into the repository. */
 export const importCommits = (
   world: World,
   { companyId, copy }: Pick<PublishingCompany, "companyId" | "copy">,
 ) => world.operate("repository import", { company: companyId, file: writeBundle(copy) })
 
-/** Commits files and has the repository take them; answers the commit. */
+/** Commits files and imports them; returns the commit. */
 export async function commitAndImport(
   world: World,
   publisher: Pick<PublishingCompany, "companyId" | "copy">,
@@ -87,7 +87,7 @@ export async function commitAndImport(
   return commit
 }
 
-/** Asks for a commit to be published. */
+/** Requests the publish of a commit. */
 export function requestPublish(
   world: World,
   { key }: Pick<Company, "key">,
@@ -97,7 +97,7 @@ export function requestPublish(
   return world.call(key, "POST", `${PUBLISHES_PATH}/preview`, { body: { commit }, headers })
 }
 
-/** Publishes a commit, and waits until it came to something; answers its id. */
+/** Publishes a commit and waits until it is live or failed; returns its id. */
 export async function publishAndWait(
   world: World,
   company: Pick<Company, "key">,
@@ -109,7 +109,7 @@ export async function publishAndWait(
   return queued.body.id
 }
 
-/** A publish by the API. */
+/** Reads a publish through the API. */
 export async function getPublish(
   world: World,
   { key }: Pick<Company, "key">,
@@ -118,7 +118,7 @@ export async function getPublish(
   return (await world.call(key, "GET", `${PUBLISHES_PATH}/${publishId}`)).body
 }
 
-/** A publish by its stream. */
+/** Reads a publish from its stream. */
 export function publishViewOf(
   { ports }: World,
   { companyId }: Pick<Company, "companyId">,
@@ -127,6 +127,6 @@ export function publishViewOf(
   return ports.runner.readLatest(publishStreamOf(companyId), publishOf(publishId))
 }
 
-/** What the stand-in of publishing does next. */
+/** Sets the next outcome of the publishing simulator. */
 export const setPublishOutcome = (world: World, outcome: string, times?: number) =>
   world.operate("simulator set", { name: "publish", outcome, ...(times ? { times } : {}) })

@@ -1,4 +1,4 @@
-/** Publishing by the API: what is refused in which order, how far it comes, what is charged, and the log of it. */
+/** Publishing through the API: refusals and their order, progress, charges and logs. */
 import { symlinkSync } from "node:fs"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
@@ -28,7 +28,7 @@ afterEach(async () => {
   await setPublishOutcome(world, "ok")
 })
 
-const NOBODYS = "0".repeat(40)
+const UNKNOWN_COMMIT = "0".repeat(40)
 
 describe("a publish", () => {
   it("is queued and charged, becomes live, and is shown by the API", async () => {
@@ -49,7 +49,7 @@ describe("a publish", () => {
     ])
   })
 
-  it("takes the place of the one before, and the newest fifty are listed first", async () => {
+  it("replaces the previous one, and is listed first", async () => {
     const company = await makePublishingCompany(one)
     const first = await publishAndWait(world, company, company.first)
     const second = await publishAndWait(
@@ -69,7 +69,7 @@ describe("a publish", () => {
     expect(await spentMicrosOf(world, company)).toBe(2 * PUBLISH_MICROS)
   })
 
-  it("with an Idempotency-Key is one, however often it comes", async () => {
+  it("with an Idempotency-Key is made once, even if it is repeated", async () => {
     const company = await makePublishingCompany(one)
     const headers = { "idempotency-key": "once" }
     const answers = await Promise.all(
@@ -82,7 +82,7 @@ describe("a publish", () => {
     expect(await spentMicrosOf(world, company)).toBe(PUBLISH_MICROS)
   })
 
-  it("that fails says why with the end of its log, and is given back once", async () => {
+  it("that fails has a reason with the end of its log, and is refunded once", async () => {
     const company = await makePublishingCompany(one)
     await setPublishOutcome(world, "build-fails")
     const id = await publishAndWait(world, company, company.first)
@@ -93,29 +93,29 @@ describe("a publish", () => {
     await setPublishOutcome(world, "ok")
     expect(await log(id)).toMatchObject({ status: "failed", error: seen.error })
     const tried = await world.operate("publish retry", { publishId: id }, "the test")
-    // Its work may have begun before the answer was read: it is only no longer a failed one.
+    // Its job may have begun before the answer, so any status but failed is possible.
     expect(["queued", "building", "live"]).toContain(tried.status)
     await world.operate("wait")
     expect(await getPublish(world, company, id)).toMatchObject({ status: "live", error: null })
-    // It was given back, and is tried again for nothing.
+    // The charge was refunded, and the retry is free.
     expect(await spentMicrosOf(world, company)).toBe(0)
     const refused = world.operate("publish retry", { publishId: id })
     await expect(refused).rejects.toMatchObject({ code: "not_failed" })
   })
 
-  it("of which twenty are asked for in a minute leaves one live, and each is on the bill", async () => {
+  it("requested twenty times in a minute leaves one live, and each one that was live is charged", async () => {
     const company = await makePublishingCompany(one)
     const commits = [company.first]
     for (let n = 1; n < 5; n += 1) commits.push(commitOnly(company, { n: `${n}` }))
     await importCommits(world, company)
-    const asked = Array.from({ length: 20 }, (_, n) => commits[n % commits.length] ?? "")
-    // A machine that is busy with all of them may say to come again, and charges nothing for that.
-    const insist = async (commit: string): ReturnType<typeof requestPublish> => {
+    const requested = Array.from({ length: 20 }, (_, n) => commits[n % commits.length] ?? "")
+    // A busy machine may answer 503, which charges nothing.
+    const requestUntilAccepted = async (commit: string): ReturnType<typeof requestPublish> => {
       const answer = await requestPublish(world, company, commit)
-      return answer.status === 503 ? insist(commit) : answer
+      return answer.status === 503 ? requestUntilAccepted(commit) : answer
     }
-    const answers = await Promise.all(asked.map(insist))
-    expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 202))
+    const answers = await Promise.all(requested.map(requestUntilAccepted))
+    expect(answers.map(({ status }) => status)).toEqual(requested.map(() => 202))
     await world.operate("wait")
     const { body } = await world.call(company.key, "GET", PUBLISHES_PATH)
     const statuses = body.publishes.map(({ status }: { status: string }) => status)
@@ -136,7 +136,7 @@ describe("a publish is refused", () => {
     company = await makePublishingCompany(one)
   })
 
-  it("in the specification's order, and nothing is charged or kept of it", async () => {
+  it("in the specification's order, without a charge or a record", async () => {
     const refusedWith = async (commit: string, status: number, error: string) => {
       const refused = await requestPublish(world, company, commit)
       expect(refused, error).toMatchObject({ status, body: { error } })
@@ -148,11 +148,11 @@ describe("a publish is refused", () => {
     expect(Object.keys(faulty.body.fields).toSorted()).toEqual(["body", "commit"])
     expect(faulty.body.fields.body).toContain("branch")
     await world.operate("publish off", { company: company.companyId })
-    await refusedWith(NOBODYS, 404, "commit_not_found")
-    const strange = await commitAndImport(world, company, {
-      "company.json": siteCompanyFile("somebody else"),
+    await refusedWith(UNKNOWN_COMMIT, 404, "commit_not_found")
+    const foreign = await commitAndImport(world, company, {
+      "company.json": siteCompanyFile("another company"),
     })
-    await refusedWith(strange, 403, "company_file")
+    await refusedWith(foreign, 403, "company_file")
     const off = await refusedWith(company.first, 503, "unavailable")
     expect(off.headers["retry-after"]).toBe("60")
     await world.operate("publish on", { company: company.companyId })
@@ -168,20 +168,20 @@ describe("a publish is refused", () => {
     expect(listed.publishes).toEqual([])
   })
 
-  it("without a card, before anything of it is looked at; and without the money", async () => {
+  it("without a card before anything else is checked, and without enough funds", async () => {
     const route = PROGRAM.routes.find(({ name }) => name === "publishPreview")
     expect(route?.accountRequirement).toBe("card")
-    const poor = await makePublishingCompany(one, "0.2")
-    const refused = await requestPublish(world, poor, poor.first)
+    const unfunded = await makePublishingCompany(one, "0.2")
+    const refused = await requestPublish(world, unfunded, unfunded.first)
     expect(refused).toMatchObject({ status: 402, body: { error: "payment_required" } })
   })
 
-  it("of a commit that no branch or tag has: another company's, what is no commit", async () => {
+  it("for a commit that no branch or tag reaches, of another company, or that is not a commit", async () => {
     const other = await makePublishingCompany(one)
     expect(await requestPublish(world, company, other.first)).toMatchObject({ status: 404 })
-    const bare = await makeCompany(world)
-    const none = await requestPublish(world, bare, company.first)
-    expect(none).toMatchObject({ status: 404, body: { error: "commit_not_found" } })
+    const withoutCode = await makeCompany(world)
+    const refused = await requestPublish(world, withoutCode, company.first)
+    expect(refused).toMatchObject({ status: 404, body: { error: "commit_not_found" } })
     const tree = git(company.copy, "rev-parse", "HEAD^{tree}")
     expect(await requestPublish(world, company, tree)).toMatchObject({ status: 404 })
   })
@@ -189,7 +189,7 @@ describe("a publish is refused", () => {
   describe("with a company file", () => {
     const FILES = {
       "that is missing": null,
-      "that is no JSON": "{",
+      "that is not JSON": "{",
       "that is a list": "[]",
       "that is too large": JSON.stringify({ company: "x", static: "a".repeat(70_000) }),
       "without a name": JSON.stringify({ static: "site" }),
@@ -211,7 +211,7 @@ describe("a publish is refused", () => {
     })
   })
 
-  it("with a company file that says something else than it may, by its name", async () => {
+  it("with a company file with unknown fields, by their names", async () => {
     const file = siteCompanyFile(company.name, { static: "a", cleanUrls: true })
     const commit = await commitAndImport(world, company, { "company.json": file })
     const refused = await requestPublish(world, company, commit)
@@ -219,15 +219,17 @@ describe("a publish is refused", () => {
     expect(refused.body.message).toContain("unknown fields: cleanUrls")
   })
 
-  it("with a company file that is a link, and not with one that writes the name otherwise", async () => {
+  it("with a company file that is a link, but not with the name in another case", async () => {
     git(company.copy, "rm", "-qf", "company.json")
     symlinkSync("site/index.html", `${company.copy}/company.json`)
     const linked = await commitAndImport(world, company, {})
     expect(await requestPublish(world, company, linked)).toMatchObject({ status: 403 })
     git(company.copy, "rm", "-qf", "company.json")
     const name = ` ${company.name.toUpperCase()} `
-    const shouted = await commitAndImport(world, company, { "company.json": siteCompanyFile(name) })
-    expect(await requestPublish(world, company, shouted)).toMatchObject({ status: 202 })
+    const uppercase = await commitAndImport(world, company, {
+      "company.json": siteCompanyFile(name),
+    })
+    expect(await requestPublish(world, company, uppercase)).toMatchObject({ status: 202 })
     await world.operate("wait")
   })
 })
@@ -236,14 +238,14 @@ const log = (publishId: string) => world.operate("publish log", { publishId })
 const wait = () => world.operate("wait")
 const BUILT = "Simulated build: no command was run.\n"
 
-/** The words of the command for an answer of it. */
+/** The output of the command for an answer. */
 function shown(answer: object): string {
   const operation = PROGRAM.operations.find(({ name }) => name === "publish log")
   return operation?.render?.(answer, { isTTY: false, columns: 80 }) ?? ""
 }
 
 describe("the log of a publish", () => {
-  it("has what its start wrote, whether it came up or not, for thirty days", async () => {
+  it("has the output of its start, failed or not, for thirty days", async () => {
     const company = await makePublishingCompany(one)
     const app = siteCompanyFile(company.name, { start: "serve" })
     const commit = await commitAndImport(world, company, { "company.json": app })
@@ -264,7 +266,7 @@ describe("the log of a publish", () => {
     start.mockRestore()
   })
 
-  it("has no words of a start where nothing was released", async () => {
+  it("has no output of a start without a release", async () => {
     const company = await makePublishingCompany(one)
     expect(await log(await publishAndWait(world, company, company.first))).toMatchObject({
       start: null,
@@ -276,18 +278,18 @@ describe("the log of a publish", () => {
     ["queued", "The build is queued."],
     ["building", "The build is running. Its log is available when it ends, within 10 minutes."],
     ["replaced", "Its build log no longer exists."],
-  ])("says of one that is %s why there is none", (status, words) => {
+  ])("of a publish that is %s shows why there is none", (status, words) => {
     expect(shown({ ...answer, status })).toBe(`pub_1 ${status}\n${words}\n`)
   })
 
-  it("is one part behind another, and says of the silent that they are", () => {
+  it("shows its parts in order, and names empty ones", () => {
     const app = { status: "running", log: "listening\n" }
     expect(shown({ ...answer, status: "live", build: "\n", start: "migrated\n", app })).toBe(
       "pub_1 live\nThe build log is empty.\n\nLog of the start:\nmigrated\n\nLog of the app (running):\nlistening\n",
     )
   })
 
-  it("does not say the end of one that did not come up twice", () => {
+  it("does not show the output of a failed app twice", () => {
     const app = { status: "down", log: "no module\n" }
     const failed = { ...answer, status: "failed", error: "The app ended.\nno module", app }
     expect(shown({ ...failed, build: "", start: "no module\n" })).toBe(

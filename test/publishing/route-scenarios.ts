@@ -1,4 +1,4 @@
-/** What the routes of publishing show. */
+/** Scenarios for the answers of the publishing routes. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,13 +8,13 @@ import type { AnswerScenarios, ReadAfterWriteCases } from "../support/route-scen
 import type { Company, World } from "../support/world.ts"
 import { PUBLISHES_PATH, siteCompanyFile, requestPublish } from "./publish-world.ts"
 
-/** When it was committed: with the same files it is the same commit, which the route's example names. */
+/** The fixed commit date, so that the commit is always the one in the route's example. */
 const WHEN = "2026-11-24T09:30:00Z"
 
-/** By company: each takes its commit in once. */
+/** The imported commit of each company. */
 const commits = new Map<CompanyId, Promise<string>>()
 
-/** Makes a commit of a site and has the company take it in; answers its id. */
+/** Commits a site and imports it for the company; returns the commit. */
 async function importedCommit(world: World, company: Company): Promise<string> {
   const { name } = await world.operate("company show", { company: company.companyId })
   const folder = mkdtempSync(join(tmpdir(), "ledger-publish-"))
@@ -40,7 +40,7 @@ export async function publishOne(world: World, company: Company) {
   return queued
 }
 
-/** By name and status. */
+/** Scenarios by operation and status. */
 export const ANSWER_SCENARIOS: AnswerScenarios = {
   "publishPreview 202": publishOne,
   "listPublishes 200": async (world, company) => {
@@ -53,7 +53,7 @@ export const ANSWER_SCENARIOS: AnswerScenarios = {
   },
 }
 
-/** What is shown of each change. */
+/** Changes, and where each of them is visible. */
 export const READ_AFTER_WRITE_CASES: ReadAfterWriteCases = {
   [`GET ${PUBLISHES_PATH}`]: {
     writeValue: async (world, company) => (await publishOne(world, company)).body.id,

@@ -1,4 +1,4 @@
-/** Server apps behind the door: what passes, what each side is told, and connections that are kept. */
+/** Server apps behind the host route: requests, answers, upgrades and reused connections. */
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -7,16 +7,16 @@ import { waitUntilDrained, visitCount } from "../../../src/publishing/host-route
 import { httpSocketHandler, readText } from "../../boxes/preview-world.ts"
 import { PREVIEW_COOKIE_NAME, ownPreviewSiteWorld } from "./preview-site-world.ts"
 
-const at = await ownPreviewSiteWorld()
+const site = await ownPreviewSiteWorld()
 
-const running = at.runApp
+const running = site.runApp
 
-/** What listens and answers these bytes to whatever comes. */
-const saying = (bytes: string) =>
+/** Runs an app that answers any request with these bytes. */
+const answerWith = (bytes: string) =>
   running((socket) => socket.once("data", () => socket.end(bytes, "latin1")))
 
 describe("a request", () => {
-  it("reaches the app by the preview's own name, with who asks, and without the house's cookie", async () => {
+  it("reaches the app with the preview's host name and the person, without the sign-in cookie", async () => {
     const seen = Promise.withResolvers<IncomingMessage>()
     await running(
       httpSocketHandler((request, response) => {
@@ -25,12 +25,12 @@ describe("a request", () => {
         response.end("made")
       }),
     )
-    const answer = await at.see("/%zz?a=%2F", {
+    const answer = await site.see("/%zz?a=%2F", {
       method: "PATCH",
       body: "hello",
       headers: {
-        cookie: `a=1; ${at.cookie}; b=2; ${PREVIEW_COOKIE_NAME}=x`,
-        origin: `http://${at.host}`,
+        cookie: `a=1; ${site.cookie}; b=2; ${PREVIEW_COOKIE_NAME}=x`,
+        origin: `http://${site.host}`,
         "x-preview-person": "per_forged",
         "x-preview-admin": "1",
         forwarded: "for=1.2.3.4",
@@ -46,15 +46,15 @@ describe("a request", () => {
     const { method, url, headers } = await seen.promise
     expect([method, url]).toEqual(["PATCH", "/%zz?a=%2F"])
     expect(headers).toEqual({
-      host: at.host,
-      origin: `http://${at.host}`,
+      host: site.host,
+      origin: `http://${site.host}`,
       cookie: "a=1; b=2",
       "x-own": "2",
       "content-length": "5",
       connection: "close",
       "x-forwarded-proto": "http",
-      "x-forwarded-host": at.host,
-      "x-preview-person": at.company.ownerId,
+      "x-forwarded-host": site.host,
+      "x-preview-person": site.company.ownerId,
     })
     expect([answer.status, answer.body]).toEqual([201, "made"])
     expect(answer.headers).toMatchObject({
@@ -65,18 +65,18 @@ describe("a request", () => {
     expect(answer.headers["x-request-id"]).toBeUndefined()
   })
 
-  it("has no cookie where the house's was the only one", async () => {
+  it("has no cookie header if the sign-in cookie was the only one", async () => {
     await running(
       httpSocketHandler(({ headers }, response) => response.end(JSON.stringify(headers))),
     )
-    expect(JSON.parse((await at.see("/")).body)).not.toHaveProperty("cookie")
+    expect(JSON.parse((await site.see("/")).body)).not.toHaveProperty("cookie")
   })
 
-  it("is never the API's, nor are the pages of the house the app's", async () => {
+  it("never reaches the API, and the sign-in pages never reach the app", async () => {
     await running(httpSocketHandler(({ url }, response) => response.end(`app ${url}`)))
     for (const path of ["/api/v1/account", "/livez", "/docs", "/metrics", "/git/x.git/info/refs"]) {
-      const headers = { authorization: `Bearer ${at.company.key}` }
-      expect((await at.see(path, { headers })).body).toBe(`app ${path}`)
+      const headers = { authorization: `Bearer ${site.company.key}` }
+      expect((await site.see(path, { headers })).body).toBe(`app ${path}`)
     }
     for (const path of [
       "/.preview",
@@ -85,9 +85,9 @@ describe("a request", () => {
       "/.preview/x",
       "/.preview?a",
     ]) {
-      expect((await at.see(path)).body).not.toContain("app ")
+      expect((await site.see(path)).body).not.toContain("app ")
     }
-    expect((await at.see("/.previewed")).body).toBe("app /.previewed")
+    expect((await site.see("/.previewed")).body).toBe("app /.previewed")
   })
 })
 
@@ -99,113 +99,113 @@ describe("an answer", () => {
     `=${PREVIEW_COOKIE_NAME}=stolen`,
     `= ${PREVIEW_COOKIE_NAME}=stolen; Secure`,
     PREVIEW_COOKIE_NAME,
-  ])("sets no cookie of the house: %s", async (cookie) => {
-    await saying(
+  ])("cannot set the sign-in cookie: %s", async (cookie) => {
+    await answerWith(
       `HTTP/1.1 200 OK\r\nset-cookie: ${cookie}\r\nset-cookie: b=${PREVIEW_COOKIE_NAME}\r\n\r\nok`,
     )
-    const { headers, body } = await at.see("/")
+    const { headers, body } = await site.see("/")
     expect([body, headers["set-cookie"]]).toEqual(["ok", [`b=${PREVIEW_COOKIE_NAME}`]])
-    await saying(`HTTP/1.1 200 OK\r\nset-cookie: ${cookie}\r\n\r\nok`)
-    expect((await at.see("/")).headers["set-cookie"]).toBeUndefined()
+    await answerWith(`HTTP/1.1 200 OK\r\nset-cookie: ${cookie}\r\n\r\nok`)
+    expect((await site.see("/")).headers["set-cookie"]).toBeUndefined()
   })
 
   it.for([
     ["nothing", ""],
-    ["no HTTP", "hello\n"],
+    ["something other than HTTP", "hello\n"],
     ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"],
     [
-      "a length and pieces",
+      "a length and chunks",
       "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     ],
-    ["a header that is none", "HTTP/1.1 200 OK\r\nx y: 1\r\n\r\n"],
+    ["an invalid header", "HTTP/1.1 200 OK\r\nx y: 1\r\n\r\n"],
     ["a line feed in a header", "HTTP/1.1 200 OK\r\nx: a\rb\r\n\r\n"],
-    ["headers without end", `HTTP/1.1 200 OK\r\n${`x: ${"y".repeat(1_000)}\r\n`.repeat(40)}`],
-    ["a protocol that nobody asked for", "HTTP/1.1 101 Yes\r\nupgrade: x\r\n\r\n"],
-  ])("of %s is none", async ([, bytes]) => {
-    await saying(bytes ?? "")
-    const { status, body, headers } = await at.see("/")
+    ["endless headers", `HTTP/1.1 200 OK\r\n${`x: ${"y".repeat(1_000)}\r\n`.repeat(40)}`],
+    ["an upgrade that was not requested", "HTTP/1.1 101 Yes\r\nupgrade: x\r\n\r\n"],
+  ])("with %s is treated as no answer", async ([, bytes]) => {
+    await answerWith(bytes ?? "")
+    const { status, body, headers } = await site.see("/")
     expect([status, headers["refresh"]]).toEqual([502, "2"])
     expect(body).toContain("does not answer on its PORT")
   })
 
-  it("is one, however many the app says", async () => {
-    await saying(
+  it("is passed on once, even if the app sends several", async () => {
+    await answerWith(
       "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok" +
         "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
     )
-    const head = `host: ${at.host}\r\ncookie: ${at.cookie}\r\n`
+    const head = `host: ${site.host}\r\ncookie: ${site.cookie}\r\n`
     const two = `GET /1 HTTP/1.1\r\n${head}\r\nGET /2 HTTP/1.1\r\n${head}connection: close\r\n\r\n`
-    const heard = await readText(at.sendRaw(two))
-    expect(heard.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
-    expect(heard).not.toContain("evil")
+    const answers = await readText(site.sendRaw(two))
+    expect(answers.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
+    expect(answers).not.toContain("evil")
   })
 })
 
-describe("another protocol", () => {
+describe("an upgraded connection", () => {
   const offer = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-key: abc\r\n"
   const accept = "HTTP/1.1 101 Yes\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
   const head = () =>
-    `GET /live HTTP/1.1\r\nhost: ${at.host}\r\ncookie: ${at.cookie}\r\n${offer}\r\n`
+    `GET /live HTTP/1.1\r\nhost: ${site.host}\r\ncookie: ${site.cookie}\r\n${offer}\r\n`
 
-  it("passes byte for byte, without the house's cookie either way", async () => {
-    const asked = Promise.withResolvers<string>()
+  it("is passed on byte for byte, without the sign-in cookie in either direction", async () => {
+    const received = Promise.withResolvers<string>()
     const publishId = await running((inner) => {
       inner.once("data", (piece) => {
-        asked.resolve(piece.toString("latin1"))
+        received.resolve(piece.toString("latin1"))
         inner.write(`${accept}set-cookie: ${PREVIEW_COOKIE_NAME}=stolen\r\n\r\n`)
         inner.pipe(inner)
       })
     })
-    const socket = at.sendRaw(head())
-    const agreed = String(await once(socket, "data"))
-    expect(agreed).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n/)
-    expect(agreed.toLowerCase()).not.toContain("set-cookie")
-    const told = await asked.promise
-    expect(told).toMatch(/^GET \/live HTTP\/1\.1\r\n/)
-    expect(told).toContain(`x-preview-person: ${at.company.ownerId}\r\n`)
-    expect(told).not.toContain(PREVIEW_COOKIE_NAME)
+    const socket = site.sendRaw(head())
+    const upgraded = String(await once(socket, "data"))
+    expect(upgraded).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n/)
+    expect(upgraded.toLowerCase()).not.toContain("set-cookie")
+    const upgradeRequest = await received.promise
+    expect(upgradeRequest).toMatch(/^GET \/live HTTP\/1\.1\r\n/)
+    expect(upgradeRequest).toContain(`x-preview-person: ${site.company.ownerId}\r\n`)
+    expect(upgradeRequest).not.toContain(PREVIEW_COOKIE_NAME)
     socket.write("\0\x01ping")
     expect(String(await once(socket, "data"))).toBe("\0\x01ping")
-    expect(visitCount(at.ports, publishId)).toBe(1)
-    const over = waitUntilDrained(at.ports, publishId, new AbortController().signal)
+    expect(visitCount(site.ports, publishId)).toBe(1)
+    const over = waitUntilDrained(site.ports, publishId, new AbortController().signal)
     socket.destroy()
     await over
-    expect(visitCount(at.ports, publishId)).toBe(0)
+    expect(visitCount(site.ports, publishId)).toBe(0)
   })
 
-  it("is none of a static site's", async () => {
-    at.publishSite({ "index.html": "home" })
-    expect(await readText(at.sendRaw(head()))).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+  it("is refused by a static site", async () => {
+    site.publishSite({ "index.html": "home" })
+    expect(await readText(site.sendRaw(head()))).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
   })
 
-  it("is refused where the app does not answer", async () => {
-    await saying("")
-    expect(await readText(at.sendRaw(head()))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
+  it("is refused if the app does not answer", async () => {
+    await answerWith("")
+    expect(await readText(site.sendRaw(head()))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
   })
 })
 
-/** An app whose connections are counted; it answers with the number of the one it was asked over. */
-async function counted(also: (socket: Socket, n: number) => void = () => undefined) {
+/** An app that answers with the number of the connection of each request. */
+async function runCountingApp(also: (socket: Socket, n: number) => void = () => undefined) {
   const sockets: Socket[] = []
-  await at.runApp((socket) => {
+  await site.runApp((socket) => {
     const n = sockets.push(socket)
     httpSocketHandler((_request, response) => response.end(String(n)))(socket)
     also(socket, n)
   })
-  return { sockets, ask: async (method = "GET") => at.see("/", { method }) }
+  return { sockets, ask: async (method = "GET") => site.see("/", { method }) }
 }
 
-it("are of the next page, and never of what does something or has a body", async () => {
-  const { ask } = await counted()
-  const asked = []
-  for (const method of ["GET", "GET", "POST", "GET"]) asked.push((await ask(method)).body)
-  expect(asked).toEqual(["1", "1", "2", "1"])
-  const body = await at.see("/", { body: "hello", headers: { "content-length": "5" } })
+it("connections are reused for GET requests, but not for other methods or requests with a body", async () => {
+  const { ask } = await runCountingApp()
+  const answers = []
+  for (const method of ["GET", "GET", "POST", "GET"]) answers.push((await ask(method)).body)
+  expect(answers).toEqual(["1", "1", "2", "1"])
+  const body = await site.see("/", { body: "hello", headers: { "content-length": "5" } })
   expect(body.body).toBe("3")
 })
 
-it("are another's once the app has ended them", async () => {
-  const { sockets, ask } = await counted()
+it("a connection that the app has ended is replaced", async () => {
+  const { sockets, ask } = await runCountingApp()
   expect((await ask()).body).toBe("1")
   const ended = new Promise((resolve) => sockets[0]?.once("close", resolve))
   sockets[0]?.destroy()
@@ -213,14 +213,14 @@ it("are another's once the app has ended them", async () => {
   await expect.poll(async () => (await ask()).body).toBe("2")
 })
 
-it("that end as they are asked are asked again, once", async () => {
+it("a request on a reused connection that ends is repeated once", async () => {
   let dying = Number.NaN
-  const { ask } = await counted((socket, n) => {
-    // Every second question over one, and any over those behind it.
-    let questions = 0
+  const { ask } = await runCountingApp((socket, n) => {
+    // The first connection ends at its second request, later ones at any request.
+    let requests = 0
     socket.prependListener("data", () => {
-      questions += 1
-      if ((n === 1 && questions === 2) || n >= dying) socket.destroy()
+      requests += 1
+      if ((n === 1 && requests === 2) || n >= dying) socket.destroy()
     })
   })
   expect((await ask()).body).toBe("1")
@@ -229,11 +229,11 @@ it("that end as they are asked are asked again, once", async () => {
   expect((await ask()).status).toBe(502)
 })
 
-it("are never of a version that another took the place of", async () => {
-  const former = await counted()
+it("a connection of a replaced version is never reused", async () => {
+  const former = await runCountingApp()
   expect((await former.ask()).body).toBe("1")
-  const { sockets } = await counted()
+  const { sockets } = await runCountingApp()
   expect(sockets).toHaveLength(0)
-  expect((await at.see("/")).body).toBe("1")
+  expect((await site.see("/")).body).toBe("1")
   expect(sockets).toHaveLength(1)
 })

@@ -1,14 +1,14 @@
-/** Names of files by which browsers may keep them for ever. */
+/** File names with a content hash, which browsers may cache forever. */
 import { describe, expect, it } from "vitest"
 import { isContentHashed } from "../../../src/publishing/host-route/find-file.ts"
 
-describe("a name", () => {
+describe("the file name", () => {
   it.for([
     "a-3f2a9c1b.js",
     "assets/index-DiwrgT4a.css",
     "main.0a1b2c3d4e5f6071.png",
     "x.B1xk9Q_z.mjs",
-  ])("%s holds a hash", (name) => expect(isContentHashed(name)).toBe(true))
+  ])("%s has a content hash", (name) => expect(isContentHashed(name)).toBe(true))
   it.for([
     "index.html",
     "my-document.html",
@@ -20,5 +20,5 @@ describe("a name", () => {
     "some-fadedface.css",
     "jquery-3.7.1.min.js",
     "3f2a9c1b.js",
-  ])("%s holds none", (name) => expect(isContentHashed(name)).toBe(false))
+  ])("%s has no content hash", (name) => expect(isContentHashed(name)).toBe(false))
 })

@@ -1,4 +1,4 @@
-/** A world whose previews are visited over a server that listens; publishes and their host are the test's. */
+/** A world that listens, whose previews tests visit; publishes and the preview host are fakes. */
 import { createHash, randomBytes } from "node:crypto"
 import type { Socket } from "node:net"
 import { afterAll, expect } from "vitest"
@@ -29,30 +29,30 @@ import { ensureListening } from "../../code/code-world.ts"
 import type { World } from "../../support/world.ts"
 import { makeCompany, openWorld, freezeRateWindow } from "../../support/world.ts"
 
-/** The name of the house's cookie. */
+/** The name of the sign-in cookie. */
 export const PREVIEW_COOKIE_NAME = "__Host-preview"
 
-/** What the tests of a file have of it. */
+/** A world with a company's preview and a visitor. */
 export type PreviewSiteWorld = Awaited<ReturnType<typeof openPreviewSiteWorld>>
 
-/** Opens one. */
+/** Opens a preview site world. */
 export async function openPreviewSiteWorld(settings: Record<string, string> = {}) {
   const world = await openWorld("settings", { settings: { RATE_LIMITS: "off", ...settings } })
   const hosting = openFakeHost()
-  const mailed = openMailbox(world.ports.mailer)
-  const { ports, warnings, hurry } = portsOf(world, hosting.port, mailed.mailer)
+  const mailbox = openMailbox(world.ports.mailer)
+  const { ports, warnings, hurry } = portsOf(world, hosting.port, mailbox.mailer)
   if (settings["RATE_LIMITS"] === "on") freezeRateWindow({ ports })
   const live = new Map<CompanyId, LivePublish>()
   const artifacts = new Map<PublishId, Artifact>()
-  /** How often the content of an artifact was read, and after how many bytes of a file that breaks off. */
+  /** How often artifacts were read, and after how many bytes of a file a read fails. */
   const reads = { count: 0, tornAfter: Infinity }
-  const door = companyPreviewHostRoute(ports, {
+  const hostRoute = companyPreviewHostRoute(ports, {
     livePublish: async (_ports, companyId) => live.get(companyId) ?? null,
     openArtifact: async (_ports, _companyId, publishId) => artifacts.get(publishId) ?? null,
   })
   const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retiredPaths, {
     rateLimits: "off",
-    hostRoutes: [door],
+    hostRoutes: [hostRoute],
     ownHost: "ledger.test",
   })
   const company = await makeCompany(world)
@@ -68,8 +68,9 @@ export async function openPreviewSiteWorld(settings: Record<string, string> = {}
     return publishId
   }
   const publishApp = () => publish("app", APP, company.companyId)
-  /** Signs in as browsers do; answers the cookie. */
-  const signIn = (email = "owner@example.com", at = host) => signedIn(visit, mailed, email, at)
+  /** Signs in like a browser; returns the cookie. */
+  const signIn = (email = "owner@example.com", onHost = host) =>
+    signInAt(visit, mailbox, email, onHost)
   const cookie = await signIn()
   return {
     world,
@@ -86,24 +87,24 @@ export async function openPreviewSiteWorld(settings: Record<string, string> = {}
     publishApp,
     /** The cookie of the company's owner. */
     cookie,
-    /** From now on whatever is waited for is over at once. */
+    /** Ends all long pauses immediately, from now on. */
     hurry,
-    /** The code of a mail to an address, once there are so many. */
-    codeTo: mailed.codeTo,
-    /** Makes a static site live; answers its publish. */
+    /** The code of the n-th mail to an address, once it is sent. */
+    codeTo: mailbox.codeTo,
+    /** Makes a static site live; returns its publish. */
     publishSite: (
       files: Readonly<Record<string, string | Buffer>>,
       fallback: string | null = null,
       companyId = company.companyId,
     ) => publish("static", siteOf(files, fallback, reads), companyId),
-    /** Makes an app live that runs, and listens so. */
+    /** Makes an app live that runs and listens with this handler. */
     runApp: async (handle: (socket: Socket) => void) => {
       const publishId = publishApp()
       await hosting.listen(publishId, handle)
       hosting.standings.set(publishId, "running")
       return publishId
     },
-    /** A request of the company's owner. */
+    /** Visits a path as the company's owner. */
     see: (path: string, { headers, ...rest }: VisitOptions = {}) =>
       visit(host, { path, headers: { cookie, ...headers }, ...rest }),
     close: async () => {
@@ -114,14 +115,14 @@ export async function openPreviewSiteWorld(settings: Record<string, string> = {}
   }
 }
 
-/** One for the calling file, at its top level. */
+/** Opens a preview site world for the calling file, at its top level. */
 export async function ownPreviewSiteWorld(): Promise<PreviewSiteWorld> {
   const at = await openPreviewSiteWorld()
   afterAll(at.close)
   return at
 }
 
-/** A host of apps whose start and standing a test decides; what listens is the test's, on this machine. */
+/** A fake preview host: tests decide whether apps start, their status, and what listens. */
 function openFakeHost() {
   const { listen, dial, close } = openListeners<PublishId>()
   const standings = new Map<PublishId, AppVersionStatus["status"]>()
@@ -132,7 +133,7 @@ function openFakeHost() {
     standings,
     listen,
     close,
-    /** Done before a version runs; it does not come up where this throws. */
+    /** Called before a version runs; the start fails if it throws. */
     beforeStart: none as (plan: AppStartPlan) => Promise<void>,
   }
   const port: PreviewHost = {
@@ -162,7 +163,7 @@ function openFakeHost() {
   return Object.assign(hosting, { port })
 }
 
-/** The world's ports, with what the door warned of, and what ends all that is waited for. */
+/** The world's ports with the fakes, the warnings of the host route, and a function that ends long pauses. */
 function portsOf(world: World, previewHost: PreviewHost, mailer: Mailer) {
   const warnings: string[] = []
   const warn = (message: string, error: unknown) =>
@@ -173,23 +174,23 @@ function portsOf(world: World, previewHost: PreviewHost, mailer: Mailer) {
   return { ports, warnings, hurry }
 }
 
-async function signedIn(
+async function signInAt(
   visit: ReturnType<typeof newVisitor>["visit"],
-  mailed: ReturnType<typeof openMailbox>,
+  mailbox: ReturnType<typeof openMailbox>,
   email: string,
   host: string,
 ): Promise<string> {
-  const before = mailed.count(email)
+  const before = mailbox.count(email)
   const form = formRequestAt(host)
-  const asked = await visit(host, form("/.preview/code", { email }))
-  expect(asked.status).toBe(303)
-  const code = await mailed.codeTo(email, before + 1)
-  const entered = await visit(host, form("/.preview/enter", { code }, cookieSetBy(asked)))
+  const codeRequested = await visit(host, form("/.preview/code", { email }))
+  expect(codeRequested.status).toBe(303)
+  const code = await mailbox.codeTo(email, before + 1)
+  const entered = await visit(host, form("/.preview/enter", { code }, cookieSetBy(codeRequested)))
   expect(entered.status).toBe(303)
   return cookieSetBy(entered)
 }
 
-/** What a form is sent as, from a page of the host. */
+/** A form submission from a page of the host. */
 export const formRequestAt =
   (host: string) =>
   (path: string, values: Readonly<Record<string, string>>, cookie = ""): VisitOptions => ({
@@ -203,7 +204,7 @@ export const formRequestAt =
     },
   })
 
-/** The cookie that an answer sets, as it is sent again. */
+/** The cookie that an answer sets, in the format of the `cookie` header. */
 export function cookieSetBy({ headers }: VisitResponse): string {
   const [cookie = ""] = headers["set-cookie"] ?? []
   expect(cookie).toMatch(
@@ -212,14 +213,14 @@ export function cookieSetBy({ headers }: VisitResponse): string {
   return cookie.split(";", 1)[0] ?? ""
 }
 
-/** A pacer whose pauses of longer than half a minute end when a test says so. */
+/** A pacer whose pauses over half a minute end when a test calls `hurry`. */
 function openSkippablePacer(given: Pacer): { readonly pacer: Pacer; readonly hurry: () => void } {
   const hurried = new AbortController()
   const pause: Pacer["pause"] = async (ms, signal) => {
     if (ms < 30_000) return given.pause(ms, signal)
     const signals = [hurried.signal, ...(signal === undefined ? [] : [signal])]
     await given.pause(ms, AbortSignal.any(signals))
-    // What is done again and again lets others do something between.
+    // A loop of skipped pauses must still let other code run.
     await given.pause(0)
   }
   return { pacer: { ...given, pause }, hurry: () => hurried.abort() }

@@ -1,4 +1,4 @@
-/** Versions of an app that sleep, fail or are replaced while somebody is at them. */
+/** Versions of an app that sleep, fail or are replaced during visits. */
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import { afterEach, describe, expect, it } from "vitest"
@@ -13,29 +13,29 @@ import {
   ownPreviewSiteWorld,
 } from "./preview-site-world.ts"
 
-const at = await ownPreviewSiteWorld()
+const site = await ownPreviewSiteWorld()
 afterEach(() => {
-  at.hosting.beforeStart = async () => undefined
+  site.hosting.beforeStart = async () => undefined
 })
 
-const running = at.runApp
+const running = site.runApp
 
 describe("an app that sleeps", () => {
-  it("is started once for all who come, of whom so many wait", async () => {
-    const publishId = at.publishApp()
-    await at.hosting.listen(
+  it("is started once for all visitors, of whom a limited number waits", async () => {
+    const publishId = site.publishApp()
+    await site.hosting.listen(
       publishId,
       httpSocketHandler((_request, response) => response.end("awake")),
     )
-    const [begun, ready] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()]
-    const before = at.hosting.started.length
-    at.hosting.beforeStart = async () => {
-      begun.resolve(null)
+    const [started, ready] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()]
+    const before = site.hosting.started.length
+    site.hosting.beforeStart = async () => {
+      started.resolve(null)
       await ready.promise
     }
-    const callers = Array.from({ length: 200 }, () => at.see("/"))
-    await begun.promise
-    // Those that cannot wait are answered at once.
+    const callers = Array.from({ length: 200 }, () => site.see("/"))
+    await started.promise
+    // Visitors over the limit are answered immediately.
     let refused = 0
     const all = Promise.withResolvers<null>()
     for (const caller of callers) {
@@ -54,14 +54,14 @@ describe("an app that sleeps", () => {
       "2",
       expect.stringContaining("Too many visitors"),
     ])
-    expect(at.hosting.started.slice(before)).toMatchObject([
-      { publishId, companyId: at.company.companyId, isNew: false, url: `http://${at.host}/` },
+    expect(site.hosting.started.slice(before)).toMatchObject([
+      { publishId, companyId: site.company.companyId, isNew: false, url: `http://${site.host}/` },
     ])
-    const [plan] = at.hosting.started.slice(before)
+    const [plan] = site.hosting.started.slice(before)
     expect(plan === undefined ? "" : await readText(plan.files())).toBe("a tar archive")
   })
 
-  it("is looked for again by a page where it takes long", async () => {
+  it("that starts slowly shows a page that reloads", async () => {
     const slow = await openPreviewSiteWorld()
     const publishId = slow.publishApp()
     await slow.hosting.listen(
@@ -80,124 +80,124 @@ describe("an app that sleeps", () => {
     await slow.close()
   })
 
-  it("and does not come up is shown as down, with the name of its log, and not tried at once again", async () => {
-    const publishId = at.publishApp()
-    const before = at.hosting.started.length
-    at.hosting.beforeStart = async () => {
+  it("and fails to start is shown as down, with the name of its log, and is not retried immediately", async () => {
+    const publishId = site.publishApp()
+    const before = site.hosting.started.length
+    site.hosting.beforeStart = async () => {
       throw new AppStartFailed("it does not listen", "log")
     }
     for (let times = 0; times < 3; times += 1) {
-      const { status, body, headers } = await at.see("/")
+      const { status, body, headers } = await site.see("/")
       expect([status, headers["refresh"]]).toEqual([502, undefined])
       expect(body).toContain(`publish log ${publishId}`)
     }
-    expect(at.hosting.started.slice(before)).toHaveLength(1)
+    expect(site.hosting.started.slice(before)).toHaveLength(1)
   })
 
-  it("cannot be started where the host is away, which is told", async () => {
-    at.publishApp()
-    at.hosting.beforeStart = async () => {
+  it("cannot be started while the host is unavailable, with a warning", async () => {
+    site.publishApp()
+    site.hosting.beforeStart = async () => {
       throw new ProviderUnavailable("the host is away")
     }
-    const before = at.warnings.length
-    const { status, headers } = await at.see("/")
+    const before = site.warnings.length
+    const { status, headers } = await site.see("/")
     expect([status, headers["refresh"]]).toEqual([503, "2"])
-    expect(at.warnings.slice(before)).toEqual([
+    expect(site.warnings.slice(before)).toEqual([
       expect.stringContaining("a preview could not be started"),
     ])
   })
 
-  it("is not started for who has left by then, nor again for who comes next", async () => {
-    const publishId = at.publishApp()
-    const [begun, ready] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()]
-    at.hosting.beforeStart = async () => {
-      begun.resolve(null)
+  it("has no visit once its visitor has disconnected", async () => {
+    const publishId = site.publishApp()
+    const [started, ready] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()]
+    site.hosting.beforeStart = async () => {
+      started.resolve(null)
       await ready.promise
     }
-    const asked = at.startRequest(at.host, { headers: { cookie: at.cookie } })
-    asked.on("error", () => undefined)
-    asked.end()
-    await begun.promise
-    const over = waitUntilDrained(at.ports, publishId, new AbortController().signal)
-    asked.destroy()
+    const outgoing = site.startRequest(site.host, { headers: { cookie: site.cookie } })
+    outgoing.on("error", () => undefined)
+    outgoing.end()
+    await started.promise
+    const over = waitUntilDrained(site.ports, publishId, new AbortController().signal)
+    outgoing.destroy()
     await over
-    expect(visitCount(at.ports, publishId)).toBe(0)
+    expect(visitCount(site.ports, publishId)).toBe(0)
     ready.resolve(null)
   })
 })
 
 describe("an app that is down", () => {
   it("is not started again, and its page names the log", async () => {
-    const publishId = at.publishApp()
-    at.hosting.standings.set(publishId, "down")
-    const before = at.hosting.started.length
-    const { status, body } = await at.see("/")
+    const publishId = site.publishApp()
+    site.hosting.standings.set(publishId, "down")
+    const before = site.hosting.started.length
+    const { status, body } = await site.see("/")
     expect([status, body]).toEqual([502, expect.stringContaining(`publish log ${publishId}`)])
-    expect(at.hosting.started).toHaveLength(before)
+    expect(site.hosting.started).toHaveLength(before)
   })
 
-  it("or does not listen is looked for again", async () => {
-    const publishId = at.publishApp()
-    at.hosting.standings.set(publishId, "running")
-    const { status, headers } = await at.see("/")
+  it("or does not listen shows a page that reloads", async () => {
+    const publishId = site.publishApp()
+    site.hosting.standings.set(publishId, "running")
+    const { status, headers } = await site.see("/")
     expect([status, headers["refresh"]]).toEqual([502, "2"])
   })
 })
 
 describe("a version that is replaced", () => {
-  it("goes on with what it has begun, while what comes is the next one's", async () => {
-    const [came, go] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()]
+  it("completes its requests, while new ones go to the next version", async () => {
+    const [received, release] = [Promise.withResolvers<null>(), Promise.withResolvers<null>()]
     const former = await running(
       httpSocketHandler((_request, response) => {
-        came.resolve(null)
-        void go.promise.then(() => response.end("former"))
+        received.resolve(null)
+        void release.promise.then(() => response.end("former"))
       }),
     )
-    const slow = at.see("/slow")
-    await came.promise
+    const slow = site.see("/slow")
+    await received.promise
     await running(httpSocketHandler((_request, response) => response.end("next")))
-    expect((await at.see("/")).body).toBe("next")
-    expect(visitCount(at.ports, former)).toBe(1)
+    expect((await site.see("/")).body).toBe("next")
+    expect(visitCount(site.ports, former)).toBe(1)
     let isOver = false
-    const over = waitUntilDrained(at.ports, former, new AbortController().signal).then(
+    const over = waitUntilDrained(site.ports, former, new AbortController().signal).then(
       () => (isOver = true),
     )
-    await at.see("/")
+    await site.see("/")
     expect(isOver).toBe(false)
-    go.resolve(null)
+    release.resolve(null)
     expect((await slow).body).toBe("former")
     await over
-    expect(visitCount(at.ports, former)).toBe(0)
+    expect(visitCount(site.ports, former)).toBe(0)
   })
 
-  it("is waited for until it is said that it was long enough", async () => {
-    const came = Promise.withResolvers<null>()
-    const former = await running(httpSocketHandler(() => came.resolve(null)))
-    const asked = at.startRequest(at.host, { headers: { cookie: at.cookie } })
-    asked.on("error", () => undefined)
-    asked.end()
-    await came.promise
-    const long = new AbortController()
-    const over = waitUntilDrained(at.ports, former, long.signal)
-    long.abort()
+  it("is no longer waited for after an abort", async () => {
+    const received = Promise.withResolvers<null>()
+    const former = await running(httpSocketHandler(() => received.resolve(null)))
+    const outgoing = site.startRequest(site.host, { headers: { cookie: site.cookie } })
+    outgoing.on("error", () => undefined)
+    outgoing.end()
+    await received.promise
+    const waiting = new AbortController()
+    const over = waitUntilDrained(site.ports, former, waiting.signal)
+    waiting.abort()
     await over
-    expect(visitCount(at.ports, former)).toBe(1)
-    asked.destroy()
+    expect(visitCount(site.ports, former)).toBe(1)
+    outgoing.destroy()
   })
 })
 
-describe("somebody who stays for long", () => {
-  it("leaves once they are signed out, by the next minute", async () => {
+describe("a long visit", () => {
+  it("ends within a minute after its person signs out", async () => {
     const one = await openPreviewSiteWorld()
     const publishId = one.publishApp()
     await one.hosting.listen(
       publishId,
-      httpSocketHandler((_request, response) => void response.write("begun")),
+      httpSocketHandler((_request, response) => void response.write("started")),
     )
     one.hosting.standings.set(publishId, "running")
-    const asked = one.startRequest(one.host, { headers: { cookie: one.cookie } })
-    asked.end()
-    const [answer] = (await once(asked, "response")) as [IncomingMessage]
+    const outgoing = one.startRequest(one.host, { headers: { cookie: one.cookie } })
+    outgoing.end()
+    const [answer] = (await once(outgoing, "response")) as [IncomingMessage]
     await once(answer, "data")
     const torn = once(answer, "error")
     const cookie = one.cookie.slice(PREVIEW_COOKIE_NAME.length + 1)
