@@ -1,4 +1,4 @@
-/** `deploy/caddy` as `compose.yaml` mounts it: what it names is compared, and Debian's Caddy serves by it. */
+/** `deploy/caddy` with `compose.yaml`: the files agree, and Debian's Caddy serves with them. */
 import { spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -21,7 +21,7 @@ const compose = yamlDocumentOf("compose.yaml")
 const { environment, ports, volumes, image } = compose.services.caddy
 const caddy = findCaddy()
 
-/** Calls, and the company to which they are said to belong: by `header` those go to one process. */
+/** Calls and the company in their header, by which Caddy sends them to one process. */
 const NAMED: readonly {
   readonly path: string
   readonly headers: Record<string, string>
@@ -44,11 +44,11 @@ const NAMED: readonly {
   },
 ]
 
-/** What Caddy makes of the file for an address: where it listens, and for whom. */
+/** Caddy's listen address and host for a base URL. */
 function servedFor(program: string, baseUrl: string) {
-  const words = ["adapt", "--config", join(ROOT, FILE), "--adapter", "caddyfile", "--validate"]
+  const args = ["adapt", "--config", join(ROOT, FILE), "--adapter", "caddyfile", "--validate"]
   const env = { ...process.env, BASE_URL: baseUrl }
-  const adapted = spawnSync(program, words, { encoding: "utf8", env })
+  const adapted = spawnSync(program, args, { encoding: "utf8", env })
   expect(adapted.stderr).not.toContain("Error")
   const [server] = Object.values<{ listen: string[]; routes: { match: { host: string[] }[] }[] }>(
     JSON.parse(adapted.stdout).apps.http.servers,
@@ -56,32 +56,32 @@ function servedFor(program: string, baseUrl: string) {
   return { listen: server?.listen, host: server?.routes[0]?.match[0]?.host }
 }
 
-it("leads to both processes", () => {
+it("proxies to both processes", () => {
   expect(file).toContain(`reverse_proxy ${SERVED} {`)
   for (const one of SERVED.split(" "))
     expect(compose.services).toHaveProperty(one.split(":")[0] ?? "")
 })
 
-it("is of a release that hands a call with a body to another process", () => {
+it("uses a release that can retry a call with a body on another process", () => {
   const [, minor = 0, patch = 0] = String(image).split(":")[1]?.split(".").map(Number) ?? []
   expect(minor * 100 + patch).toBeGreaterThanOrEqual(1_102)
 })
 
-it("keeps its certificates, and is reached where it listens and where they are asked for", () => {
+it("stores its certificates, and publishes the ports that it listens on", () => {
   expect(volumes).toContain("caddy:/data")
   expect(compose.volumes).toHaveProperty("caddy")
-  const own = compose.services["ledger-a"].environment.BASE_URL
-  expect(environment.BASE_URL).toBe(own)
-  expect(file).toContain(`{$BASE_URL:${resolveDefaults(own)}} {`)
-  const { port } = new URL(resolveDefaults(own))
+  const baseUrl = compose.services["ledger-a"].environment.BASE_URL
+  expect(environment.BASE_URL).toBe(baseUrl)
+  expect(file).toContain(`{$BASE_URL:${resolveDefaults(baseUrl)}} {`)
+  const { port } = new URL(resolveDefaults(baseUrl))
   expect(ports.map(resolveDefaults)).toEqual(["127.0.0.1:8080:80", `127.0.0.1:${port}:${port}`])
 })
 
 it.each([
   ["https://localhost:8443", ":8443", "localhost"],
   ["https://ledger.example.com", ":443", "ledger.example.com"],
-])("serves %s as Caddy takes it", (url, listen, host) => {
-  // `docs/deploy.md` says what a public name takes.
+])("serves %s on its port and host", (url, listen, host) => {
+  // `docs/deploy.md` has the settings for a public host name.
   const page = projectText("docs/deploy.md")
   for (const line of ["BASE_URL=https://ledger.example.com", "HTTP_PORT=80", "HTTPS_PORT=443"]) {
     expect(page).toContain(`\n${line}\n`)
@@ -91,7 +91,7 @@ it.each([
   }
 })
 
-it("has a certificate, passes calls on, hides what is the operator's and leads to https", async (ctx) => {
+it("has a certificate, proxies calls, hides operator routes and redirects to HTTPS", async (ctx) => {
   if ("missing" in caddy) return ctx.skip(caddy.missing)
   const folder = mkdtempSync(join(tmpdir(), "ledger-caddy-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -104,15 +104,15 @@ it("has a certificate, passes calls on, hides what is the operator's and leads t
   const { port } = server.address() as AddressInfo
   const [https, http] = [await findFreePort(), await findFreePort()]
   const url = `https://localhost:${https}`
-  const own = file.replace(SERVED, `127.0.0.1:${port}`)
-  const stop = await startCaddy(caddy.program, folder, own, http, { BASE_URL: url }, [
+  const config = file.replace(SERVED, `127.0.0.1:${port}`)
+  const stop = await startCaddy(caddy.program, folder, config, http, { BASE_URL: url }, [
     "certificate obtained successfully",
   ])
   onTestFinished(stop)
   const ca = readFileSync(join(folder, "caddy/pki/authorities/local/root.crt"))
   const ask = async (path: string, headers: Record<string, string> = {}): Promise<string> => {
-    const sent = request(`${url}${path}`, { ca, headers, agent: false }).end()
-    const [answer] = (await once(sent, "response")) as [IncomingMessage]
+    const outgoing = request(`${url}${path}`, { ca, headers, agent: false }).end()
+    const [answer] = (await once(outgoing, "response")) as [IncomingMessage]
     return `${answer.statusCode} ${await text(answer)}`
   }
   const host = `localhost:${https}`
@@ -121,6 +121,6 @@ it("has a certificate, passes calls on, hides what is the operator's and leads t
     expect(await ask(path, headers)).toBe(`200 ${host} ${company}`)
   }
   for (const path of ["/metrics", "/readyz", "/livez"]) expect(await ask(path)).toBe("404 ")
-  const led = await fetch(`http://localhost:${http}/docs`, { redirect: "manual" })
-  expect([led.status, led.headers.get("location")]).toEqual([308, `${url}/docs`])
+  const redirect = await fetch(`http://localhost:${http}/docs`, { redirect: "manual" })
+  expect([redirect.status, redirect.headers.get("location")]).toEqual([308, `${url}/docs`])
 })

@@ -1,4 +1,4 @@
-/** `deploy/envoy`: no Envoy runs it here. It is parsed, and compared with what is tested behind nginx. */
+/** `deploy/envoy`: no Envoy runs here, so the tests parse it and compare it with the tested nginx files. */
 import { expect, it } from "vitest"
 import type { YamlDocument } from "./project-files.ts"
 import { yamlDocumentOf, projectText } from "./project-files.ts"
@@ -10,7 +10,7 @@ const routes: readonly YamlDocument[] = manager.route_config.virtual_hosts[0].ro
 const { route } = routes.at(-1)
 const upstream = projectText("deploy/nginx/ledger-upstream.conf")
 
-it("leads to the processes that nginx leads to, all calls of a company to one", () => {
+it("proxies to the same processes as nginx, with all calls of a company to one", () => {
   const [cluster] = clusters
   const [{ lb_endpoints: endpoints }] = cluster.load_assignment.endpoints
   const addresses = endpoints.map(({ endpoint }: YamlDocument) => endpoint.address.socket_address)
@@ -25,7 +25,7 @@ it("leads to the processes that nginx leads to, all calls of a company to one", 
   expect(cluster.lb_policy).toBe("RING_HASH")
 })
 
-it("takes the company from a key as nginx does", () => {
+it("reads the company from a key like nginx", () => {
   const [byKey, byAddress] = route.hash_policy
   const { header_name: name, regex_rewrite: rewrite } = byKey.header
   expect([name, byKey.terminal, byAddress.connection_properties.source_ip]).toEqual([
@@ -34,17 +34,17 @@ it("takes the company from a key as nginx does", () => {
     true,
   ])
   const { pattern, substitution } = rewrite
-  const mine = new RegExp(pattern.regex.replace("(?i)", ""), "i")
+  const envoyPattern = new RegExp(pattern.regex.replace("(?i)", ""), "i")
   const [, nginx = ""] = /map \$http_authorization[^}]*"~\*(\S.*)" \$1;/.exec(upstream) ?? []
   for (const key of ["Bearer cpk_4Zb0x7_secret", "bearer   cpk_9_a_b_c"]) {
     const [, company] = new RegExp(nginx, "i").exec(key) ?? []
     expect(company).toBeDefined()
-    expect(key.replace(mine, substitution.replace("\\", "$"))).toBe(company)
+    expect(key.replace(envoyPattern, substitution.replace("\\", "$"))).toBe(company)
   }
 })
 
-it("keeps what is for the operator from the public, and repeats nothing that may be begun", () => {
-  const hidden = routes.filter(({ direct_response: said }) => said?.status === 404)
+it("hides operator routes from the public, and retries only failed connections", () => {
+  const hidden = routes.filter(({ direct_response: direct }) => direct?.status === 404)
   expect(hidden.map(({ match }) => match.path)).toEqual(["/metrics", "/readyz", "/livez"])
   expect(route.retry_policy.retry_on).toBe("connect-failure")
   expect(manager.use_remote_address).toBe(true)

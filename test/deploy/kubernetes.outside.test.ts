@@ -1,6 +1,6 @@
 /**
- * `deploy/kubernetes`: no cluster runs it here. Its files are parsed, and what they name is compared with what
- * there is; where kubectl is installed, it puts them together.
+ * `deploy/kubernetes`: no cluster runs here, so the tests parse the files and compare them with the project; if
+ * kubectl is installed, it builds them.
  */
 import { spawnSync } from "node:child_process"
 import { readdirSync } from "node:fs"
@@ -21,7 +21,7 @@ import {
 } from "./project-files.ts"
 
 const FOLDER = "deploy/kubernetes"
-/** What it patches is of the cluster. */
+/** Files that are not resources of the kustomization. */
 const OUTSIDE = ["kustomization.yaml", "controller.yaml"]
 
 const kustomization = yamlDocumentOf(`${FOLDER}/kustomization.yaml`)
@@ -41,7 +41,7 @@ describe("the manifests", () => {
     expect(kustomization.resources.toSorted()).toEqual(files.toSorted())
   })
 
-  it("are of forms that are served still", () => {
+  it("use API versions that clusters still serve", () => {
     expect(resources.map((one) => `${one.apiVersion} ${one.kind}`).toSorted()).toEqual([
       "apps/v1 Deployment",
       "autoscaling/v2 HorizontalPodAutoscaler",
@@ -57,7 +57,7 @@ describe("the manifests", () => {
     ])
   })
 
-  it("are put together by kubectl", (ctx) => {
+  it("are built by kubectl", (ctx) => {
     const built = spawnSync("kubectl", ["kustomize", join(ROOT, FOLDER)], { encoding: "utf8" })
     if (built.error !== undefined) ctx.skip("kubectl is not installed")
     expect(built.stderr).toBe("")
@@ -71,13 +71,13 @@ describe("the deployment", () => {
   it("runs this release as the user of its image", () => {
     expect(container.image).toBe(`company-ledger:${PACKAGE_MANIFEST.version}`)
     expect(deployment.metadata.labels["app.kubernetes.io/version"]).toBe(PACKAGE_MANIFEST.version)
-    const made = instructionArguments(dockerStagesOf("Dockerfile").at(-1) ?? [], "RUN").join()
-    expect(made).toContain(`--uid ${pod.securityContext.runAsUser} `)
-    expect(made).toContain(`--gid ${pod.securityContext.runAsGroup} `)
+    const commands = instructionArguments(dockerStagesOf("Dockerfile").at(-1) ?? [], "RUN").join()
+    expect(commands).toContain(`--uid ${pod.securityContext.runAsUser} `)
+    expect(commands).toContain(`--gid ${pod.securityContext.runAsGroup} `)
     expect(pod.securityContext.runAsNonRoot).toBe(true)
   })
 
-  it("sets what the program reads, as it takes it", () => {
+  it("has valid settings", () => {
     const secret = container.env.map(({ name }: { name: string }) => name)
     const names = [...Object.keys(config), ...secret]
     expect(names.filter((name) => !SETTING_NAMES.has(name))).toEqual([])
@@ -93,7 +93,7 @@ describe("the deployment", () => {
     expect(container.envFrom).toEqual([{ configMapRef: { name: kind("ConfigMap").metadata.name } }])
   })
 
-  it("is looked at where the program answers, at its port", () => {
+  it("is probed at the health routes and the port of the program", () => {
     const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map(
       (name) => container[name].httpGet,
     )
@@ -102,20 +102,20 @@ describe("the deployment", () => {
     expect(container.ports).toEqual([{ name: "http", containerPort: readConfig({}).port }])
   })
 
-  it("is of one version at a time, and may take an hour to begin", () => {
+  it("runs one version at a time, and may take an hour to start", () => {
     expect(deployment.spec.strategy).toEqual({ type: "Recreate" })
     const { periodSeconds, failureThreshold } = container.startupProbe
-    const mostSeconds = periodSeconds * failureThreshold
-    expect(mostSeconds).toBe(3_600)
-    expect(deployment.spec.progressDeadlineSeconds).toBeGreaterThan(mostSeconds)
+    const maxStartSeconds = periodSeconds * failureThreshold
+    expect(maxStartSeconds).toBe(3_600)
+    expect(deployment.spec.progressDeadlineSeconds).toBeGreaterThan(maxStartSeconds)
   })
 
-  it("has time to stop in order, behind the moment in which nothing new comes", () => {
+  it("has time to stop cleanly after the pause in which no new calls arrive", () => {
     const pause = container.lifecycle.preStop.sleep.seconds
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(pause + 10)
   })
 
-  it("mounts what it writes, and claims what all share", () => {
+  it("mounts the folders that it writes, and claims the shared ones", () => {
     const mounts: { name: string; mountPath: string }[] = container.volumeMounts
     const paths = mounts.map(({ mountPath }) => mountPath)
     for (const path of ["/var/lib/company-ledger", config.CODE_DIR, config.PREVIEW_DIR]) {
@@ -132,8 +132,8 @@ describe("the deployment", () => {
   })
 })
 
-describe("what stands around it", () => {
-  it("selects its pods", () => {
+describe("the other resources", () => {
+  it("select the deployment's pods", () => {
     expect(deployment.spec.template.metadata.labels).toMatchObject(LABELS)
     const selecting = [
       deployment.spec.selector.matchLabels,
@@ -145,26 +145,30 @@ describe("what stands around it", () => {
     expect(kind("Service").metadata.labels).toMatchObject(LABELS)
   })
 
-  it("scales it by what a core does, and leaves room in PostgreSQL", () => {
+  it("scale it by CPU, within the connections of PostgreSQL", () => {
     const { scaleTargetRef, minReplicas, maxReplicas, metrics } =
       kind("HorizontalPodAutoscaler").spec
     expect(scaleTargetRef.name).toBe(deployment.metadata.name)
     expect(metrics[0].resource.name).toBe("cpu")
     expect(container.resources.requests.cpu).toBeDefined()
     expect(minReplicas).toBeGreaterThan(kind("PodDisruptionBudget").spec.maxUnavailable)
-    // `docs/deploy.md` says for how many connections PostgreSQL has to be made.
-    const most = maxReplicas * Number(config.DATABASE_CONNECTIONS)
-    expect(projectText("docs/deploy.md")).toContain(`max_connections=${most + 60}`)
+    // `docs/deploy.md` has the number of connections that PostgreSQL needs.
+    const maxConnections = maxReplicas * Number(config.DATABASE_CONNECTIONS)
+    expect(projectText("docs/deploy.md")).toContain(`max_connections=${maxConnections + 60}`)
   })
 
-  it("leads to services that it has, and keeps what is for the cluster from the public", () => {
+  it("route to existing services, and hide cluster routes from the public", () => {
     const services = resources.filter((one) => one.kind === "Service")
     const paths: YamlDocument[] = kind("Ingress").spec.rules[0].http.paths
-    const led = Object.fromEntries(paths.map(({ path, backend }) => [path, backend.service.name]))
-    expect(new Set(Object.values(led))).toEqual(new Set(services.map((one) => one.metadata.name)))
+    const serviceByPath = Object.fromEntries(
+      paths.map(({ path, backend }) => [path, backend.service.name]),
+    )
+    expect(new Set(Object.values(serviceByPath))).toEqual(
+      new Set(services.map((one) => one.metadata.name)),
+    )
     const [blocked] = services.filter((one) => one.spec.selector === undefined)
     for (const path of ["/metrics", "/readyz", "/livez"]) {
-      expect(led[path]).toBe(blocked?.metadata.name)
+      expect(serviceByPath[path]).toBe(blocked?.metadata.name)
     }
     expect(kind("ServiceMonitor").spec.endpoints[0]).toMatchObject({
       port: "http",
@@ -173,7 +177,7 @@ describe("what stands around it", () => {
     expect(new URL(config.BASE_URL).hostname).toBe(kind("Ingress").spec.rules[0].host)
   })
 
-  it("keeps a company's calls together as deploy/nginx does", () => {
+  it("send a company's calls to one process like deploy/nginx", () => {
     const by = kind("Ingress").metadata.annotations["nginx.ingress.kubernetes.io/upstream-hash-by"]
     const snippet: string = yamlDocumentOf(`${FOLDER}/controller.yaml`).data["http-snippet"]
     const upstream = projectText("deploy/nginx/ledger-upstream.conf")

@@ -1,4 +1,4 @@
-/** `deploy/nginx`: its connections, its ring of processes, and what it repeats. */
+/** `deploy/nginx`: its connections, its ring of processes, and its retries. */
 import { once } from "node:events"
 import { mkdtempSync, rmSync, readFileSync } from "node:fs"
 import type { Server } from "node:http"
@@ -21,14 +21,14 @@ import { ownerOf, ringPositionOf, ringOf } from "../../bench/scale/ring.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const CALLS = 4
-const KEPT = '"" "";'
-const EACH_ENDS = '"" close;'
+const KEEP_ALIVE = '"" "";'
+const CLOSE_EACH = '"" close;'
 
 it.for([
-  ["are kept by deploy/nginx", KEPT, 1],
-  ["are one a call where docs/deploy.md says so", EACH_ENDS, CALLS],
+  ["are reused by deploy/nginx", KEEP_ALIVE, 1],
+  ["are one per call with the change in docs/deploy.md", CLOSE_EACH, CALLS],
 ] as const)("connections %s", async ([, map, expected], ctx) => {
-  expect(projectText("docs/deploy.md")).toContain(`\`${EACH_ENDS}\``)
+  expect(projectText("docs/deploy.md")).toContain(`\`${CLOSE_EACH}\``)
   const nginx = findNginx()
   if ("missing" in nginx) return ctx.skip(nginx.missing)
   const folder = mkdtempSync(join(tmpdir(), "ledger-connections-"))
@@ -38,15 +38,15 @@ it.for([
   await once(server, "listening")
   const { port } = server.address() as AddressInfo
   const upstream = projectText("deploy/nginx/ledger-upstream.conf")
-  expect(upstream).toContain(KEPT)
-  const own = upstream
+  expect(upstream).toContain(KEEP_ALIVE)
+  const config = upstream
     .replace(/^ *server 127[\s\S]*?^(?= *keepalive)/m, `server 127.0.0.1:${port};\n`)
-    .replace(KEPT, map)
+    .replace(KEEP_ALIVE, map)
   const locations = `include ${ROOT}/deploy/nginx/ledger-locations.conf;`
   const front = await startNginx(
     nginx.program,
     folder,
-    (at) => `${own}\nserver { listen ${at}; ${locations} }`,
+    (at) => `${config}\nserver { listen ${at}; ${locations} }`,
   )
   onTestFinished(async () => {
     await front.stop()
@@ -66,18 +66,18 @@ const TAGS = Array.from({ length: 60 }, (_, i) => `tag${String(i * 7919).padStar
 const ring: string[] = []
 let ringFront: NginxServer
 
-/** The shipped upstream with these processes, of which one may be gone. */
-const httpOf = (own: string, gone?: string): string => {
+/** The shipped upstream with the processes of the ring, of which one may be gone. */
+const httpOf = (address: string, gone?: string): string => {
   const servers = ring.map((one) => `server ${one} max_fails=1 fail_timeout=5s;`).join("\n")
   return [
     UPSTREAM.replace(/^ *server 127[\s\S]*?^(?= *keepalive)/m, `${servers}\n`),
     ...ring.filter((one) => one !== gone).map((one) => `server { listen ${one}; return 200; }`),
-    `server { listen ${own}; location / {`,
+    `server { listen ${address}; location / {`,
     "proxy_pass http://company_ledger; add_header x-served-by $upstream_addr always; } }",
   ].join("\n")
 }
 
-/** The processes that nginx tried for a company, in order. */
+/** The processes that nginx tried for a company's call, in order. */
 async function triedFor(tag: string): Promise<readonly string[]> {
   const headers = { authorization: `Bearer cpk_${tag}_rest` }
   const { headers: answered } = await fetch(ringFront.url, { headers })
@@ -87,19 +87,19 @@ async function triedFor(tag: string): Promise<readonly string[]> {
 const expected = (tag: string, down?: number) =>
   ring[ownerOf(ringOf(ring), ringPositionOf(tag), down)]
 
-describe("the ring of the simulation", () => {
+describe("the ring of the benchmark", () => {
   beforeEach((ctx) => ctx.skip("missing" in nginx, "missing" in nginx ? nginx.missing : ""))
   beforeAll(async () => {
     if ("missing" in nginx) return
     while (ring.length < 4) ring.push(`127.0.0.1:${await findFreePort()}`)
-    ringFront = await startNginx(nginx.program, ringFolder, (own) => httpOf(own))
+    ringFront = await startNginx(nginx.program, ringFolder, (address) => httpOf(address))
   })
   afterAll(async () => {
     if (!("missing" in nginx)) await ringFront.stop()
     rmSync(ringFolder, { recursive: true, force: true })
   })
 
-  it("has each company at the process that nginx sends it to", async () => {
+  it("assigns each company to the same process as nginx", async () => {
     const owners = new Set<string>()
     for (const tag of TAGS) {
       const tried = await triedFor(tag)
@@ -109,22 +109,22 @@ describe("the ring of the simulation", () => {
     expect(owners.size).toBe(4)
   })
 
-  it("has the companies of a process that is gone where nginx sends them then", async () => {
+  it("assigns the companies of a lost process like nginx", async () => {
     if ("missing" in nginx) return
-    // Started anew: behind a reload the former one still answers for a moment.
+    // After a reload, the former workers would still answer for a moment.
     await ringFront.stop()
-    ringFront = await startNginx(nginx.program, ringFolder, (own) => httpOf(own, ring[0]))
+    ringFront = await startNginx(nginx.program, ringFolder, (address) => httpOf(address, ring[0]))
     for (const tag of TAGS) expect((await triedFor(tag)).at(-1), tag).toBe(expected(tag, 0))
   })
 })
 
 const VERBS = ["GET", "PUT", "DELETE", "POST", "PATCH"] as const
 
-/** How often each verb and path arrived. */
+/** How often each method and path arrived. */
 const arrived = new Map<string, number>()
 
-/** A process that ends with the first call it takes of each verb and path, as far as its caller can tell. */
-async function mortal(): Promise<Server> {
+/** A server that drops the connection of the first call of each method and path. */
+async function openFlakyServer(): Promise<Server> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
       const call = `${request.method} ${request.url}`
@@ -140,7 +140,7 @@ async function mortal(): Promise<Server> {
 
 const addressOf = (server: Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`
 
-/** Starts what stands in front of these addresses. */
+/** A proxy in front of some addresses. */
 interface Proxy {
   readonly missing?: string
   readonly start: (
@@ -153,7 +153,7 @@ const proxies: Readonly<Record<string, Proxy>> = {
   nginx: {
     ...nginx,
     start: (folder, addresses) => {
-      // One that failed is asked again at once: a test waits for nothing.
+      // A failed server is retried immediately, so that tests need not wait.
       const servers = addresses.map((one) => `server ${one} max_fails=0;\n`).join("")
       const upstream = projectText("deploy/nginx/ledger-upstream.conf")
         .replace(/^ *server 127[\s\S]*?^(?= *keepalive)/m, servers)
@@ -193,7 +193,7 @@ describe.each(Object.entries(proxies))("%s", (name, { missing, start }) => {
   const folder = mkdtempSync(join(tmpdir(), "ledger-repeats-"))
   beforeAll(async () => {
     if (missing !== undefined) return
-    servers = [await mortal(), await mortal()]
+    servers = [await openFlakyServer(), await openFlakyServer()]
     front = await start(folder, servers.map(addressOf))
   })
   afterAll(async () => {
@@ -202,7 +202,7 @@ describe.each(Object.entries(proxies))("%s", (name, { missing, start }) => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it("repeats what a process may have begun as docs/deploy.md says", async (ctx) => {
+  it("retries the methods in docs/deploy.md", async (ctx) => {
     ctx.skip(missing !== undefined, missing)
     const statuses = new Map<string, number>()
     for (const verb of VERBS) {
@@ -217,17 +217,17 @@ describe.each(Object.entries(proxies))("%s", (name, { missing, start }) => {
     }
   })
 
-  it("gives another process what one does not take", async (ctx) => {
+  it("sends a call to another process if one refuses the connection", async (ctx) => {
     ctx.skip(missing !== undefined, missing)
     const [gone] = servers as [Server]
     gone.close()
     gone.closeAllConnections()
-    // Debian's Caddy has let go of a body by then; that of compose.yaml has not (Caddy's issue 7546).
+    // Debian's Caddy has consumed the body by then; that of compose.yaml has not (Caddy's issue 7546).
     const body = name === "nginx" ? "{}" : undefined
     for (const company of ["a1", "b2", "c3", "d4", "e5", "f6"]) {
       const path = `/${name}/${company}`
       for (const verb of ["GET", "POST"]) arrived.set(`${verb} ${path}`, 1)
-      // A proxy may not have heard yet that a kept connection ended. A GET finds out, for it may be repeated.
+      // A proxy may not know yet that a reused connection ended. A GET finds out, because it may be retried.
       expect((await call(`${front?.url}${path}`, "GET", company)).status).toBe(200)
       expect((await call(`${front?.url}${path}`, "POST", company, body)).status).toBe(200)
       expect(arrived.get(`POST ${path}`)).toBe(2)
@@ -238,7 +238,7 @@ describe.each(Object.entries(proxies))("%s", (name, { missing, start }) => {
 /** `a, b and c`. */
 const listed = (verbs: readonly string[]): string => verbs.join(", ").replace(/, (\w+)$/, " and $1")
 
-it("charges for nothing that a proxy repeats", () => {
+it("no paid route has a method that a proxy retries", () => {
   const paid = PROGRAM.routes.filter((one) => "isCharged" in one || "permanentIdempotency" in one)
   expect(paid.length).toBeGreaterThan(5)
   expect(new Set(paid.map(({ method }) => method))).toEqual(new Set(["POST"]))

@@ -1,4 +1,4 @@
-/** `docs/deploy.md`: what it names is there, and what makes the master key is run. */
+/** `docs/deploy.md`: the files that it names exist, and its commands for the master key run. */
 import { spawnSync } from "node:child_process"
 import {
   chmodSync,
@@ -21,20 +21,20 @@ const PAGE = projectText("docs/deploy.md")
 const blocks = [...PAGE.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block)
 
 describe("docs/deploy.md", () => {
-  it("names files that there are", () => {
+  it("names existing files", () => {
     const named = PAGE.match(/(?<![\w/])(?:deploy|test)\/[\w./-]*\w/g) ?? []
     expect(named.length).toBeGreaterThan(15)
     expect(named.filter((path) => !hasProjectPath(path))).toEqual([])
     const folders = readdirSync(join(ROOT, "deploy"), { recursive: true, encoding: "utf8" })
     const names = new Set([...folders.map((one) => basename(one)), ...readdirSync(ROOT)])
-    const alone = [...PAGE.matchAll(/`([\w.-]+\.(?:yaml|conf|json|service|d\/|example))`/g)]
-    expect(alone.length).toBeGreaterThan(8)
-    // `npm run sbom` makes it.
-    const there = (name: string) => names.has(name.replace("/", "")) || name === "sbom.cdx.json"
-    expect(alone.map(([, name = ""]) => name).filter((name) => !there(name))).toEqual([])
+    const bareNames = [...PAGE.matchAll(/`([\w.-]+\.(?:yaml|conf|json|service|d\/|example))`/g)]
+    expect(bareNames.length).toBeGreaterThan(8)
+    // `npm run sbom` creates `sbom.cdx.json`.
+    const exists = (name: string) => names.has(name.replace("/", "")) || name === "sbom.cdx.json"
+    expect(bareNames.map(([, name = ""]) => name).filter((name) => !exists(name))).toEqual([])
   })
 
-  it("names services of compose.yaml, scripts of the package and its release", () => {
+  it("names existing services of compose.yaml, scripts of the package and its release", () => {
     const { scripts } = JSON.parse(projectText("package.json")) as { scripts: object }
     for (const [, name = ""] of PAGE.matchAll(/npm run (\w+)/g))
       expect(scripts).toHaveProperty(name)
@@ -47,7 +47,7 @@ describe("docs/deploy.md", () => {
     expect(releases.filter((one) => !one.endsWith(PACKAGE_MANIFEST.version))).toEqual([])
   })
 
-  it("has commands that a shell can read", () => {
+  it("has commands that a shell can parse", () => {
     const commands = blocks.filter((block) => !/^[A-Z_]+=/.test(block))
     expect(commands.length).toBeGreaterThan(5)
     for (const block of commands) {
@@ -58,12 +58,15 @@ describe("docs/deploy.md", () => {
 })
 
 describe("the master key", () => {
-  it("is in a file of its owner's before a cluster has it", () => {
+  it("is stored in a private file before it is sent to the cluster", () => {
     const [block = ""] = blocks.filter((one) => one.includes("LEDGER_MASTER_KEY"))
     const folder = mkdtempSync(join(tmpdir(), "ledger-key-"))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const kubectl = join(folder, "kubectl")
-    writeFileSync(kubectl, '#!/bin/sh\nfor word in "$@"; do echo "$word" >> said; done\n')
+    writeFileSync(
+      kubectl,
+      '#!/bin/sh\nfor word in "$@"; do echo "$word" >> kubectlArguments; done\n',
+    )
     chmodSync(kubectl, 0o755)
     const PATH = `${folder}:${process.env["PATH"] ?? ""}`
     const env = { ...process.env, PATH, HOME: folder }
@@ -71,17 +74,19 @@ describe("the master key", () => {
     const { status, stderr } = run()
     expect([status, stderr]).toEqual([0, ""])
     const file = join(folder, "ledger-master-key")
-    const kept = readFileSync(file, "utf8").trim()
-    expect(readConfig({ LEDGER_MASTER_KEY: kept }).masterKey).toEqual(Buffer.from(kept, "hex"))
+    const masterKey = readFileSync(file, "utf8").trim()
+    expect(readConfig({ LEDGER_MASTER_KEY: masterKey }).masterKey).toEqual(
+      Buffer.from(masterKey, "hex"),
+    )
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    const said = readFileSync(join(folder, "said"), "utf8").split("\n")
-    expect(said).toContain(`--from-literal=LEDGER_MASTER_KEY=${kept}`)
-    // Nobody writes over it.
+    const kubectlArguments = readFileSync(join(folder, "kubectlArguments"), "utf8").split("\n")
+    expect(kubectlArguments).toContain(`--from-literal=LEDGER_MASTER_KEY=${masterKey}`)
+    // A second run does not overwrite it.
     expect(run().status).not.toBe(0)
-    expect(readFileSync(file, "utf8").trim()).toBe(kept)
+    expect(readFileSync(file, "utf8").trim()).toBe(masterKey)
   })
 
-  it("is nowhere made by the command that hands it over", () => {
+  it("is never generated inside of the command that uses it", () => {
     const pages = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"))
     const files = [
       ...pages.map((name) => `docs/${name}`),

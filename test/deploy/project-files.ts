@@ -1,25 +1,25 @@
-/** The files that the program is deployed by, read for what they name. */
+/** Readers of the deployment files. */
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parse, parseAllDocuments } from "yaml"
 import { listSettings } from "../../src/bootstrap/settings/config.ts"
 import { ROOT } from "../conventions/source-tree.ts"
 
-// A test says what it expects of a document.
+// Each test asserts the shape that it expects.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type YamlDocument = any
 
-/** A file of the project. */
+/** Reads a file of the project. */
 export const projectText = (path: string): string => readFileSync(join(ROOT, path), "utf8")
 
-/** Whether there is such a file or folder. */
+/** Whether a file or folder exists in the project. */
 export const hasProjectPath = (path: string): boolean => existsSync(join(ROOT, path))
 
-/** A file of one YAML document, with what it merges. */
+/** Parses a file with one YAML document, including merge keys. */
 export const yamlDocumentOf = (path: string): YamlDocument =>
   parse(projectText(path), { merge: true, version: "1.2" }) as unknown
 
-/** A file of several. @throws where one cannot be read */
+/** Parses a file with several YAML documents. @throws if one is invalid */
 export function yamlDocumentsOf(path: string): readonly YamlDocument[] {
   return parseAllDocuments(projectText(path)).map((document) => {
     if ("errors" in document && document.errors.length > 0) throw document.errors[0]
@@ -27,7 +27,7 @@ export function yamlDocumentsOf(path: string): readonly YamlDocument[] {
   })
 }
 
-/** The release, as package.json says. */
+/** The manifest in package.json. */
 export const PACKAGE_MANIFEST = JSON.parse(projectText("package.json")) as {
   readonly version: string
   readonly bin: Readonly<Record<string, string>>
@@ -37,13 +37,13 @@ export const PACKAGE_MANIFEST = JSON.parse(projectText("package.json")) as {
 /** The names of all settings. */
 export const SETTING_NAMES: ReadonlySet<string> = new Set(listSettings({}).map(({ name }) => name))
 
-/** One instruction of a Dockerfile. */
+/** An instruction of a Dockerfile. */
 export interface DockerInstruction {
   readonly keyword: string
   readonly rest: string
 }
 
-/** The instructions of the Dockerfile, by stages; each begins with its FROM. */
+/** The instructions of a Dockerfile by stage; each stage begins with its FROM. */
 export function dockerStagesOf(path: string): readonly (readonly DockerInstruction[])[] {
   const lines = projectText(path)
     .replaceAll(/^#.*\n/gm, "")
@@ -59,12 +59,12 @@ export function dockerStagesOf(path: string): readonly (readonly DockerInstructi
   return stages
 }
 
-/** What follows a word in a stage. */
+/** The arguments of all instructions of a kind in a stage. */
 export const instructionArguments = (
   stage: readonly DockerInstruction[],
   word: string,
 ): readonly string[] => stage.filter((one) => one.keyword === word).map(({ rest }) => rest)
 
-/** A text in which `${NAME:-default}` stands for its default. */
+/** Replaces each `${NAME:-default}` by its default. */
 export const resolveDefaults = (text: string): string =>
   text.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1")

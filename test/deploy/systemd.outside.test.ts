@@ -1,4 +1,4 @@
-/** The systemd unit, as systemd reads it, and what the program says to it. */
+/** The systemd unit, its verification by systemd, and the program's notification. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -18,7 +18,7 @@ const valuesOf = (unit: string, key: string): readonly string[] =>
 const isInstalled = (program: string): boolean =>
   spawnSync(program, ["--version"]).error === undefined
 
-it("starts the command of the package, and sets what the program reads", () => {
+it("starts the command of the package, with known settings", () => {
   const [started = ""] = valuesOf(UNIT, "ExecStart")
   expect(started).toMatch(
     new RegExp(`/company-ledger/${PACKAGE_MANIFEST.bin["company-ledger"]} start$`),
@@ -31,7 +31,7 @@ it("starts the command of the package, and sets what the program reads", () => {
   )
 })
 
-it("lets a start take as long as read models take to be built anew", () => {
+it("does not limit a start, which may rebuild read models", () => {
   expect(valuesOf(UNIT, "TimeoutStartSec")).toEqual(["infinity"])
   expect(valuesOf(BOXES, "TimeoutStartSec")).toEqual([])
 })
@@ -40,7 +40,7 @@ it("gives a stop more than the ten seconds of the program", () => {
   expect(Number(valuesOf(UNIT, "TimeoutStopSec")[0])).toBeGreaterThan(10)
 })
 
-it("lets boxes be, and outlive a stop, where they are allowed", () => {
+it("allows boxes only with the drop-in, and they outlive a stop", () => {
   expect(valuesOf(UNIT, "NoNewPrivileges")).toEqual(["yes"])
   expect(valuesOf(BOXES, "KillMode")).toEqual(["process"])
   expect(valuesOf(BOXES, "Delegate")).toEqual(["yes"])
@@ -50,23 +50,23 @@ it("lets boxes be, and outlive a stop, where they are allowed", () => {
 it.for([
   ["the unit", ""],
   ["the unit with boxes", BOXES],
-] as const)("%s is as systemd takes it", ([, dropIn], ctx) => {
+] as const)("%s is valid", ([, dropIn], ctx) => {
   ctx.skip(!isInstalled("systemd-analyze"), "systemd-analyze is not installed")
   const folder = mkdtempSync(join(tmpdir(), "ledger-unit-"))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, "company-ledger.service")
-  // Whether its programs are there is a matter of the machine.
+  // The paths of programs depend on the machine.
   const unit = UNIT.replace("/usr/bin/node", process.execPath).replace(/^Documentation=.*\n/m, "")
   writeFileSync(file, unit)
   mkdirSync(`${file}.d`)
   writeFileSync(join(`${file}.d`, "boxes.conf"), dropIn)
-  const words = ["verify", "--man=no", "--recursive-errors=no", file]
-  const verified = spawnSync("systemd-analyze", words, { encoding: "utf8" })
-  const own = verified.stderr.split("\n").filter((line) => line.includes("company-ledger"))
-  expect(own).toEqual([])
+  const args = ["verify", "--man=no", "--recursive-errors=no", file]
+  const verified = spawnSync("systemd-analyze", args, { encoding: "utf8" })
+  const messages = verified.stderr.split("\n").filter((line) => line.includes("company-ledger"))
+  expect(messages).toEqual([])
 })
 
-/** Says, by systemd's protocol, what it was told: it listens as systemd does. */
+/** Listens for notifications like systemd, and prints them. */
 const LISTENER = `
 import os, socket, sys
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -76,25 +76,25 @@ print(listener.recv(4096).decode(), flush=True)
 listener.recv(4096)
 `
 
-it("hears that the program serves", async (ctx) => {
+it("is notified when the program is ready", async (ctx) => {
   const missing = ["python3", "systemd-notify"].filter((program) => !isInstalled(program))
   ctx.skip(missing.length > 0, `not installed: ${missing.join(", ")}`)
   const folder = mkdtempSync(join(tmpdir(), "ledger-notify-"))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const socket = join(folder, "notify")
   const listener = spawn("python3", ["-c", LISTENER, socket])
-  const heard: string[] = []
+  const printed: string[] = []
   const lines = createInterface({ input: listener.stdout })
-  lines.on("line", (line) => heard.push(line))
+  lines.on("line", (line) => printed.push(line))
   await once(lines, "line")
   vi.stubEnv("NOTIFY_SOCKET", socket)
   await notifySystemdReady()
   await once(listener, "exit")
-  expect(heard).toEqual(["listening", expect.stringContaining("READY=1")])
+  expect(printed).toEqual(["listening", expect.stringContaining("READY=1")])
 })
 
-it("is not told anything where it does not ask", async () => {
-  // The next file of this process looks for its programs before its first test.
+it("is not notified without NOTIFY_SOCKET", async () => {
+  // The next file of this process needs PATH before its first test.
   onTestFinished(() => void vi.unstubAllEnvs())
   vi.stubEnv("NOTIFY_SOCKET", "")
   vi.stubEnv("PATH", "")
