@@ -1300,9 +1300,9 @@ export interface components {
         Person: {
             /** @description Id of the person */
             id: string;
-            /** @description Null after its erasure */
+            /** @description Null if the person was erased */
             name: string | null;
-            /** @description Null after its erasure */
+            /** @description Null if the person was erased */
             email: string | null;
             role: components["schemas"]["Role"];
             /** @description Whether this is the key's own person */
@@ -1319,7 +1319,7 @@ export interface components {
             lastSeenAt: components["schemas"]["Instant"] | null;
             /** @description Null if the person was never seen */
             lastSeenIn: ("app" | "dashboard" | "launcher") | null;
-            /** @description Settings of this person; null for owners and admins */
+            /** @description Permissions changed for this person; null for owners and admins, who may do everything */
             app: {
                 role: components["schemas"]["Role"];
                 /** @description Granted in addition to the role */
@@ -1345,7 +1345,7 @@ export interface components {
         Instant: string;
         /** @description An invitation that was not accepted yet */
         Invitation: {
-            /** @description Null after its erasure */
+            /** @description Null if the address was erased */
             email: string | null;
             /** @description The role that the person will have */
             role: components["schemas"]["Role"];

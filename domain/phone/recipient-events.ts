@@ -61,6 +61,7 @@ export const recipientFormats = {
       to: sealedText,
       body: sealedText,
       segments: integer,
+      /** Whether the body has the opt-out line. */
       lineAdded: flag,
       keyId: optional(id.key),
       personId: optional(id.person),

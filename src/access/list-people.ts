@@ -57,7 +57,7 @@ const Person = z
 
 const Invitation = z
   .object({
-    email: z.string().nullable().describe("Null if the person was erased"),
+    email: z.string().nullable().describe("Null if the address was erased"),
     role: roleSchema.describe("The role that the person will have"),
     expiresAt: isoTimeSchema.describe("When the invitation expires"),
   })

@@ -64,7 +64,7 @@ const SENT = {
 
 describe("an accepted mail", () => {
   it("is stored as it was sent, with the ledger's time", async () => {
-    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "accepted" })
     expect(await mailer.list(null, 10)).toEqual([SENT])
     expect(await open().list(COMPANY, 10)).toEqual([SENT])
     expect(await mailer.list("co_bbbbbb", 10)).toEqual([])
@@ -75,7 +75,7 @@ describe("an accepted mail", () => {
     await Promise.all(others.map((one) => one.sendSystemMail(mailOf())))
     now = NOW + 1
     expect(await mailer.sendSystemMail(mailOf({ text: "another text" }))).toEqual({
-      answer: "taken",
+      answer: "accepted",
     })
     expect(await mailer.list(null, 10)).toEqual([SENT])
   })
@@ -95,32 +95,34 @@ describe("the outcome", () => {
     await setOutcome("unavailable", 1)
     await expect(mailer.sendSystemMail(mailOf())).rejects.toThrow(ProviderUnavailable)
     expect(await mailer.list(null, 10)).toEqual([])
-    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "accepted" })
   })
 
   it("silent accepts the mail without an answer; a retry is the same mail", async () => {
     await setOutcome("silent", 1)
     await expect(mailer.sendSystemMail(mailOf())).rejects.toThrow(ProviderOutcomeUnknown)
     expect(await mailer.list(null, 10)).toEqual([SENT])
-    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "accepted" })
     expect(await mailer.list(null, 10)).toEqual([SENT])
   })
 
   it("slow accepts the mail after two seconds", async () => {
     await setOutcome("slow", 1)
-    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "accepted" })
     expect(pauses).toEqual([2_000])
   })
 
   it("refuse sends nothing; a retry is accepted after the outcome is reset", async () => {
     await setOutcome("refuse", 1)
-    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "refused", code: "550" })
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "rejected", code: "550" })
     expect(await mailer.list(null, 10)).toEqual([])
-    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "accepted" })
   })
 
   it("bounce returns the mail; a retry goes only to recipients who did not get it", async () => {
-    expect(await mailer.sendSystemMail(mailOf({ recipients: [ADA] }))).toEqual({ answer: "taken" })
+    expect(await mailer.sendSystemMail(mailOf({ recipients: [ADA] }))).toEqual({
+      answer: "accepted",
+    })
     await setOutcome("bounce", 1)
     const bounced = { answer: "bounced", from: [BOB.personId] }
     expect(await mailer.sendSystemMail(mailOf())).toEqual(bounced)
@@ -128,7 +130,7 @@ describe("the outcome", () => {
     const corrected = { ...BOB, address: "robert@example.com" }
     const moved = { ...ADA, address: "ada@elsewhere.example" }
     const again = mailOf({ recipients: [moved, corrected] })
-    expect(await mailer.sendSystemMail(again)).toEqual({ answer: "taken" })
+    expect(await mailer.sendSystemMail(again)).toEqual({ answer: "accepted" })
     expect(await mailer.list(null, 10)).toEqual([{ ...SENT, to: [ADA.address, corrected.address] }])
   })
 })

@@ -165,8 +165,8 @@ describe("a relay", () => {
     const send = () => world.ports.mailer.sendSystemMail({ ...mail, about: null, recipients })
     await expect(send()).rejects.toThrow("accepted nothing")
     smtp.rules = {}
-    expect(await send()).toEqual({ answer: "taken" })
-    expect(await send()).toEqual({ answer: "taken" })
+    expect(await send()).toEqual({ answer: "accepted" })
+    expect(await send()).toEqual({ answer: "accepted" })
     const systemMails = smtp.arrived.filter(({ from }) => from === "ledger@ledger.example")
     expect(systemMails.map(({ to }) => to).toSorted()).toEqual([
       "ada@people.example",

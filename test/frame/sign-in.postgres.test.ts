@@ -275,7 +275,10 @@ describe("a mailer that fails", () => {
     const away = async () => {
       throw new ProviderUnavailable("away")
     }
-    for (const sendSystemMail of [away, async () => ({ answer: "refused", code: "no" }) as const]) {
+    for (const sendSystemMail of [
+      away,
+      async () => ({ answer: "rejected", code: "no" }) as const,
+    ]) {
       const warnings: string[] = []
       const log = { ...world.ports.log, warn: (message: string) => void warnings.push(message) }
       const signIn = openCompanySignIn(

@@ -258,7 +258,7 @@ describe("a backup of a former version", () => {
     })
     const mail = { mailId: "mail_former_1", companyId, recipients, subject: "", text: "" }
     expect(await restoredWorld.ports.mailer.sendSystemMail({ ...mail, about: null })).toEqual({
-      answer: "taken",
+      answer: "accepted",
     })
     const again = await restoredWorld.operate("mail list", { company: companyId })
     expect(again.mails[1]).toMatchObject({ to: "z@example.com, a@elsewhere.example" })

@@ -26,11 +26,11 @@ export interface SystemMail {
 
 /** The mailer's answer for a system mail. */
 export type SystemMailAnswer =
-  | { readonly answer: "taken" }
+  | { readonly answer: "accepted" }
   /** The mail bounced for these people; the others have it. */
   | { readonly answer: "bounced"; readonly from: readonly PersonId[] }
   /** The mail reached no recipient, and a retry does not help until the cause is fixed. */
-  | { readonly answer: "refused"; readonly code: string }
+  | { readonly answer: "rejected"; readonly code: string }
 
 /** Sender and recipient of one SMTP transaction. */
 export interface MailEnvelope {

@@ -81,12 +81,12 @@ export function openSimulatedMailer(ports: SimulatedMailerPorts): Mailer & Simul
       if (outcome === "defer")
         throw new ProviderUnavailable(`the mailer answered ${TRY_LATER_CODE}`)
       if (outcome === "slow") await pacer.pause(SLOW_DELAY_MS)
-      if (outcome === "refuse") return { answer: "refused", code: REFUSED_CODE }
+      if (outcome === "refuse") return { answer: "rejected", code: REFUSED_CODE }
       const recipients = await storeMail(ports, mails, mail, outcome === "bounce")
       if (outcome === "silent") throw new ProviderOutcomeUnknown("the mailer did not answer")
       const from = recipients.filter(({ bounced }) => bounced).map(({ personId }) => personId)
       return from.length === 0
-        ? { answer: "taken" }
+        ? { answer: "accepted" }
         : { answer: "bounced", from: from as readonly PersonId[] }
     },
     deliver: async (envelope, bytes) => {

@@ -99,7 +99,7 @@ function combineAnswers(
 ): SystemMailAnswer {
   const refused = all.flatMap(({ answer }) => (answer.answer === "refused" ? [answer] : []))
   const [first] = refused
-  if (first !== undefined) return { answer: "refused", code: first.code }
+  if (first !== undefined) return { answer: "rejected", code: first.code }
   if (all.some(({ answer }) => answer.answer === "unknown")) {
     throw new ProviderOutcomeUnknown("the mail server did not answer")
   }
@@ -109,5 +109,5 @@ function combineAnswers(
   const from = all.flatMap(({ answer, personId }) =>
     answer.answer === "rejected" ? [personId] : [],
   )
-  return from.length === 0 ? { answer: "taken" } : { answer: "bounced", from }
+  return from.length === 0 ? { answer: "accepted" } : { answer: "bounced", from }
 }

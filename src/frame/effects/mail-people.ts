@@ -88,13 +88,13 @@ export async function companyName(
 /** Maps the mailer's answer to a job result; a retry of a bounced mail reaches only those who lack it. */
 function jobResultOf(answer: SystemMailAnswer, recipients: number): JobResult {
   switch (answer.answer) {
-    case "taken":
+    case "accepted":
       return { result: "done" }
     case "bounced": {
       const reason = `the mail bounced from ${answer.from.length} of ${recipients} recipients`
       return { result: "stuck", reason }
     }
-    case "refused":
+    case "rejected":
       return { result: "stuck", reason: `the mailer rejected the mail: ${answer.code}` }
   }
 }

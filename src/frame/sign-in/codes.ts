@@ -137,7 +137,7 @@ async function mailCode<T>(
     "the mailer",
     ports.mailer.sendSystemMail(mail),
   )
-  if (answer.answer !== "taken")
+  if (answer.answer !== "accepted")
     throw new Error(`the mailer did not accept the mail: ${answer.answer}`)
 }
 
