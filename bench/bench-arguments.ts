@@ -13,7 +13,6 @@ const DATA_FOLDER = "bench-data"
 const DONE = 0
 const WRONG_USAGE = 2
 
-/** The parsed arguments. */
 export interface BenchArguments {
   readonly chosen: readonly Benchmark[]
   readonly store: StoreName

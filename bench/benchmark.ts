@@ -15,7 +15,6 @@ export interface Figure {
   readonly unit: Unit
 }
 
-/** The unit of a figure. */
 export type Unit = "per second" | "µs" | "ms" | "bytes" | "%" | "events" | "rows" | "companies"
 
 /** A figure, or a figure divided by another of the same round, with its target. */
@@ -63,14 +62,12 @@ export interface Curve {
   readonly find: (lines: readonly ChartLine[]) => readonly CurveFinding[]
 }
 
-/** A finding about a curve. */
 export interface CurveFinding {
   readonly text: string
   /** Whether it is as expected; null if there is no expectation. */
   readonly holds: boolean | null
 }
 
-/** A benchmark. */
 export interface Benchmark {
   readonly name: string
   readonly title: string

@@ -13,7 +13,6 @@ export const FLUSH_FIGURE_NAME = "flush"
 /** All figures of a round, by name. */
 export type Round = ReadonlyMap<string, number>
 
-/** The result of a benchmark. */
 export interface BenchmarkResult {
   readonly benchmark: Benchmark
   readonly store: StoreName

@@ -8,9 +8,7 @@ import { FLUSH_FIGURE_NAME, ratioValues, figureValues } from "./run-benchmark.ts
 import type { ChartLine } from "./page/chart.ts"
 import { judgeRatio, summarise } from "./statistics.ts"
 
-/** The document of a run. */
 export type RunDocument = ReturnType<typeof toRunDocument>
-/** The result of one benchmark of a run. */
 export type BenchmarkDocument = RunDocument["benchmarks"][number]
 
 /**

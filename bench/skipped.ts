@@ -6,7 +6,6 @@
  */
 export type SkipReason = "store" | "most" | "absent" | "fault" | "interrupted"
 
-/** A skipped measurement. */
 export interface SkippedMeasurement {
   readonly benchmark: string
   readonly reason: SkipReason

@@ -1,7 +1,6 @@
 /** Arithmetic of results: the median of some rounds, their spread, and the verdict. */
 import type { Ratio } from "./benchmark.ts"
 
-/** A summary of rounds. */
 export interface Summary {
   readonly median: number
   readonly min: number
@@ -25,7 +24,6 @@ export function summarise(values: readonly number[]): Summary {
 /** The verdict on a ratio: at its target, between target and floor, or below the floor. */
 export type RatioVerdict = "met" | "missed" | "below the floor"
 
-/** The expectation of a ratio on one store. */
 export interface RatioExpectation extends Pick<Ratio, "better"> {
   readonly target: number
   readonly floor: number | null

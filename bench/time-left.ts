@@ -1,7 +1,6 @@
 /** Estimates the time of the remaining steps from the finished ones. */
 import { performance } from "node:perf_hooks"
 
-/** Steps that are done in sequence. */
 export interface TimeLeft {
   /** Counts a finished step. */
   readonly done: () => void

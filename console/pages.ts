@@ -2,7 +2,6 @@ import type { ComponentType } from "react"
 import type { Profile } from "./api/session.ts"
 import { isAdmin } from "./api/session.ts"
 
-/** A page of the console. */
 export interface PageEntry {
   /** Path after the company; `$name` is a parameter. */
   readonly path: string

@@ -36,7 +36,6 @@ const pages = PAGES.map(({ path, load }) =>
   }),
 )
 
-/** Routes addresses to pages. */
 export const router = createRouter({
   routeTree: root.addChildren([home, company.addChildren(pages)]),
   basepath: "/console",

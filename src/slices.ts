@@ -52,5 +52,4 @@ export const SLICES: readonly Slice[] = [
   consoleSlice,
 ]
 
-/** The program that they make. */
 export const PROGRAM = assemble(SLICES)

@@ -113,7 +113,6 @@ const MAX_STREAM_NAME_BYTES = 1024
 /** The highest revision of a stream: PostgreSQL stores it in four signed bytes. */
 export const MAX_REVISION = 2_147_483_647
 
-/** Events to append. */
 export interface AppendProposal {
   readonly stream: string
   readonly events: readonly ProposedEvent[]

@@ -28,7 +28,6 @@ const PAGE_EVENTS = 500
 /** The fate of an append; `stored-unknown` stores the events without answering. */
 export type AppendFault = "none" | "stored-unknown" | "unstored-unknown" | "unavailable"
 
-/** Options of a memory store. */
 export interface MemoryEventStoreOptions {
   /** Chooses the fate of each append before anything is stored; default always `none`. */
   readonly chooseFault?: (attempt: AppendProposal) => AppendFault

@@ -90,7 +90,6 @@ export interface Subscriber {
   readonly onInterrupted?: (cause: Error) => void
 }
 
-/** A running subscription. */
 export interface Subscription {
   /** Stops it; resolves when no handler runs. */
   readonly stop: () => Promise<void>
@@ -209,7 +208,6 @@ export class AccessDenied extends Error {
   override readonly name = "AccessDenied"
 }
 
-/** Where a stream is corrupt. */
 export interface StreamCorruption {
   readonly stream: string
   readonly revision: number

@@ -54,7 +54,6 @@ import { gitOutputLines, gitObjectType } from "./push-objects.ts"
 
 const exec = promisify(execFile)
 
-/** Options of the repositories. */
 export interface GitOptions {
   /** The folder of the repositories; created if missing. */
   readonly codeDir: string

@@ -94,7 +94,6 @@ export interface IncomingPush {
 export type PushVerdict =
   { readonly ok: true } | { readonly ok: false; readonly lines: readonly string[] }
 
-/** A session with a git client. */
 export interface GitSession {
   readonly companyId: CompanyId
   /** The header `Git-Protocol`; null if it is missing or invalid. */

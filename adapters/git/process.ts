@@ -11,7 +11,6 @@ export interface GitRuntime {
   readonly isSandboxed: boolean
 }
 
-/** A git command in a repository. */
 export interface GitCommand {
   /** The working folder, which is the repository's absolute path without symbolic links. */
   readonly folder: string
@@ -35,7 +34,6 @@ export interface GitExit {
   readonly stderr: string
 }
 
-/** A running git process. */
 export interface GitProcess {
   readonly stdin: Writable
   readonly stdout: Readable
@@ -186,7 +184,6 @@ async function killOnError(running: GitProcess, read: () => Promise<void>): Prom
   }
 }
 
-/** The sandbox program (bubblewrap). */
 export const SANDBOX_PROGRAM = "bwrap"
 
 /** System folders that programs need. Their symbolic links lead to `/usr`. */

@@ -5,7 +5,6 @@ import { GitFailed } from "./port.ts"
 import type { GitRuntime, GitExit, GitProcess } from "./process.ts"
 import { gitOutput } from "./process.ts"
 
-/** A repository to read. */
 export interface RepositoryHandle {
   readonly runtime: GitRuntime
   readonly folder: string

@@ -16,7 +16,6 @@ import { startGit } from "./process.ts"
 /** 200 updates take 60 KB; no push needs more than this. */
 const MAX_HOOK_MESSAGE_LENGTH = 4 * 1024 * 1024
 
-/** The context of a push. */
 export interface ReceiveContext {
   readonly runtime: GitRuntime
   readonly limits: GitSessionTimeouts

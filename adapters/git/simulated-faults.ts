@@ -22,7 +22,6 @@ const EXEMPT_METHODS: ReadonlySet<string> = new Set([
 ])
 const SLOW_DELAY_MS = 2_000
 
-/** Ports of the simulated faults. */
 export interface GitFaultPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer

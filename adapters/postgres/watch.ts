@@ -52,7 +52,6 @@ interface WatchedPools {
   ) => pg.Pool
 }
 
-/** A watch over a database. */
 export interface DatabaseWatch extends WatchedPools {
   readonly timeouts: DatabaseTimeouts
   /** Since when it has not answered, in UTC milliseconds; null if it answers. */

@@ -5,7 +5,6 @@ import { ProviderOutcomeUnknown, ProviderUnavailable, isProviderError } from "./
 const DEFAULT_TIMEOUT_MS = 5_000
 const DEFAULT_MAX_BYTES = 1_000_000
 
-/** A request to a provider. */
 export interface JsonRequest {
   /** As a sentence calls it: `Google Places`. */
   readonly provider: string

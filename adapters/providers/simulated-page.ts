@@ -4,14 +4,12 @@ import { createServer } from "node:http"
 import type { Duplex } from "node:stream"
 import { duplexPair } from "node:stream"
 
-/** A page in memory. */
 export interface SimulatedPage {
   /** Opens a connection to the page; `onPassed` is called for each chunk that the visitor sends. */
   readonly connect: (onPassed: () => void) => Duplex
   readonly disconnectAll: () => void
 }
 
-/** The content of a simulated page. */
 export interface SimulatedPageText {
   readonly title: string
   /** The paragraph for a request whose body has this many bytes. */

@@ -51,7 +51,6 @@ export interface Sealing {
   readonly appSecret: (keyId: string) => string
 }
 
-/** Signs texts for the installation. */
 export interface Signing {
   /**
    * Signs a text with the installation's Ed25519 key, which is created on first use. Returns base64

@@ -17,7 +17,6 @@ import {
 } from "@opentelemetry/sdk-trace"
 import type { Span, SpanOptions, Tracing } from "./port.ts"
 
-/** Options of trace export. */
 export interface TracingOptions {
   /** The collector's base URL; traces are sent to `/v1/traces` below it. */
   readonly url: string

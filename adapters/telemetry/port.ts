@@ -3,7 +3,6 @@
 /** Attributes of a span. They never contain a name, a number, an address or text of a person. */
 export type SpanAttributes = Readonly<Record<string, string | number>>
 
-/** Options of a span. */
 export interface SpanOptions {
   /** One of few fixed names, without ids. */
   readonly name: string
@@ -12,14 +11,12 @@ export interface SpanOptions {
   readonly attributes?: SpanAttributes
 }
 
-/** A span that has begun. */
 export interface Span {
   readonly setAttributes: (attributes: SpanAttributes) => void
   /** Marks the span as failed. @param why one of few fixed names */
   readonly fail: (why: string) => void
 }
 
-/** Records spans. */
 export interface Tracing {
   /** The `traceparent` of the current span; null if it is not recorded. */
   readonly currentTraceParent: () => string | null

@@ -36,7 +36,6 @@ const SETTLE_MS = 1_000
 /** Number of boxes whose memory is measured together. */
 const IDLE_BOXES = 8
 
-/** The benchmark of boxes. */
 export const boxesBenchmark: Benchmark = {
   name: "boxes",
   title: "a box: made, brought code, worked in, looked at, idle, ended",

@@ -5,7 +5,6 @@ import { assertMeasurement } from "../benchmark.ts"
 import { openCodeCompany } from "../code/code-company.ts"
 import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
-/** The company. */
 export interface Tenant {
   readonly companyId: CompanyId
   readonly personId: PersonId

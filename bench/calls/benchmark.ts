@@ -9,7 +9,6 @@ import { CALLS_PER_COMPANY, openPhoneExchange } from "./phone-exchange.ts"
 const CONCURRENT_CALLS = 500
 const SEQUENTIAL_CALLS = 100
 
-/** The benchmark of calls. */
 export const callsBenchmark: Benchmark = {
   name: "calls",
   title: `calls by signed webhooks: ${SEQUENTIAL_CALLS} in sequence, and ${CONCURRENT_CALLS} concurrently`,

@@ -15,7 +15,6 @@ import { openTextingCompany } from "../texts/texting-company.ts"
 export const CALLS_PER_COMPANY = 20
 const TIMEOUT_MS = 120_000
 
-/** A ringing call. */
 export interface RingingCall {
   readonly caller: TelnyxLeg
   readonly phone: TelnyxLeg

@@ -22,7 +22,6 @@ const CHARGES = 50_000
 const SINGLE_EVENTS = 1_000
 const CAUGHT_UP_WITHIN_MS = 120_000
 
-/** The benchmark of catching up. */
 export const catchUpBenchmark: Benchmark = {
   name: "catch-up",
   title: `read models that catch up with ${CHARGES.toLocaleString("en-US")} charges`,

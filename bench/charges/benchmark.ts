@@ -19,7 +19,6 @@ const OPTIMISTIC_WRITERS = 32
 /** Other programs are only reported; they have no target. */
 const PEER = { better: "more", target: null, floor: null } as const
 
-/** The benchmark of charges on one company. */
 export const chargesBenchmark: Benchmark = {
   name: "charges",
   title: "charges on one company, each caller answered by itself once it is stored",

@@ -24,7 +24,6 @@ const LARGE = { files: 50, bytes: 4 * MIB }
 const MANY = { files: 3_000, bytes: 500 }
 const SAMPLE_INTERVAL_MS = 20
 
-/** The benchmark of clones and pushes. */
 export const codeBenchmark: Benchmark = {
   name: "code",
   title: "clones and pushes of 200 MB, of one small commit, of 3,000 small files",

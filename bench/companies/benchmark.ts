@@ -16,7 +16,6 @@ const INSERTERS = 32
 /** The additional time of each flush on a slower disk. */
 const ADDED_FLUSH_MICROSECONDS = 1_000
 
-/** The benchmark of many companies. */
 export const companiesBenchmark: Benchmark = {
   name: "companies",
   title: `${COMPANIES.toLocaleString("en-US")} companies with one caller each`,

@@ -6,7 +6,6 @@ import type { CompanySize } from "./generated-company.ts"
 import { generateKeys, generatePeople } from "./generated-company.ts"
 import { openTraffic } from "./traffic.ts"
 
-/** Sums by key. */
 export interface BareSums {
   /** Draws the next calls. */
   readonly draw: (calls: number) => void

@@ -11,7 +11,6 @@ import type { Lap } from "../stopwatch.ts"
 import { lap } from "../stopwatch.ts"
 import { flatString } from "./generated-company.ts"
 
-/** Encodes the facts of a stream. */
 export interface EventWriter {
   /** Encodes facts. */
   readonly step: (facts: readonly Charged[]) => Lap

@@ -2,7 +2,6 @@
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { LedgerCommand, SetLimit } from "../../domain/charging/ledger-commands.ts"
 
-/** Number of people and keys of a company. */
 export interface CompanySize {
   readonly people: number
   readonly keys: number

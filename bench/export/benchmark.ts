@@ -23,7 +23,6 @@ const LINES = 1_000_000
 /** Number of lines that the timed export has. */
 const TIMED_LINES = 300_000
 
-/** The benchmark of exports. */
 export const exportBenchmark: Benchmark = {
   name: "export",
   title: `a bill of ${LINES.toLocaleString("en-US")} lines`,

@@ -18,7 +18,6 @@ const LINE: SizedLine = {
   unit: "per second",
 }
 
-/** The benchmark of the curve. */
 export const callersGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-callers",

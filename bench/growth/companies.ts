@@ -30,7 +30,6 @@ const FREE: SizedLine = {
 }
 const BOUNDED: SizedLine = { ...FREE, name: "bounded", title: "with a bound of 16 MB" }
 
-/** The benchmark of the curve. */
 export const companiesGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-companies",

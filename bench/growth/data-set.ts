@@ -11,7 +11,6 @@ import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import { CannotWrite, openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import type { BenchmarkContext } from "../benchmark.ts"
 
-/** An open data set. */
 export interface DataSet<T> {
   /** The folder of its database. */
   readonly databaseDir: string
@@ -23,7 +22,6 @@ export interface DataSet<T> {
   readonly release: () => Promise<void>
 }
 
-/** A specification of a data set. */
 export interface DataSetSpec<T> {
   readonly name: string
   /** Raised whenever the written data change. */

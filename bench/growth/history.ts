@@ -26,7 +26,6 @@ const WARM_CHARGES = 50
 const COLD_CHARGES = 15
 const WARMING_CHARGES = 5
 
-/** The benchmark of the curve. */
 export const historyGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-history",

@@ -25,7 +25,6 @@ const LINE: SizedLine = {
   unit: "µs",
 }
 
-/** The benchmark of the curve. */
 export const keysGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   rounds: 5,

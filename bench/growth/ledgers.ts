@@ -8,7 +8,6 @@ import { timeLeft } from "../time-left.ts"
 import type { DataSet } from "./data-set.ts"
 import { openDataSet } from "./data-set.ts"
 
-/** Number of people and keys of these companies. */
 export const LEDGER_COMPANY_SIZE = { people: 3, keys: 5 }
 /** Number of charges in the companies' histories. */
 export const HISTORY_SIZES: readonly number[] = [100, 1_000, 10_000, 100_000, 1_000_000]
@@ -22,7 +21,6 @@ const MAX_EXCESS = 1.1
 /** The stream of each company, by its size. */
 type Streams = Readonly<Record<string, string>>
 
-/** Opens a benchmark on these ledgers. */
 export type OpenOnLedgers = (
   ground: StoreEnvironment,
   kept: ReadonlyMap<number, SpendingCompany>,

@@ -28,7 +28,6 @@ const LINE: SizedLine = {
   unit: "per second",
 }
 
-/** The benchmark of the curve. */
 export const listsGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-lists",

@@ -27,7 +27,6 @@ const BUILT_WITHIN_MS = 600_000
 /** Some events are not charges. */
 const SHOWN_PART = 0.9
 
-/** The benchmark of the curve. */
 export const rebuildGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-rebuild",

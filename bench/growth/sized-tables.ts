@@ -19,7 +19,6 @@ const ROWS_OF_OTHERS = 1_000
 /** The schema of the live table while another one replaces it. */
 const SWAPPED_OUT_SCHEMA = "grown_aside"
 
-/** Tables of several sizes. */
 export interface SizedTables {
   /** Replaces the live table by the one of this size. */
   readonly swapIn: (size: number) => Promise<void>

@@ -46,7 +46,6 @@ interface WrittenStore {
   readonly companies: readonly CompanyId[]
 }
 
-/** The benchmark of the curve. */
 export const verifyGrowthBenchmark: Benchmark = {
   ...CURVE_DEFAULTS,
   name: "growth-verify",

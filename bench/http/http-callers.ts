@@ -4,7 +4,6 @@ import type { PeerProcess } from "../fixtures/peer-process.ts"
 import { openPeerProcess } from "../fixtures/peer-process.ts"
 import type { HttpLoadResult, HttpLoad } from "./http-load.ts"
 
-/** Callers that wait for a load. */
 export type HttpCallers = PeerProcess<HttpLoad, HttpLoadResult>
 
 /** Starts the callers' process. */

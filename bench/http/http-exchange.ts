@@ -6,7 +6,6 @@ import { once } from "node:events"
 import type { Socket } from "node:net"
 import { connect } from "node:net"
 
-/** An answer. */
 export interface HttpResponse {
   readonly status: number
   /** The status line and the headers. */

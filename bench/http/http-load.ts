@@ -20,7 +20,6 @@ export interface HttpLoad {
   readonly forMs: number
 }
 
-/** The result of a load. */
 export interface HttpLoadResult {
   /** Number of answers by status. */
   readonly statuses: Readonly<Record<number, number>>

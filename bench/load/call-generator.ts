@@ -8,7 +8,6 @@ const READS = [TEXTS, "/api/v1/limits", "/api/v1/account"]
 /** Number of texts that are remembered to be repeated. */
 const REMEMBERED = 1_000
 
-/** The keys to call with. */
 export interface CallerKeys {
   /** Keys with room in every limit. */
   readonly fundedKeys: readonly string[]

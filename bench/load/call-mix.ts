@@ -3,7 +3,6 @@
 /** The kinds of calls of a load. */
 export const CALL_KINDS = ["texts", "reads", "refused", "retries"] as const
 
-/** A kind of calls. */
 export type CallKind = (typeof CALL_KINDS)[number]
 
 /** The number of each kind, as parts of all. */

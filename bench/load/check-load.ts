@@ -4,7 +4,6 @@ import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { LoadCompany, LoadServer } from "./load-server.ts"
 
-/** A check and its result. */
 export interface LoadCheck {
   readonly name: string
   readonly ok: boolean

@@ -14,7 +14,6 @@ const RETRY_MS = 200
 /** A call with an unknown outcome is repeated for this long, also after the end of the load. */
 const ANSWER_TIMEOUT_MS = 60_000
 
-/** The figures of one kind of calls. */
 export interface CallKindFigures {
   /** Latencies of executed calls; refusals by rate limits are too fast to count. */
   readonly latencies: Latencies
@@ -22,7 +21,6 @@ export interface CallKindFigures {
   readonly statuses: Record<string, number>
 }
 
-/** The figures of a load. */
 export interface LoadFigures {
   readonly kinds: Readonly<Record<CallKind, CallKindFigures>>
   /** Time until the last answer, milliseconds. */
@@ -35,7 +33,6 @@ export interface LoadFigures {
   readonly wrong: ReadonlyMap<string, number>
 }
 
-/** A plan for a load. */
 export interface LoadPlan {
   readonly host: string
   readonly port: number

@@ -8,7 +8,6 @@ const DONE = 0
 const WRONG_USAGE = 2
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** The parsed arguments. */
 export interface LoadArguments {
   readonly forMs: number
   readonly connections: number

@@ -63,7 +63,6 @@ export async function findLoadServer(
   }
 }
 
-/** A company for one load. */
 export interface LoadCompany extends CallerKeys {
   readonly companyId: CompanyId
 }

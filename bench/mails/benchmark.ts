@@ -18,7 +18,6 @@ const CONCURRENCY = 4
 /** A text of ten kilobytes. */
 const TEXT = "It is on its way, and this is what we know of it.\n".repeat(200)
 
-/** The benchmark of mails. */
 export const mailsBenchmark: Benchmark = {
   name: "mails",
   title: `${MAILS} mails of 10 KB by ${CALLS} calls of ${RECIPIENTS} recipients, signed`,

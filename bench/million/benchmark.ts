@@ -24,7 +24,6 @@ const COLD_CHARGES = 15
 /** The ledger saves a checkpoint after so many facts, so a load folds at most one less. */
 const CHECKPOINT_FACTS = 200
 
-/** The benchmark of a million charges. */
 export const millionBenchmark: Benchmark = {
   name: "million",
   title: `a company with ${MANY.toLocaleString("en-US")} charges behind it (takes a minute or more to write)`,

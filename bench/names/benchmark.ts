@@ -29,7 +29,6 @@ const ONE_NETWORK = 200
 const FOR_MS = 3_000
 const CONNECTIONS = 8
 
-/** The benchmark of the name server. */
 export const namesBenchmark: Benchmark = {
   name: "names",
   title: `${PER_SECOND} questions a second from ${NETWORKS} networks, with the API in one process`,

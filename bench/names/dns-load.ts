@@ -12,7 +12,6 @@ export interface DnsLoad {
   readonly forMs: number
 }
 
-/** The result of the queries. */
 export interface DnsLoadResult {
   readonly asked: number
   /** Answers with a record. */

@@ -17,13 +17,11 @@ export interface Point {
   readonly max: number
 }
 
-/** Points of one line. */
 export interface ChartLine {
   readonly title: string
   readonly points: readonly Point[]
 }
 
-/** A chart. */
 export interface Chart {
   readonly title: string
   readonly across: Axis

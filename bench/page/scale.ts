@@ -9,7 +9,6 @@ export interface Tick {
   readonly at: number
 }
 
-/** An axis. */
 export interface Scale {
   /** 0 at the start of the axis, 1 at its end. */
   readonly place: (value: number) => number

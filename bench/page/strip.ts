@@ -3,7 +3,6 @@ import type { ScaleKind } from "./scale.ts"
 import { scaleOf } from "./scale.ts"
 import { escapeHtml, formatCompact, formatNumber } from "./format.ts"
 
-/** A strip. */
 export interface Strip {
   readonly title: string
   readonly values: readonly number[]

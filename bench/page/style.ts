@@ -5,7 +5,6 @@ const LIGHT = `--ink: #1d2329; --quiet: #5b6670; --ground: #ffffff; --grid: #dfe
 const DARK = `--ink: #e8ecef; --quiet: #9aa6b0; --ground: #14181b; --grid: #333b42;
   --good: #5ccb8b; --bad: #ff8a80; --a: #7db2ff; --b: #f2a65e; --c: #c3a0f0;`
 
-/** The style sheet. */
 export const STYLE = `
 :root { color-scheme: light dark; ${LIGHT} }
 @media (prefers-color-scheme: dark) { :root { ${DARK} } }

@@ -12,7 +12,6 @@ const LOAD_MS = 12_000
 const COUNTS = [1, 2, 4] as const
 const WORDS = { 1: "one process", 2: "two processes", 4: "four processes" } as const
 
-/** The benchmark of multiple processes. */
 export const processesBenchmark: Benchmark = {
   name: "processes",
   title: `texts of ${COMPANIES} companies by 1, 2 and 4 processes of this machine`,

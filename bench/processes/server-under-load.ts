@@ -18,7 +18,6 @@ const CONNECTIONS = 64
 const KEYS = 5
 const LEAD_IN_MS = 3_000
 
-/** A server under load. */
 export interface ServerUnderLoad {
   /** Sends texts for so long; returns the texts per second and the cost of each. */
   readonly sendTexts: (

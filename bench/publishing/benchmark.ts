@@ -31,7 +31,6 @@ const SERVER = `require("node:http").createServer((_, answer) => {
   answer.end(${JSON.stringify(PAGE)})
 }).listen(process.env.PORT, "127.0.0.1", function () { console.log(this.address().port) })`
 
-/** The benchmark of previews. */
 export const publishingBenchmark: Benchmark = {
   name: "publishing",
   title: "previews: a site's file, an app's page, waking, and one version after another",

@@ -11,7 +11,6 @@ import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
 const POLL_INTERVAL_MS = 50
 
-/** The company. */
 export interface Publisher {
   readonly companyId: CompanyId
   /** The host name of its preview. */

@@ -22,7 +22,6 @@ const MEASURED_MS = 500
 /** An empty list: the minimum cost of a read. */
 const NOTHING = `${listTexts.url}?since=2100-01-01T00:00:00Z`
 
-/** The benchmark of reads. */
 export const readsBenchmark: Benchmark = {
   name: "reads",
   title: `GET requests of ${COMPANIES} companies, ${CONNECTIONS} connections`,

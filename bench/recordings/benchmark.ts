@@ -22,7 +22,6 @@ const MIB = 1024 * 1024
 const LISTENER = `fetch(process.env.URL, { headers: { authorization: process.env.KEY } })
   .then((answer) => answer.bytes()).then((bytes) => process.stdout.write(String(bytes.length)))`
 
-/** The benchmark of recordings. */
 export const recordingsBenchmark: Benchmark = {
   name: "recordings",
   title: `an hour of MP3, and a night of ${RECORDINGS} recordings`,

@@ -24,7 +24,6 @@ const SAMPLE_AUDIO = [Buffer.alloc(3_000, 1)]
 /** Young enough to be stored now, and old enough to be deleted two nights later. */
 const AGE_MS = 29.5 * DAY_MS
 
-/** An archive of recordings. */
 export interface RecordingArchive {
   /** Stores a recording without a retention period. */
   readonly add: (seconds: number, bytes: Iterable<Uint8Array>) => Promise<CallId>

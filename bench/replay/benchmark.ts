@@ -15,7 +15,6 @@ import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
 
-/** The benchmark of replaying one ledger. */
 export const replayBenchmark: Benchmark = {
   name: "replay",
   title: `a ledger of ${CHARGES.toLocaleString("en-US")} charges read back`,

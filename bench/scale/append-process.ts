@@ -5,7 +5,6 @@ import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
 import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
 
-/** A command for the process. */
 export type AppenderCommand =
   | { readonly append: { readonly url: string; readonly callers: number; readonly forMs: number } }
   | { readonly follow: { readonly url: string } }

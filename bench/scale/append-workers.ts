@@ -13,7 +13,6 @@ export interface AppendRate {
   readonly databaseCpu: number
 }
 
-/** Processes that append and follow. */
 export interface AppendWorkers {
   /** Appends by so many processes, each to many streams concurrently. */
   readonly append: (processes: number) => Promise<AppendRate>

@@ -24,7 +24,6 @@ export interface Costs {
   readonly appendEach: number
 }
 
-/** The processes and cores. */
 export interface ClusterSetup {
   readonly processes: number
   /** Cores of PostgreSQL. */

@@ -18,7 +18,6 @@ import { movedCompanies, routeCompanies, processShares } from "./routing.ts"
 import type { AppendQueue, Cores } from "./queueing.ts"
 import { openAppendQueue, openCores } from "./queueing.ts"
 
-/** A scenario. */
 export interface FailureScenario extends ClusterSetup {
   readonly population: Population
   readonly costs: Costs
@@ -30,7 +29,6 @@ export interface FailureScenario extends ClusterSetup {
   readonly isEveryCompanyCalling: boolean
 }
 
-/** The result of a scenario. */
 export interface FailoverResult {
   /** Companies that have another owner now. */
   readonly moved: number

@@ -37,7 +37,6 @@ export const APPEND_LINE: SizedLine = {
 const figuresWithUnit = (unit: Unit, titles: Readonly<Record<string, string>>): readonly Figure[] =>
   Object.entries(titles).map(([name, title]) => ({ name, title, unit }))
 
-/** All figures. */
 export const SCALE_FIGURES: readonly Figure[] = [
   FLUSH_FIGURE,
   ...figuresWithUnit("µs", {

@@ -21,7 +21,6 @@ import {
 import type { StorageGrowth, CpuUsage } from "./resource-usage.ts"
 import { measureResources, measureCpuUsage } from "./resource-usage.ts"
 
-/** The measurements of an installation. */
 export interface InstallationCosts {
   /** One text by HTTP: sent, settled and in every list. */
   readonly text: () => Promise<CpuUsage & StorageGrowth>

@@ -12,7 +12,6 @@ const COMPANIES_EACH = 20_000 / 4
 /** Number of charges that fill the caches before measuring; the second half is counted. */
 const FILLED_BY = 600_000
 
-/** The caches of all processes. */
 export interface ProcessCaches {
   /** Routes a company's charge to a process. True if the process must load the company. */
   readonly use: (process: number, company: number) => boolean

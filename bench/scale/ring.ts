@@ -8,7 +8,6 @@ import { crc32 } from "node:zlib"
 
 const POINTS_EACH = 160
 
-/** Processes on a ring. */
 export interface Ring {
   readonly servers: number
   /** The positions of the points, ascending. */

@@ -21,7 +21,6 @@ export function routeCompanies(
   return Uint16Array.from(ringPositions, (place) => ownerOf(ring, place, down))
 }
 
-/** The companies of a process. */
 export interface ProcessShare {
   readonly companies: number
   /** The share of all charges that its companies make. */

@@ -12,7 +12,6 @@ import { movedCompanies, routeCompanies, processShares } from "./routing.ts"
 const SEED = 20_261_126
 const DEAD_PROCESS = 4
 
-/** A simulation to run. */
 export type SimulationRequest =
   | { readonly routing: number }
   | {

@@ -2,9 +2,7 @@
 
 /** Number of companies, each with one caller. */
 export const SPENDING_COMPANIES = 256
-/** People and keys of each company. */
 export const SPENDING_COMPANY_SIZE = { people: 1, keys: 1 }
-/** Prepared calls of each company. */
 export const PREPARED_CALLS = 200
 /** How long they spend. */
 export const SPENDING_MS = 3_000

@@ -15,7 +15,6 @@ const AMPLE_FUNDS = "100000"
 /** Used up after a few texts. */
 const TIGHT_LIMIT = "0.10"
 
-/** A company with keys for all operations. */
 export interface TextingCompany {
   readonly companyId: CompanyId
   readonly keys: readonly string[]

@@ -14,7 +14,6 @@ const TEXTS_PER_SECOND = 100
 const WEBHOOKS = 1_000
 const SENDERS = 5_000
 
-/** The benchmark of webhooks. */
 export const webhooksBenchmark: Benchmark = {
   name: "webhooks",
   title: `texts that a carrier tells of, ${TEXTS_PER_SECOND} a second`,

@@ -5,7 +5,6 @@ export interface KeyList {
   readonly keys: readonly Key[]
 }
 
-/** A key of the company. */
 export interface Key {
   readonly keyId: string
   /** Null for the key of the company's app. */
@@ -35,7 +34,6 @@ export interface CreatedKey {
   readonly appSecret?: string
 }
 
-/** The people and open invitations of the company. */
 export interface PersonList {
   readonly people: readonly TeamMember[]
   readonly invited: readonly Invitation[]
@@ -68,7 +66,6 @@ export interface LimitList {
   readonly limits: readonly Limit[]
 }
 
-/** A limit with its usage. */
 export interface Limit extends LimitStatus {
   readonly leaveKeysOut: boolean
   readonly remindersMicros: readonly number[]
@@ -90,7 +87,6 @@ export interface ChargeDays {
   readonly charges: number
 }
 
-/** The charges of an item on a day. */
 export interface ChargeDay {
   /** `YYYY-MM-DD`. */
   readonly day: string
@@ -122,7 +118,6 @@ export interface Charge {
   readonly refundedMicros: number
 }
 
-/** A charge with its refunds. */
 export interface ChargeWithRefunds extends Charge {
   readonly refunds: readonly {
     readonly revision: number
@@ -138,7 +133,6 @@ export interface RefusalList {
   readonly next: number | null
 }
 
-/** A refused charge with its evidence. */
 export interface RefusedCharge {
   readonly revision: number
   readonly at: string
@@ -170,7 +164,6 @@ export interface ChargeCheck {
   readonly creditLineMicros: number
 }
 
-/** The price book. */
 export interface PriceList {
   readonly version: number
   readonly prices: readonly {

@@ -3,7 +3,6 @@ import { callConsole } from "./console-request.ts"
 import { queryClient } from "./query-client.ts"
 import { useMe } from "./session.ts"
 
-/** A change by an API route. */
 export interface ApiChange {
   readonly method: "POST" | "PUT" | "PATCH" | "DELETE"
   /** Path with query: `/api/v1/phone/buy`. */

@@ -29,7 +29,6 @@ export interface AppUpdate {
   readonly reportedAt: string
 }
 
-/** Label and color of each update status. */
 export const UPDATE_STATUS_LABELS: Readonly<Record<AppUpdate["status"], readonly [Tone, string]>> =
   {
     available: ["quiet", "Available"],

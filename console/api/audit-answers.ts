@@ -4,7 +4,6 @@ export interface StreamList {
   readonly next: string | null
 }
 
-/** A stream and its end. */
 export interface StreamRow {
   readonly stream: string
   readonly events: number
@@ -18,7 +17,6 @@ export interface EventList {
   readonly next: number | null
 }
 
-/** An event as stored. */
 export interface StoredEvent {
   readonly stream: string
   readonly revision: number
@@ -50,7 +48,6 @@ export interface HeadList {
   }[]
 }
 
-/** The result of an audit. */
 export interface AuditReport {
   readonly ok: boolean
   readonly checks: readonly {

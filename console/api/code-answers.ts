@@ -21,7 +21,6 @@ export interface PushList {
   readonly next: number | null
 }
 
-/** A push and its result. */
 export interface PushRecord {
   readonly revision: number
   readonly at: string
@@ -53,7 +52,6 @@ export interface PublishLog {
   readonly app: { readonly status: string; readonly log: string } | null
 }
 
-/** All boxes of the company. */
 export interface BoxList {
   readonly boxes: readonly Box[]
 }

@@ -38,7 +38,6 @@ const CHARGED_ITEMS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** A group of operations. */
 export interface OperationGroup {
   readonly title: string
   readonly operations: readonly string[]

@@ -36,10 +36,8 @@ export interface InputField {
   readonly argument?: string
 }
 
-/** Input of an operation. */
 export type OperationInput = Readonly<Record<string, unknown>>
 
-/** Reason and confirmation of a change. */
 export interface ChangeConfirmation {
   readonly reason?: string
   readonly confirm?: string

@@ -5,7 +5,6 @@ export interface MailList {
   readonly emails: readonly MailCopy[]
 }
 
-/** A mail to one recipient. */
 export interface MailCopy {
   readonly sentAt: string
   readonly mailId: string
@@ -21,7 +20,6 @@ export interface MailCopy {
   readonly chargeId: string | null
 }
 
-/** Result of a test mail. */
 export interface TestMail {
   readonly from: string
   readonly to: string
@@ -48,7 +46,6 @@ export interface DomainList {
   readonly domains: readonly ConnectedDomain[]
 }
 
-/** A connected domain. */
 export interface ConnectedDomain {
   readonly id: string
   readonly domain: string
@@ -64,7 +61,6 @@ export interface FormList {
   readonly forms: readonly LeadForm[]
 }
 
-/** A form that collects leads. */
 export interface LeadForm {
   readonly formId: string
   readonly name: string | null

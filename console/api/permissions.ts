@@ -1,7 +1,6 @@
 import type { Profile } from "./session.ts"
 import { isAdmin } from "./session.ts"
 
-/** What each role is for. */
 export const ROLE_DESCRIPTIONS: Readonly<Record<Profile["role"], string>> = {
   owner: "Everything, including other owners, export of all data, and deleting the company",
   admin: "Everything except what only owners can do",

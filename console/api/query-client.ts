@@ -1,7 +1,6 @@
 import { QueryClient } from "@tanstack/react-query"
 import { RequestError } from "./request-error.ts"
 
-/** The cache of all queries. */
 export const queryClient: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {

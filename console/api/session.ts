@@ -5,7 +5,6 @@ import { setServerTime } from "./clock.ts"
 import { queryClient } from "./query-client.ts"
 import { RequestError } from "./request-error.ts"
 
-/** A person at one of their companies. */
 export interface Profile {
   readonly companyId: string
   readonly company: string | null

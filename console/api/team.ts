@@ -7,7 +7,6 @@ import { useMe } from "./session.ts"
 /** Interval of the online statuses, ms. */
 const POLL_INTERVAL_MS = 30_000
 
-/** Online status of a person. */
 export type PersonOnlineStatus = Pick<Schema<"Person">, "online" | "onlineIn" | "lastSeenAt">
 
 /** The online status of each person, by id. */

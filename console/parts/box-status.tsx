@@ -1,7 +1,6 @@
 import type { Box } from "../api/code-answers.ts"
 import { StatusBadge } from "./status-badge.tsx"
 
-/** Labels of the states. */
 export const BOX_STATUS_LABELS: Readonly<Record<Box["status"], string>> = {
   starting: "Starting",
   running: "Running",

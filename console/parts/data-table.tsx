@@ -7,7 +7,6 @@ import type { PageOrder } from "./pager.tsx"
 import { Pager } from "./pager.tsx"
 import styles from "./parts.module.css"
 
-/** A column of a table. */
 export interface TableColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => ReactNode

@@ -8,7 +8,6 @@ import { RequestError } from "../api/request-error.ts"
 import { ErrorAlert } from "./error-alert.tsx"
 import { useAsyncAction } from "./use-async-action.ts"
 
-/** Options of a form in a dialog. */
 export interface DialogFormOptions<Values extends Record<string, unknown>, Answer> {
   readonly description?: ReactNode
   readonly initialValues: Values

@@ -1,7 +1,6 @@
 import { Button, Group, Select } from "@mantine/core"
 import { useFilters } from "./filters.ts"
 
-/** A filter of a list. */
 export interface Filter {
   /** Name of the parameter in the address. */
   readonly name: string

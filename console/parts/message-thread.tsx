@@ -2,7 +2,6 @@ import { Stack, Text } from "@mantine/core"
 import type { ReactNode } from "react"
 import styles from "./parts.module.css"
 
-/** A message of a conversation. */
 export interface ThreadMessage {
   readonly id: string
   readonly isOurs: boolean

@@ -4,7 +4,6 @@ import { StatusBadge } from "./status-badge.tsx"
 
 type PublishState = Schema<"Publish">["status"]
 
-/** Labels of the states. */
 export const PUBLISH_STATUS_LABELS: Readonly<Record<PublishState, string>> = {
   queued: "Queued",
   building: "Building",

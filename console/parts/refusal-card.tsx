@@ -12,7 +12,6 @@ import { Time, TimeUntil } from "./time.tsx"
 
 const MICROS = 1_000_000
 
-/** A refused charge with its evidence. */
 export interface RefusalDetails {
   readonly code: string
   /** Description of the requested charge; null if unknown. */

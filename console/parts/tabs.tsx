@@ -3,7 +3,6 @@ import type { ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 import styles from "./parts.module.css"
 
-/** A tab of a page. */
 export interface Tab {
   /** Name in the address: `?tab=texts`. */
   readonly name: string

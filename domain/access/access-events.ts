@@ -84,10 +84,8 @@ export type PersonChanged = FactOf<typeof teamFormats, "PersonChanged">
 /** `hold_` and a unique part: a short authorization on a card. */
 export type HoldId = `hold_${string}`
 
-/** Parses the id of a hold. */
 export const parseHoldId = createIdParser("hold_")
 
-/** Why a card check failed. */
 export const CARD_CHECK_FAILURES = [
   "declined",
   "payment_failed",
@@ -96,7 +94,6 @@ export const CARD_CHECK_FAILURES = [
   "card_changed",
 ] as const
 
-/** Why a card check failed. */
 export type CardCheckFailure = (typeof CARD_CHECK_FAILURES)[number]
 
 const holdId = idFieldType("a hold's id", parseHoldId)
@@ -201,5 +198,4 @@ const accessFormats = {
 /** Every event about a company's access. */
 export type AccessEvent = FactOf<typeof accessFormats>
 
-/** Writes and reads the events about access. */
 export const accessCodec = codecOf(accessFormats)

@@ -97,7 +97,6 @@ export type AccessCommand =
   | ChangeChannel
   | JoinAffiliateProgram
 
-/** A command was refused. */
 export interface AccessRefused {
   readonly type: "AccessRefused"
   readonly at: number

@@ -10,7 +10,6 @@ export interface SetCard {
   readonly failing: boolean
 }
 
-/** Removes the card. */
 export interface RemoveCard {
   readonly type: "RemoveCard"
 }
@@ -39,13 +38,11 @@ export interface EndCardCheck {
 export type CardCommand =
   SetCard | RemoveCard | SetProcessorCustomer | StartCardCheck | EndCardCheck
 
-/** A card on file. */
 export interface Card {
   readonly verified: boolean
   readonly failing: boolean
 }
 
-/** The latest card check. */
 export interface CardCheck {
   readonly holdId: HoldId
   readonly amountMicros: Micros

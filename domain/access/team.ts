@@ -67,7 +67,6 @@ export interface AcceptInvitation {
   readonly emailTag: string
 }
 
-/** Withdraws an open invitation. */
 export interface WithdrawInvitation {
   readonly type: "WithdrawInvitation"
   readonly inviteId: string

@@ -15,7 +15,6 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** A box. */
 export const BOX_AGGREGATE = {
   category: "box" as const,
   decider: boxDecider,

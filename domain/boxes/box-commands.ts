@@ -50,12 +50,10 @@ export interface MarkBoxLost {
 export type OpenPreview = Command<"PreviewOpened", "OpenPreview">
 /** Closes a port. Idempotent. */
 export type ClosePreview = Command<"PreviewClosed", "ClosePreview">
-/** Records a push. */
 export type RecordBoxPush = Command<"BoxPushed", "RecordBoxPush">
 /** Removes the box from the list; it must have ended. */
 export type DeleteBox = Command<"BoxDeleted", "DeleteBox">
 
-/** Every command of a box. */
 export type BoxCommand =
   | StartBox
   | AbandonBox
@@ -70,7 +68,6 @@ export type BoxCommand =
   | RecordBoxPush
   | DeleteBox
 
-/** A command was refused. */
 export interface BoxCommandRefused {
   readonly type: "BoxCommandRefused"
   readonly at: number
@@ -81,7 +78,6 @@ export interface BoxCommandRefused {
 /** Maximum number of open ports of a box. */
 export const MAX_BOX_PREVIEWS = 16
 
-/** The messages of the refusals. */
 export const BOX_REFUSAL_MESSAGES = {
   no_box: "No box has this id. List boxes to see their ids.",
   box_starting: "The box is starting; try again in a few seconds.",

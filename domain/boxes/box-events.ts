@@ -121,11 +121,9 @@ export const boxFormats = {
   BoxDeleted: { version: 1, fields: { ...base, ...actorFields } },
 } satisfies EventFormats
 
-/** Every event of a box. */
 export type BoxEvent = FactOf<typeof boxFormats>
 
 /** An event of a box of type `T`. */
 export type BoxFact<T extends BoxEvent["type"]> = Extract<BoxEvent, { readonly type: T }>
 
-/** Writes and reads the events of a box. */
 export const boxCodec = codecOf(boxFormats)

@@ -1,7 +1,6 @@
 /** All box sizes, smallest first. */
 export const BOX_SIZES = ["small", "medium", "large", "xlarge"] as const
 
-/** The size of a box. */
 export type BoxSize = (typeof BOX_SIZES)[number]
 
 /** Concurrent boxes by plan (specification, "Box limits"). */

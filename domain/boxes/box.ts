@@ -22,7 +22,6 @@ export const BOX_MINUTE_MS = 60_000
 /** A full minute is checked within this time, unless the server was away or overloaded. */
 const LATE_MS = 1_000
 
-/** The status of a box. */
 export type BoxStatus = "starting" | "running" | "stopped" | "failed"
 
 interface OpenPort {

@@ -4,8 +4,6 @@ import { createIdParser } from "../kernel/ids.ts"
 /** `box_` and a unique part. */
 export type BoxId = `box_${string}`
 
-/** Parses a box id. */
 export const parseBoxId = createIdParser("box_")
 
-/** The field type of box ids. */
 export const boxId = idFieldType("a box's id", parseBoxId)

@@ -46,7 +46,6 @@ export const REFUSALS_AGGREGATE = {
 /** Names the stream `refusals-<companyId>`. */
 export const refusalsStreamOf = (companyId: CompanyId) => streamOf(REFUSALS_AGGREGATE, companyId)
 
-/** The stream of the price book. */
 export const PRICES_STREAM = singletonStreamOf({
   category: "prices" as const,
   decider: priceBookDecider,

@@ -12,12 +12,10 @@ import type { RecordApiCalls } from "./ledger-commands.ts"
 import type { ApiCallsCounted, ApiCallCounter, Charged } from "./ledger-events.ts"
 import type { Spender } from "./limits.ts"
 
-/** The item that API calls are billed as. */
 export const API_CALL_ITEM = "api_call"
 
 const DAY_MS = 86_400_000
 
-/** The price of a call. */
 export interface ApiCallPrice {
   readonly unitPriceMicros: Micros
   readonly priceVersion: number
@@ -47,7 +45,6 @@ export function emptyApiCalls(): ApiCallsState {
   return { uncharged: new Map(), chargedThrough: -1, buffered: null }
 }
 
-/** One served call. */
 export interface ServedApiCall extends ApiCallPrice {
   readonly via: "own_key" | "app_key"
   readonly keyId: KeyId

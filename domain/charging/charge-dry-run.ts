@@ -11,7 +11,6 @@ import type { LimitReading } from "./limits.ts"
 /** The limit of each holder and class may have to reset, one after the other. */
 const MAX_RESETS = 16
 
-/** The result of a dry run. */
 export interface ChargeDryRun {
   readonly fits: boolean
   readonly code: ChargeRefusalCode | null

@@ -14,7 +14,6 @@ import type { Limit } from "./limits.ts"
 /** Index of a counter, from 0. */
 export type CounterIndex = number
 
-/** The verdict of a limit on a charge. */
 export type LimitVerdict = "fits" | "reaches a reminder" | "does not fit" | "is not exact"
 
 /**

@@ -13,7 +13,6 @@ export function erasureStartsAt(closedAt: number): number {
   return closedAt + RETENTION_MS
 }
 
-/** The deletion of a company. */
 export interface CompanyDeletion {
   readonly erasureStartsAt: number
   /** The deletion can no longer be undone. */

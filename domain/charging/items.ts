@@ -67,7 +67,6 @@ export const ITEMS = {
   campaign_rush: row("Campaign registration, rush", "", CARRIERS, 29_000_000),
 }
 
-/** The code of a priced item. */
 export type PricedItem = keyof typeof ITEMS
 
 /** The codes of all priced items, in the order of the default price book. */

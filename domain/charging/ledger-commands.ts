@@ -51,7 +51,6 @@ export interface SetLimit extends Limit {
   readonly type: "SetLimit"
 }
 
-/** Removes a limit. */
 export interface RemoveLimit extends LimitScope {
   readonly type: "RemoveLimit"
 }
@@ -180,7 +179,6 @@ export interface StartErasure {
   readonly type: "StartErasure"
 }
 
-/** Every command of a ledger. */
 export type LedgerCommand =
   | OpenLedger
   | ChangeCreditTerms
@@ -248,5 +246,4 @@ export interface PurchaseRefused {
   readonly takenMicros: Micros
 }
 
-/** Every refusal of the ledger. */
 export type LedgerRefusal = ChargeRefused | LedgerRefused | PurchaseRefused

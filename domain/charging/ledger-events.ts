@@ -35,7 +35,6 @@ import { purchaseFormats } from "./purchase-events.ts"
 
 type Facts = typeof ledgerFormats
 
-/** Every event of a ledger. */
 export type LedgerEvent = FactOf<Facts>
 
 /** An event of a ledger of type `T`. */
@@ -65,7 +64,6 @@ export type ApiCallCounter = ValueOf<typeof apiCallCounter>
 /** Who spends and for what: the fields that a charge and its refusal share. */
 export type ChargeRequest = ValuesOf<typeof chargeRequestFields>
 
-/** Why a charge was refused. */
 export type ChargeRefusalCode = (typeof CHARGE_REFUSAL_CODES)[number]
 
 /** A refused charge, with all evidence of the decision. */
@@ -108,7 +106,6 @@ const exemption = enumOf("funds", "funds_while_above_zero")
 /** Why a charge does not require funds. */
 export type FundsExemption = ValueOf<typeof exemption>
 
-/** Why charges are refused. */
 export const CHARGE_REFUSAL_CODES = [
   "ledger_closed",
   "account_locked",
@@ -308,5 +305,4 @@ export const ledgerFormats = {
   ErasureStarted: { version: 1, fields: { at: instant } },
 } satisfies EventFormats
 
-/** Writes and reads the events of a ledger. */
 export const ledgerCodec = codecOf(ledgerFormats)

@@ -61,7 +61,6 @@ import { decideChargeCalls, evolveCallsCounted, decideRecordCalls } from "./serv
 import { addToCounter, addToCounterSince, advanceWindows } from "./counter-sums.ts"
 import { ensureCounters } from "./counters.ts"
 
-/** The rules of the ledger. */
 export const ledgerDecider: Decider<LedgerCommand, LedgerState, LedgerEvent, LedgerRefusal> = {
   initial: initialLedger,
   decide,

@@ -23,7 +23,6 @@ interface ReachedReminders extends LimitScope, Pick<Limit, "period"> {
   readonly amounts: readonly Micros[]
 }
 
-/** The limits of one company. */
 export interface LimitBook {
   readonly limits: Map<CounterIndex, Limit>
   /**

@@ -42,7 +42,6 @@ export const limitScopeFields = {
   class: enumOf("ai", "general", "all"),
 }
 
-/** The scope that identifies a limit. */
 export type LimitScope = ValuesOf<typeof limitScopeFields>
 
 /** The kind of a limit's holder. */
@@ -51,7 +50,6 @@ export type LimitHolder = LimitScope["holder"]
 /** The field type of `Period`. */
 export const period = enumOf(...PERIODS)
 
-/** The fields of a limit. */
 export const limitFields = {
   ...limitScopeFields,
   period,
@@ -81,7 +79,6 @@ export const limitReadingFields = {
   resetsAt: instant,
 }
 
-/** A limit as a decision read it. */
 export type LimitReading = ValuesOf<typeof limitReadingFields>
 
 /** Explains in a sentence why a limit is invalid; null if it is valid. */

@@ -7,11 +7,9 @@ import { isMicros } from "../kernel/money.ts"
 import { monthEnd, formatMonth, monthStart } from "../kernel/window.ts"
 import type { MonthClosed } from "./ledger-events.ts"
 
-/** The name of a sum of a month. */
 export type MonthSumName =
   "addedMicros" | "purchasedMicros" | "correctedMicros" | "chargedMicros" | "reducedMicros"
 
-/** The sums of a month and its number of charges. */
 export interface MonthSums extends Record<MonthSumName, Micros> {
   charges: number
 }

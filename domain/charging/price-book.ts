@@ -38,7 +38,6 @@ const destinationPrice = record({
   callMicros: micros,
 })
 
-/** The prices of one country. */
 export type DestinationPrice = ValueOf<typeof destinationPrice>
 
 /** The stored formats of the price book's events. */
@@ -98,7 +97,6 @@ export interface SetDestinationPrices {
   readonly carrierPrices: readonly DestinationPrice[]
 }
 
-/** Every command of the price book. */
 export type PriceCommand = SetPrice | OpenPriceBook | SetDestinationPrices
 
 /** Prices of countries are rounded up to multiples of this. */
@@ -127,7 +125,6 @@ interface DestinationTerms {
   readonly markupPermille: number
 }
 
-/** The state of the price book. */
 export type PriceBook = PriceBookState
 
 /** The rules of the price book. */

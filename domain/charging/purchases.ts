@@ -32,7 +32,6 @@ interface UsedAllowance {
   readonly pendingMicros: Micros
 }
 
-/** The purchases of one company. */
 export interface Purchases {
   readonly terms: Map<KeyId, PurchaseTerms>
   readonly pending: Map<PurchaseId, Pending>

@@ -19,7 +19,6 @@ const refusalCount = record({
 
 type RefusalCount = ValueOf<typeof refusalCount>
 
-/** The stored formats of a refusals stream. */
 export const refusalFormats = {
   ChargeRefused: chargeRefusedFormat,
   /** How many refusals there were like those stored in full. */
@@ -29,7 +28,6 @@ export const refusalFormats = {
 /** Every event of a refusals stream. */
 export type RefusalEvent = FactOf<typeof refusalFormats>
 
-/** Writes and reads the events of refusals. */
 export const refusalCodec = codecOf(refusalFormats)
 
 /** Records a batch of refusals, in the order they were decided. */

@@ -10,7 +10,6 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** The code of a company. */
 export const CODE_AGGREGATE = {
   category: "code" as const,
   decider: codeDecider,

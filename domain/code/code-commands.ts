@@ -47,7 +47,6 @@ export type CodeCommand =
   | FinishScrub
   | EraseRepository
 
-/** A command was refused. */
 export interface CodeRefused {
   readonly type: "CodeRefused"
   readonly at: number
@@ -56,7 +55,6 @@ export interface CodeRefused {
   readonly message: string
 }
 
-/** The messages of the refusals. */
 export const CODE_REFUSAL_MESSAGES: Readonly<Record<CodeRefused["code"], string>> = {
   no_repository: "This company has no repository.",
   too_many_refs: `A repository has at most ${MAX_REFS} branches and tags; delete some first.`,

@@ -22,12 +22,10 @@ import { createIdParser } from "../kernel/ids.ts"
 /** `push_` and a unique part. */
 export type PushId = `push_${string}`
 
-/** Parses a push id. */
 export const parsePushId = createIdParser("push_")
 
 const pushId = idFieldType("a push's id", parsePushId)
 
-/** Why a push is refused. */
 export const PUSH_REFUSAL_CODES = [
   /** An invalid ref name, or too many refs. */
   "refs",
@@ -42,7 +40,6 @@ export const PUSH_REFUSAL_CODES = [
   "default_branch",
 ] as const
 
-/** Why a push is refused. */
 export type PushRefusalCode = (typeof PUSH_REFUSAL_CODES)[number]
 
 const update = record({
@@ -65,7 +62,6 @@ const foundRef = record({
   id: optional(asciiText),
 })
 
-/** A ref as found in the repository. */
 export type FoundRef = ValueOf<typeof foundRef>
 
 const core = record({

@@ -44,10 +44,8 @@ export const companiesFormats = {
   CompanyErased: { version: 1, fields: { at: instant, companyId: id.company } },
 } satisfies EventFormats
 
-/** Every event about companies. */
 export type CompaniesEvent = FactOf<typeof companiesFormats>
 
-/** Writes and reads the events about companies. */
 export const companiesCodec = codecOf(companiesFormats)
 
 /** Registers a company. Idempotent for the same id. */
@@ -61,10 +59,8 @@ export interface EraseCompany {
   readonly companyId: CompanyId
 }
 
-/** Every command about companies. */
 export type CompaniesCommand = RegisterCompany | EraseCompany
 
-/** A command was refused. */
 export interface CompanyRefused {
   readonly type: "CompanyRefused"
   readonly at: number

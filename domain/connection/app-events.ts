@@ -53,7 +53,6 @@ export function appCountsFrom(reported: Readonly<Record<string, number | undefin
 
 /** What an update applies to. */
 export const DEVICE_KINDS = ["app", "launcher"] as const
-/** The status of an update. */
 export const UPDATE_STATUSES = ["available", "deferred", "started", "completed", "failed"] as const
 /** Why an update has its status. */
 export const UPDATE_REASONS = [

@@ -19,7 +19,6 @@ export type CheckIn = { readonly type: "CheckIn" } & Omit<AppCheckedIn, "type" |
 /** Records a device's report about an update. Idempotent. */
 export type ReportDevice = { readonly type: "ReportDevice" } & Omit<DeviceReported, "type" | "at">
 
-/** A report was refused. */
 export interface AppRefused {
   readonly type: "AppRefused"
   readonly at: number

@@ -25,10 +25,8 @@ export const releaseFormats = {
   ReleaseSealed: { version: 1, fields: { at: instant, version: asciiText, tree: asciiText } },
 } satisfies EventFormats
 
-/** Every event about releases. */
 export type ReleaseEvent = FactOf<typeof releaseFormats>
 
-/** Writes and reads the events about releases. */
 export const releaseCodec = codecOf(releaseFormats)
 
 /** Publishes a version in a channel. Idempotent. */
@@ -207,7 +205,6 @@ export interface SemanticVersion {
 
 const NUMBER = "(0|[1-9]\\d*)"
 const PART = "(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)"
-/** The pattern of a version. */
 export const VERSION_PATTERN = new RegExp(
   `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-(${PART}(?:\\.${PART})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$`,
 )

@@ -17,7 +17,6 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** A connected domain. */
 export const DOMAIN_AGGREGATE = {
   category: "domain" as const,
   decider: domainDecider,

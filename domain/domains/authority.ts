@@ -18,7 +18,6 @@ export interface ServedRecord {
   readonly ttl: number
 }
 
-/** The answer to a query. */
 export interface ZoneAnswer {
   readonly code: "NOERROR" | "NXDOMAIN" | "SERVFAIL"
   /** False for a referral: this part of the zone is served by other servers. */

@@ -26,7 +26,6 @@ export type SaveAppAddress = Command<
   readonly addresses: readonly StoredZoneRecord[]
 }
 
-/** Every command of a connected domain. */
 export type DomainCommand =
   | ConnectDomain
   | SaveAppAddress
@@ -46,7 +45,6 @@ export type DomainCommand =
    */
   | Command<"DomainRemoved", "RemoveDomain">
 
-/** A command was refused. */
 export interface DomainRefused {
   readonly type: "DomainRefused"
   readonly at: number
@@ -59,7 +57,6 @@ export interface DomainRefused {
 /** A refusal whose message names the conflicting record. */
 export type RecordConflictCode = "clash" | "voided"
 
-/** The messages of all other refusals. */
 export const DOMAIN_REFUSAL_MESSAGES: Readonly<
   Record<Exclude<DomainRefused["code"], RecordConflictCode>, string>
 > = {

@@ -28,11 +28,8 @@ export type SendingDomainId = `sdom_${string}`
 /** `adr_` and a unique part. */
 export type AppAddressId = `adr_${string}`
 
-/** Parses a domain id. */
 export const parseDomainId = createIdParser("dom_")
-/** Parses a record id. */
 export const parseRecordId = createIdParser("rec_")
-/** Parses a sending domain id. */
 export const parseSendingDomainId = createIdParser("sdom_")
 const parseAppAddressId = createIdParser("adr_")
 
@@ -64,7 +61,6 @@ const domainReservationFormats = {
   },
 } satisfies EventFormats
 
-/** Every event of domain reservations. */
 export type DomainReservationEvent = FactOf<typeof domainReservationFormats>
 
 /** An event of domain reservations of type `T`. */
@@ -73,22 +69,17 @@ export type DomainReservationFact<T extends DomainReservationEvent["type"]> = Ex
   { readonly type: T }
 >
 
-/** Writes and reads the events of domain reservations. */
 export const domainReservationCodec = codecOf(domainReservationFormats)
 
 /** The status of a domain: it was never delegated to us, it is, or it was. */
 export const DOMAIN_STATUSES = ["waiting", "live", "moved"] as const
 
-/** The status of a domain. */
 export type DomainStatus = (typeof DOMAIN_STATUSES)[number]
 
-/** The status of a sending domain. */
 export const SENDING_STATUSES = ["pending", "verified", "failed"] as const
 
-/** The status of a sending domain. */
 export type SendingStatus = (typeof SENDING_STATUSES)[number]
 
-/** The status of an app address. */
 export const APP_ADDRESS_STATUSES = [
   "waiting_dns",
   "waiting_certificate",
@@ -96,7 +87,6 @@ export const APP_ADDRESS_STATUSES = [
   "failed",
 ] as const
 
-/** The status of an app address. */
 export type AppAddressStatus = (typeof APP_ADDRESS_STATUSES)[number]
 
 /** What can be wrong with the records of a sending domain. */
@@ -136,7 +126,6 @@ const zoneRecord = record({
   source: enumOf(...RECORD_SOURCES),
 })
 
-/** A record of a zone. */
 export type StoredZoneRecord = ValueOf<typeof zoneRecord>
 
 const domainFormats = {

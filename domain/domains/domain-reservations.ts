@@ -27,7 +27,6 @@ export interface ReleaseDomain {
   readonly reason: DomainReleaseReason
 }
 
-/** Every command of domain reservations. */
 export type DomainReservationCommand = ReserveDomain | ReleaseDomain
 
 /** A reservation was refused: the name, or one above or below it, is reserved. */
@@ -38,7 +37,6 @@ export interface DomainReservationRefused {
   readonly message: string
 }
 
-/** A reservation of a name. */
 export interface DomainReservation {
   readonly domainId: DomainId
   readonly companyId: CompanyId

@@ -11,7 +11,6 @@ import type { Zone, RecordType } from "./dns-records.ts"
 import { RECORD_TTL_SECONDS } from "./dns-records.ts"
 import { isSameOrSubdomain } from "./host-names.ts"
 
-/** A connected domain. */
 export interface DomainView {
   readonly domainId: DomainId
   readonly name: string

@@ -19,7 +19,6 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** A mail. */
 export const MAIL_AGGREGATE = { category: "mail" as const, decider: mailDecider, codec: mailCodec }
 
 /** Names the stream `mail-<companyId>-<mailId>`. */

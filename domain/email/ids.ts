@@ -7,10 +7,7 @@ export type MailId = `mail_${string}`
 /** A recipient of a company: the keyed hash of the address as `normalizedAddress` returns it. */
 export type AddressTag = KeyedHash
 
-/** Parses a mail id. */
 export const parseMailId = createIdParser("mail_")
 
-/** The field type of mail ids. */
 export const mailId = idFieldType("a mail's id", parseMailId)
-/** The field type of address tags. */
 export const addressTag = idFieldType("a keyed hash of an address", parseKeyedHash)

@@ -25,10 +25,8 @@ const recipient = record({
   tag: addressTag,
 })
 
-/** A recipient of a mail. */
 export type MailRecipient = ValueOf<typeof recipient>
 
-/** The possible results of dispatching a mail to one recipient. */
 export const MAIL_DISPATCH_RESULTS = [
   /** The recipient's own server accepted it. */
   "delivered",
@@ -42,7 +40,6 @@ export const MAIL_DISPATCH_RESULTS = [
   "unknown",
 ] as const
 
-/** The result of dispatching a mail to one recipient. */
 export type MailDispatchResult = (typeof MAIL_DISPATCH_RESULTS)[number]
 
 const outcome = record({
@@ -87,11 +84,9 @@ export const mailFormats = {
   MailAbandoned: { version: 1, fields: { at: instant, mailId } },
 } satisfies EventFormats
 
-/** Every event of a mail. */
 export type MailEvent = FactOf<typeof mailFormats>
 
 /** An event of a mail of type `T`. */
 export type MailFact<T extends MailEvent["type"]> = Extract<MailEvent, { readonly type: T }>
 
-/** Writes and reads the events of a mail. */
 export const mailCodec = codecOf(mailFormats)

@@ -58,10 +58,8 @@ export type BounceMail = Command<"MailBounced", "BounceMail">
 /** Makes sure that a mail that was not accepted never is. */
 export type AbandonMail = Command<"MailAbandoned", "AbandonMail">
 
-/** Every command of a mail. */
 export type MailCommand = AcceptMail | RecordMailOutcomes | RefuseMail | BounceMail | AbandonMail
 
-/** A command was refused. */
 export interface MailCommandRefused {
   readonly type: "MailCommandRefused"
   readonly at: number
@@ -222,7 +220,6 @@ function evolve(state: MailState, event: MailEvent): MailState {
   }
 }
 
-/** One copy of a mail. */
 export interface MailCopyView extends MailRecipient {
   readonly status: MailCopyStatus
   readonly code: string | null
@@ -230,7 +227,6 @@ export interface MailCopyView extends MailRecipient {
   readonly dueAt: number | null
 }
 
-/** A mail with its copies. */
 export interface MailView {
   readonly accepted: MailFact<"MailAccepted">
   /** In the order of the recipients. */

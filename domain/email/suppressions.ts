@@ -62,7 +62,6 @@ export const suppressionFormats = {
   },
 } satisfies EventFormats
 
-/** Every event of suppressions. */
 export type SuppressionEvent = FactOf<typeof suppressionFormats>
 
 /** An event of suppressions of type `T`. */
@@ -71,7 +70,6 @@ export type SuppressionFact<T extends SuppressionEvent["type"]> = Extract<
   { readonly type: T }
 >
 
-/** Writes and reads the events of suppressions. */
 export const suppressionCodec = codecOf(suppressionFormats)
 
 type Command<T extends SuppressionEvent["type"], Type extends string> = {

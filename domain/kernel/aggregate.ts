@@ -40,7 +40,6 @@ export interface BufferingAggregate<C, S, E extends Fact, R extends Fact, I, N> 
   readonly buffering: BufferingRules<C, S, I, N>
 }
 
-/** One stream and the aggregate that writes it. */
 export interface AggregateStream<A> {
   readonly aggregate: A
   readonly stream: string

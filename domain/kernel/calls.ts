@@ -5,14 +5,11 @@ import { createIdParser } from "./ids.ts"
 /** `call_` and a unique part. */
 export type CallId = `call_${string}`
 
-/** Parses a call id. */
 export const parseCallId = createIdParser("call_")
 
-/** The field type of call ids. */
 export const callId = idFieldType("a call's id", parseCallId)
 
 /** The kinds of recordings: the conversation, or a voicemail. */
 export const AUDIO_KINDS = ["call", "voicemail"] as const
 
-/** The kind of a recording. */
 export type AudioKind = (typeof AUDIO_KINDS)[number]

@@ -42,10 +42,8 @@ export interface AnyFieldType {
   readonly optional?: true
 }
 
-/** The types of named fields. */
 export type FieldTypes = Readonly<Record<string, AnyFieldType>>
 
-/** The values of a field type. */
 export type ValueOf<K> = K extends { readonly read: (raw: unknown) => infer T } ? T : never
 
 /** The values of named fields. */

@@ -8,7 +8,6 @@
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface FactsByCategory {}
 
-/** A stream category. */
 export type StreamCategory = keyof FactsByCategory
 
 /** Every event of the domain. */

@@ -46,13 +46,9 @@ export function createIdParser<P extends string>(begins: P): Parser<`${P}${strin
   return parserOf(new RegExp(`^${begins}\\w+$`), begins)
 }
 
-/** Parses a company id. */
 export const parseCompanyId: Parser<CompanyId> = createIdParser("co_")
-/** Parses a person id. */
 export const parsePersonId: Parser<PersonId> = createIdParser("per_")
-/** Parses a key id. */
 export const parseKeyId: Parser<KeyId> = createIdParser("key_")
-/** Parses a purchase id. */
 export const parsePurchaseId: Parser<PurchaseId> = createIdParser("pur_")
 /** Parses the id of a limit's holder other than the company: a person or a key. */
 export const parseHolderId: Parser<PersonId | KeyId> = parserOf(
@@ -60,7 +56,6 @@ export const parseHolderId: Parser<PersonId | KeyId> = parserOf(
   ...parsePersonId.prefixes,
   ...parseKeyId.prefixes,
 )
-/** Parses a keyed hash. */
 export const parseKeyedHash: Parser<KeyedHash> = parserOf(/^[0-9a-f]+$/)
 /** Parses sealed text. */
 export const parseSealedText: Parser<SealedText> = parserOf(/^s1\.[\w.-]+$/, "s1.")

@@ -35,7 +35,6 @@ export interface ReleaseSlot<H extends string> {
   readonly holderId: H
 }
 
-/** Every command of slots. */
 export type SlotCommand<H extends string> = ReserveSlot<H> | ReleaseSlot<H>
 
 /** A slot was refused: the company has no free one, or the caller called too often. */
@@ -51,7 +50,6 @@ interface RecentReservation<H> {
   readonly at: number
 }
 
-/** The holders of slots and the recent reservations of callers. */
 export interface Slots<H> {
   readonly holders: Set<H>
   recent: readonly RecentReservation<H>[]
@@ -67,7 +65,6 @@ function formatsOf<H extends string>(holderId: FieldType<H>) {
   } satisfies EventFormats
 }
 
-/** Every event of slots. */
 export type SlotEvent<H extends string> = FactOf<ReturnType<typeof formatsOf<H>>>
 
 /**

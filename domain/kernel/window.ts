@@ -8,7 +8,6 @@
 /** All periods, shortest first. */
 export const PERIODS = ["day", "week", "month"] as const
 
-/** The period of a limit. */
 export type Period = (typeof PERIODS)[number]
 
 const DAY_MS = 86_400_000

@@ -13,9 +13,7 @@ export type FormId = `form_${string}`
 /** `lead_` and a unique part. */
 export type LeadId = `lead_${string}`
 
-/** Parses a form id. */
 export const parseFormId = createIdParser("form_")
-/** Parses a lead id. */
 export const parseLeadId = createIdParser("lead_")
 
 const formId = idFieldType("a form's id", parseFormId)
@@ -57,11 +55,9 @@ const leadFormats = {
   LeadErased: { version: 1, fields: { at: instant, leadId } },
 } satisfies EventFormats
 
-/** Every event of forms and leads. */
 export type LeadEvent = FactOf<typeof leadFormats>
 
 /** An event of forms and leads of type `T`. */
 export type LeadFact<T extends LeadEvent["type"]> = Extract<LeadEvent, { readonly type: T }>
 
-/** Writes and reads the events of forms and leads. */
 export const leadCodec = codecOf(leadFormats)

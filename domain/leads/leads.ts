@@ -44,10 +44,8 @@ export type CollectLeads = Command<"LeadsCollected", "CollectLeads">
 /** Erases a lead that the company is known to have. Idempotent. */
 export type EraseLead = Command<"LeadErased", "EraseLead">
 
-/** Every command of forms and leads. */
 export type LeadCommand = OpenLeadForm | CloseLeadForm | ReceiveLead | CollectLeads | EraseLead
 
-/** A command was refused. */
 export interface LeadRefused {
   readonly type: "LeadRefused"
   readonly at: number

@@ -31,7 +31,6 @@ const callSettings = record(callSettingsFields)
 /** How a call to a number is handled. */
 export type CallSettings = ValueOf<typeof callSettings>
 
-/** The settings of one number. */
 export const numberSettings = record({
   label: optional(sealedText),
   ...callSettingsFields,
@@ -39,7 +38,6 @@ export const numberSettings = record({
   optOutReply: optional(sealedText),
 })
 
-/** The settings of one number. */
 export type NumberSettings = ValueOf<typeof numberSettings>
 
 /** The default text that both sides hear before a recording. */

@@ -21,7 +21,6 @@ export interface OrderNumber extends Omit<PhoneFact<"NumberOrdered">, "type" | "
   readonly chargeId: ChargeId
 }
 
-/** A purchased number as the carrier describes it. */
 export interface PurchasedNumber {
   readonly carrierRef: string
   readonly locality: string | null
@@ -70,7 +69,6 @@ export interface ReleaseNumber extends Actor {
   readonly reason: PhoneFact<"NumberReleased">["reason"]
 }
 
-/** A change of a number's settings. */
 export interface NumberSettingsChange {
   readonly numberId: NumberId
   readonly settings: Partial<NumberSettings>
@@ -123,7 +121,6 @@ export type PhoneRefusalCode =
   | "contact_support"
   | "never_on"
 
-/** A command was refused. */
 export interface PhoneRefused {
   readonly type: "PhoneRefused"
   readonly at: number

@@ -66,7 +66,6 @@ const texting = record({
   optOutLine: flag,
 })
 
-/** The texting settings of a company. */
 export type TextingSettings = ValueOf<typeof texting>
 
 const orderFailure = enumOf("taken", "not_at_carrier", "discarded", "abandoned")

@@ -93,7 +93,6 @@ export function countEndedOrders({ ended }: PhoneState): number {
   return ended
 }
 
-/** A number that the company has. */
 export interface HeldNumber extends AddedNumber {
   readonly refusedSince: number | null
 }

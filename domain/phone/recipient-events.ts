@@ -109,7 +109,6 @@ export const recipientFormats = {
   },
 } satisfies EventFormats
 
-/** Every event of a recipient. */
 export type RecipientEvent = FactOf<typeof recipientFormats>
 
 /** An event of a recipient of type `T`. */
@@ -118,5 +117,4 @@ export type RecipientFact<T extends RecipientEvent["type"]> = FactOf<typeof reci
 /** The text is paid for (or free), and a worker sends it from here. */
 export type TextQueued = RecipientFact<"TextQueued">
 
-/** Writes and reads the events of a recipient. */
 export const recipientCodec = codecOf(recipientFormats)

@@ -129,7 +129,6 @@ export interface OptInByForm extends Pick<
   readonly type: "OptInByForm"
 }
 
-/** Every command of a recipient. */
 export type RecipientCommand =
   | QueueText
   | AcceptText
@@ -141,7 +140,6 @@ export type RecipientCommand =
   | ChangeOptOut
   | OptInByForm
 
-/** The refusal of a command. */
 export interface RecipientRefused {
   readonly type: "RecipientRefused"
   readonly at: number
@@ -149,7 +147,6 @@ export interface RecipientRefused {
   readonly code: "opted_out" | "text_abandoned" | "line_not_paid" | "stopped_by_text" | "no_opt_out"
 }
 
-/** The status of a text. */
 export type TextStatus = "queued" | "sent" | "rejected" | "delivered" | "undelivered" | "abandoned"
 
 interface KnownText {

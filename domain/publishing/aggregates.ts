@@ -13,7 +13,6 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** The publishes of a company. */
 export const PUBLISH_AGGREGATE = {
   category: "publish" as const,
   decider: publishingDecider,

@@ -4,8 +4,6 @@ import { createIdParser } from "../kernel/ids.ts"
 /** `pub_` and a unique part. */
 export type PublishId = `pub_${string}`
 
-/** Parses a publish id. */
 export const parsePublishId = createIdParser("pub_")
 
-/** The field type of publish ids. */
 export const publishId = idFieldType("a publish's id", parsePublishId)

@@ -21,7 +21,6 @@ export type PublishCommand =
   | Command<"ArtifactRemoved", "RemoveArtifact">
   | Command<"PreviewReset", "ResetPreview">
 
-/** A command was refused. */
 export interface PublishRefused {
   readonly type: "PublishRefused"
   readonly at: number
@@ -29,7 +28,6 @@ export interface PublishRefused {
   readonly message: string
 }
 
-/** The messages of the refusals. */
 export const PUBLISH_REFUSAL_MESSAGES: Readonly<Record<PublishRefused["code"], string>> = {
   no_publish: "No publish has this id. List publishes to see their ids.",
   has_ended: "This publish has ended; start a new one.",

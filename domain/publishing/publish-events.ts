@@ -7,7 +7,6 @@ import { codecOf, flag, integer, enumOf, asciiText, instant } from "../kernel/ev
 import { id, sealedText } from "../kernel/id-field-types.ts"
 import { publishId } from "./ids.ts"
 
-/** Why a publish failed. */
 export const PUBLISH_FAIL_REASONS = [
   "build",
   /** The build's result does not match the company file, or is too large. */
@@ -18,7 +17,6 @@ export const PUBLISH_FAIL_REASONS = [
   "discarded",
 ] as const
 
-/** Why a publish failed. */
 export type PublishFailReason = (typeof PUBLISH_FAIL_REASONS)[number]
 
 /** What a publish serves: files, or a running app. */

@@ -18,10 +18,8 @@ export const publishingSwitchFormats = {
   },
 } satisfies EventFormats
 
-/** Every event of the switches. */
 export type PublishingSwitchEvent = FactOf<typeof publishingSwitchFormats>
 
-/** Writes and reads the events of the switches. */
 export const publishingSwitchCodec = codecOf(publishingSwitchFormats)
 
 /** Disables or enables publishing. Idempotent. */

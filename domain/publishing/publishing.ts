@@ -13,7 +13,6 @@ import type { PublishCommand, PublishRefused } from "./publish-commands.ts"
 import { PUBLISH_REFUSAL_MESSAGES } from "./publish-commands.ts"
 import type { ArtifactKind, PublishEvent, PublishFact } from "./publish-events.ts"
 
-/** A publish that is live. */
 export interface LivePublish {
   readonly publishId: PublishId
   readonly kind: ArtifactKind
@@ -24,7 +23,6 @@ export const PUBLISH_STATUSES = [
   ...(["queued", "building", "uploading", "live", "replaced", "failed"] as const),
 ] as const
 
-/** The status of a publish. */
 export type PublishStatus = (typeof PUBLISH_STATUSES)[number]
 
 /**
@@ -236,7 +234,6 @@ function forget(state: PublishingState, at: number): void {
   }
 }
 
-/** A publish. */
 export type PublishView = Readonly<Publish>
 
 /** Returns a publish; null if it is unknown or forgotten. */

@@ -38,7 +38,6 @@ const recordingFormats = {
   StoredMinutesCounted: { version: 1, fields: { at: instant, day: instant, minutes: integer } },
 } satisfies EventFormats
 
-/** Every event of recordings. */
 export type RecordingEvent = FactOf<typeof recordingFormats>
 
 /** An event of recordings of type `T`. */
@@ -47,5 +46,4 @@ export type RecordingFact<T extends RecordingEvent["type"]> = Extract<
   { readonly type: T }
 >
 
-/** Writes and reads the events of recordings. */
 export const recordingCodec = codecOf(recordingFormats)

@@ -59,7 +59,6 @@ export interface EraseRecordings {
   readonly maxCount: number
 }
 
-/** Every command of recordings. */
 export type RecordingCommand =
   | StoreRecording
   | DeleteRecordings
@@ -68,7 +67,6 @@ export type RecordingCommand =
   | CountStoredMinutes
   | EraseRecordings
 
-/** A command was refused. */
 export interface RecordingRefused {
   readonly type: "RecordingRefused"
   readonly at: number
@@ -76,7 +74,6 @@ export interface RecordingRefused {
   readonly message: string
 }
 
-/** A stored recording. */
 export type StoredRecording = Omit<RecordingFact<"RecordingStored">, "type" | "at"> & {
   readonly keptAt: number
 }

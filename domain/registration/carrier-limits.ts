@@ -55,7 +55,6 @@ export const CAMPAIGN_LENGTH_LIMITS = {
   tollFree: { description: 500, messageFlow: 500, sample: 1_000 },
 } as const
 
-/** A kind of review with limits of its own. */
 export type LengthLimitedReview = keyof typeof CAMPAIGN_LENGTH_LIMITS
 
 /** The texts of a campaign whose length is limited. */

@@ -4,8 +4,6 @@ import { createIdParser } from "../kernel/ids.ts"
 /** `reg_` and a unique part: one submission for review. */
 export type SubmissionId = `reg_${string}`
 
-/** Parses a submission id. */
 export const parseSubmissionId = createIdParser("reg_")
 
-/** The field type of submission ids. */
 export const submissionId = idFieldType("a submission's id", parseSubmissionId)

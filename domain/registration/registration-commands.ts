@@ -14,14 +14,12 @@ interface Actor {
   readonly personId: PersonId | null
 }
 
-/** Saves the business details. */
 export interface SaveBusiness extends Actor {
   readonly type: "SaveBusiness"
   readonly business: SealedText
   readonly isSoleProprietor: boolean
 }
 
-/** Saves the pages. */
 export interface SavePages extends Actor {
   readonly type: "SavePages"
   readonly pages: SealedText
@@ -41,7 +39,6 @@ export interface RecordPagesCheck extends Pick<
   readonly pages: SealedText
 }
 
-/** Saves the campaign. */
 export interface SaveCampaign extends Actor {
   readonly type: "SaveCampaign"
   readonly campaign: SealedText
@@ -113,7 +110,6 @@ export interface ApproveTestSubmissions {
   readonly numberIds: readonly string[]
 }
 
-/** Every command of a registration. */
 export type RegistrationCommand =
   | SaveBusiness
   | SavePages
@@ -139,7 +135,6 @@ export type RegistrationRefusalCode =
   | "live"
   | "nothing_waits"
 
-/** A command was refused. */
 export interface RegistrationRefused {
   readonly type: "RegistrationRefused"
   readonly at: number

@@ -30,7 +30,6 @@ export type RegistrationPart = ValueOf<typeof part>
 /** The types of business brands (specification, "Phone and texts"). */
 export const BRAND_TYPES = ["low_volume", "standard", "sole_proprietor"] as const
 const brandType = enumOf(...BRAND_TYPES)
-/** The type of a business brand. */
 export type BrandType = ValueOf<typeof brandType>
 
 const verdict = enumOf("approved", "action_needed", "rejected")
@@ -123,7 +122,6 @@ export const registrationFormats = {
   },
 } satisfies EventFormats
 
-/** Every event of a registration. */
 export type RegistrationEvent = FactOf<typeof registrationFormats>
 
 /** An event of a registration of type `T`. */
@@ -132,5 +130,4 @@ export type RegistrationFact<T extends RegistrationEvent["type"]> = FactOf<
   T
 >
 
-/** Writes and reads the events of a registration. */
 export const registrationCodec = codecOf(registrationFormats)

@@ -13,7 +13,6 @@ import type {
 /** The status of a part (specification, "Texting registration"). */
 export type RegistrationPartStatus = "not_sent" | "waiting" | ReviewVerdict
 
-/** A part and its latest submission. */
 export interface RegistrationPartState {
   readonly status: RegistrationPartStatus
   /** The status before the submission, which returns if the submission cannot be delivered. */

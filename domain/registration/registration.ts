@@ -26,7 +26,6 @@ import {
   missingPrerequisites,
 } from "./registration-views.ts"
 
-/** The rules of registration. */
 export const registrationDecider: Decider<
   RegistrationCommand,
   RegistrationState,

@@ -23,7 +23,6 @@ export const MAX_CALLS_PER_CALLER = 10
 /** The window in milliseconds. */
 export const CALLER_LIMIT_WINDOW_MS = 10 * 60_000
 
-/** A call. */
 export const CALL_AGGREGATE = {
   category: "call" as const,
   decider: callDecider,

@@ -46,14 +46,12 @@ export interface MarkLegDialed extends LegCommandBase {
   readonly ref: string
 }
 
-/** Records that a leg was answered. */
 export interface AnswerLeg extends LegCommandBase {
   readonly type: "AnswerLeg"
   readonly answeredAt: number
   readonly ref: string | null
 }
 
-/** Records pressed digits. */
 export interface PressDigits extends LegCommandBase {
   readonly type: "PressDigits"
   readonly digits: string
@@ -97,7 +95,6 @@ interface AssumeCallerHungUp extends CallCommandBase {
   readonly type: "AssumeCallerHungUp"
 }
 
-/** Every command of a call. */
 export type CallCommand =
   | OfferCall
   | PayMinute
@@ -120,7 +117,6 @@ export interface CallRefused {
   readonly code: "no_call"
 }
 
-/** The names of deadlines. */
 export const DEADLINE_NAMES = [
   "ring",
   "ask",
@@ -131,7 +127,6 @@ export const DEADLINE_NAMES = [
   "talk",
 ] as const
 
-/** The name of a deadline. */
 export type CallDeadlineName = (typeof DEADLINE_NAMES)[number]
 
 /** How long a person who answered may take to press 1, in milliseconds. */
@@ -147,7 +142,6 @@ export const MAX_TALK_MS = 4 * 3_600_000
 /** Maximum total time that phones ring one after another, in milliseconds; then the caller's network gives up. */
 export const MAX_SEQUENTIAL_RING_MS = 120_000
 
-/** A deadline of a call. */
 export interface CallDeadline {
   readonly of: CallDeadlineName
   readonly leg: number

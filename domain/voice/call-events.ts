@@ -33,7 +33,6 @@ export type CallOutcome = (typeof CALL_OUTCOMES)[number]
 /** Why a call is rejected before any of it is charged. */
 export const CALL_REJECT_REASONS = ["company_call_limit", "caller_call_limit", "closed"] as const
 
-/** Why a call is rejected. */
 export type CallRejectReason = (typeof CALL_REJECT_REASONS)[number]
 
 const END_REASONS = [
@@ -144,11 +143,9 @@ export const callFormats = {
   },
 } satisfies EventFormats
 
-/** Every event of a call. */
 export type CallEvent = FactOf<typeof callFormats>
 
 /** An event of a call of type `T`. */
 export type CallFact<T extends CallEvent["type"]> = Extract<CallEvent, { readonly type: T }>
 
-/** Writes and reads the events of a call. */
 export const callCodec = codecOf(callFormats)

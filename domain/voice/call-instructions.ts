@@ -5,7 +5,6 @@ import type { AudioKind } from "../kernel/calls.ts"
 /** A spoken prompt: `screening` for the person who answers, `notice` for both sides, `greeting` for the caller. */
 export type SpokenPrompt = "screening" | "notice" | "greeting"
 
-/** One instruction for the carrier. */
 export type CallInstruction =
   | { readonly word: "dial"; readonly leg: number }
   | { readonly word: "answer" | "reject" | "hang_up"; readonly leg: number }

@@ -17,7 +17,6 @@ import { callMinutesOf } from "./call-minutes.ts"
 import type { OfferedCall } from "./call-state.ts"
 import { isLegActive, findLeg } from "./call-state.ts"
 
-/** A command of one type. */
 export type CallCommandOf<T extends CallCommand["type"]> = Extract<
   CallCommand,
   { readonly type: T }

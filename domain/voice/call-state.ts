@@ -6,11 +6,9 @@ import type { AudioKind } from "../kernel/calls.ts"
 import type { CallDeadlineName } from "./call-commands.ts"
 import { callDeadlineOf } from "./call-commands.ts"
 
-/** The phase of a call. */
 export type CallPhase =
   "paying" | "ringing" | "accepted" | "talking" | "greeting" | "voicemail" | "ended"
 
-/** The leg of a called phone. */
 export interface CallLeg {
   readonly leg: number
   ref: string | null
@@ -26,7 +24,6 @@ interface Audio {
   readonly carrierRef: string
 }
 
-/** A call that was offered. */
 export interface OfferedCall {
   readonly offered: Omit<CallFact<"CallOffered">, "type">
   phase: CallPhase

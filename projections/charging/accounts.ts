@@ -32,7 +32,6 @@ const ACCOUNTS = defineTable(
   ["company_id", "account"],
 )
 
-/** An account and its balance. */
 export type AccountRow = RowOf<typeof ACCOUNTS>
 
 const ACCOUNT_TERMS = defineTable(

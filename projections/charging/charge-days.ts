@@ -52,7 +52,6 @@ const KEY_USES = defineTable(
 type ChargeDayRow = RowOf<typeof CHARGE_DAYS>
 type KeyUseRow = RowOf<typeof KEY_USES>
 
-/** The tables of this read model. */
 export type ChargeDayTables = RowsOf<typeof CHARGE_DAYS | typeof KEY_USES>
 
 declare module "../kernel/table.ts" {
@@ -156,7 +155,6 @@ type ChargeDaysQuery = Pick<ChargesQuery, "companyId" | "keyId" | "personId" | "
   readonly month: string
 }
 
-/** The charges for an item on a day. */
 export interface ChargeDay {
   readonly day: string
   readonly item: string

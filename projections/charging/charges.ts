@@ -22,7 +22,6 @@ import { tablesOf } from "../kernel/table.ts"
 export type { ChargeRow } from "./charge-lines.ts"
 export { refundableChargeOf } from "./charge-lines.ts"
 
-/** The tables of this read model. */
 export type ChargeTables = RowsOf<typeof CHARGES_TABLE | typeof OPEN_CHARGES_TABLE>
 
 /** The read model `charges`. */

@@ -55,7 +55,6 @@ const PURCHASES = defineTable(
   "(company_id, key_id, started_at)",
 )
 
-/** A purchase. */
 export type PurchaseRow = RowOf<typeof PURCHASES>
 
 type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>

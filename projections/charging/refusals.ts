@@ -57,10 +57,8 @@ const REFUSALS = defineTable(
   "(company_id, key_id, revision)",
 )
 
-/** A refused charge. */
 export type RefusalRow = RowOf<typeof REFUSALS>
 
-/** The table of this read model. */
 export type RefusalTables = RowsOf<typeof REFUSALS>
 
 declare module "../kernel/table.ts" {
@@ -139,7 +137,6 @@ async function addCounts(
   )
 }
 
-/** Selects refusals. */
 export interface RefusalQuery {
   readonly companyId: CompanyId
   /** Null for every key. */

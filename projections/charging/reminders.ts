@@ -35,7 +35,6 @@ const REMINDERS = defineTable(
   ["company_id", "revision"],
 )
 
-/** A reached reminder. */
 export type ReminderRow = RowOf<typeof REMINDERS>
 
 type Tables = RowsOf<typeof REMINDERS>

@@ -33,7 +33,6 @@ const DOMAINS = defineTable(
   "(name)",
 )
 
-/** A connected domain. */
 export type DomainRow = RowOf<typeof DOMAINS>
 
 type Tables = RowsOf<typeof DOMAINS>
@@ -113,7 +112,6 @@ export async function countDomains(
   return rows.map(({ status, count }) => ({ status, count: Number(count) }))
 }
 
-/** The ids of a connected domain. */
 export interface ConnectedDomainIds {
   readonly companyId: CompanyId
   readonly domainId: DomainId

@@ -6,7 +6,6 @@ import { formatInstant } from "../../domain/kernel/instant.ts"
 /** The PostgreSQL type of a column that can be an array element. */
 type ColumnType = "text" | "bigint" | "integer" | "boolean" | "timestamptz"
 
-/** The types of a row's columns. */
 export type ColumnTypes<Row> = { readonly [K in keyof Row]-?: ColumnType }
 
 /** Builds a row set with this alias that a statement can select from. */

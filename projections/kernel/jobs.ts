@@ -24,7 +24,6 @@ const JOBS_BUFFER_MS = 20
  */
 const DELAYED_JOBS_BUFFER_MS = 2_000
 
-/** A job to enqueue. */
 export interface JobToEnqueue {
   readonly kind: string
   /** Unique within the kind: the same name is the same job. */

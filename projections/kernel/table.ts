@@ -82,7 +82,6 @@ export type RowFields<Row> = {
     FactValue<Row[N]> | undefined
 }
 
-/** A table with these columns. */
 export interface Table<Name extends string, Row extends object, Key extends keyof Row> {
   readonly name: Name
   /** Creates the table and the indexes that `apply` uses. */
@@ -108,7 +107,6 @@ export interface Table<Name extends string, Row extends object, Key extends keyo
   ) => Promise<void>
 }
 
-/** The row type of a table. */
 export type RowOf<T> = T extends Table<string, infer Row, never> ? Row : never
 
 /** Rows by table name, for typed queries. */

@@ -63,7 +63,6 @@ const CALLS = defineTable(
 /** A call; numbers are null once erased, and the caller's also if none was shown. */
 export type CallRow = RowOf<typeof CALLS>
 
-/** The tables of the read model. */
 export type CallTables = RowsOf<typeof CALLS> & CalledNumberTables
 
 declare module "../kernel/table.ts" {

@@ -73,7 +73,6 @@ const People = z.object({
   at: isoTimeSchema.describe("Time of this answer"),
 })
 
-/** The route. */
 export const listPeopleRoute = route({
   name: "listPeople",
   method: "GET",

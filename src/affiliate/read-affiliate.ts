@@ -50,7 +50,6 @@ const NotJoined = z
   .meta({ id: "AffiliateNotJoined", description: "The company does not take part" })
 const Affiliate = z.discriminatedUnion("joined", [Joined, NotJoined])
 
-/** The route. */
 export const readAffiliate = route({
   name: "readAffiliate",
   method: "GET",

@@ -22,7 +22,6 @@ const execFileAsync = promisify(execFile)
 type AnyDecider = Decider<object, unknown, Fact, Fact & { readonly code?: string }>
 type WithPending = <T>(state: unknown, refused: ChargeRefused, work: () => T) => T
 
-/** Other rules. */
 export interface LedgerRules {
   /** The file they were loaded from. */
   readonly path: string

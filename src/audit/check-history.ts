@@ -31,7 +31,6 @@ export class HistoryFileFault extends Error {
   }
 }
 
-/** A summary of a valid history. */
 export interface HistorySummary {
   readonly kind: "export"
   readonly company: string | null
@@ -42,7 +41,6 @@ export interface HistorySummary {
   readonly publicKeys: readonly string[]
 }
 
-/** The schema of a signed head in a file. */
 export const SignedHeadSchema = z.object({
   tree: z.string(),
   size: z.int(),

@@ -23,7 +23,6 @@ const ProvenEventSchema = z.object({
   inclusion: z.array(z.string()).readonly(),
 })
 
-/** An event of a proof. */
 export type ProvenEvent = Readonly<z.infer<typeof ProvenEventSchema>>
 
 const Limit = z.object({
@@ -68,10 +67,8 @@ const ProofSchema = z.object({
   head: SignedHeadSchema,
 })
 
-/** The proof of a decision. */
 export type Proof = Readonly<z.infer<typeof ProofSchema>>
 
-/** A summary of a valid proof. */
 export interface ProofSummary {
   readonly kind: "proof"
   readonly company: string

@@ -18,7 +18,6 @@ import type { Metric } from "../frame/http/metrics.ts"
 
 const JOBS_WAIT_MS = 5_000
 
-/** A pending charge and the stream of its ledger. */
 export interface PendingChargeRef {
   readonly chargeId: string
   readonly stream: string
@@ -139,7 +138,6 @@ const withoutChecksum = (compared: string): string => compared.replace(/, checks
 /** Each counter starts at zero, because a series that starts at one shows no increase. */
 const AUDIT_RESULTS = ["held", "broken"]
 
-/** The metric of audits by result. */
 export const auditsMetric: Metric = {
   name: "ledger_audits_total",
   help: "Audits (`audit verify`) run by this process, by result.",

@@ -134,7 +134,6 @@ export interface SkippedCheck {
   readonly reason: string
 }
 
-/** Counts of an audit. */
 export interface StreamAuditCounts {
   /** Streams whose chain is broken in global order. */
   broken: number

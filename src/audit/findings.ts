@@ -32,7 +32,6 @@ export interface Discrepancy {
   readonly found: string
 }
 
-/** One check of an audit. */
 export interface AuditCheck {
   readonly name: string
   readonly ok: boolean

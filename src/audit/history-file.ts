@@ -25,10 +25,8 @@ import { GrowingTree, requireHashIn, treeNameOf } from "./trees.ts"
 export const HISTORY_FILE_FORM = 1
 const CHUNK_CHARACTERS = 64 * 1024
 
-/** An event in a file. */
 export type HistoryEvent = Omit<StoredEvent, "position">
 
-/** The input of an export. */
 export interface HistoryExport {
   readonly store: Pick<EventStore, "readAll">
   readonly streams: Streams
@@ -45,7 +43,6 @@ export interface HistoryExport {
   readonly signal: AbortSignal
 }
 
-/** The result of an export. */
 export interface HistoryExportResult {
   readonly company: CompanyId | null
   readonly events: number

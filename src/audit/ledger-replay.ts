@@ -34,7 +34,6 @@ interface ReplayHandlers {
   readonly onEncodingDifference?: (revision: number, expected: string, found: string) => void
 }
 
-/** A decision that differs from the stored one. */
 export interface DecisionDifference {
   /** Revision of the fact; of a refusal, the last ledger revision it was decided on. */
   readonly revision: number

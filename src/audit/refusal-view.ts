@@ -43,7 +43,6 @@ export function toRefusalView(row: RefusalRow) {
   }
 }
 
-/** The schema of a limit in answers. */
 export const LimitView = z
   .object({
     ...limitSchemaFields,

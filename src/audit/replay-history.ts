@@ -24,7 +24,6 @@ const MAX_LISTED = 10_000
 /** Pages of events, each stream in its own order. */
 export type HistoryPages = AsyncIterable<readonly HistoryEvent[]>
 
-/** The input of a replay. */
 export interface ReplayRequest {
   /** The events of all `refusals-…` streams, and those of all `ledger-…` streams. */
   readonly pages: (category: "refusals" | "ledger") => HistoryPages
@@ -32,7 +31,6 @@ export interface ReplayRequest {
   readonly rules: LedgerRules | null
 }
 
-/** A decision that differs from the stored one. */
 export interface ReplayDifference {
   readonly stream: string
   /** Revision of the fact; of a refusal, the last ledger revision it was decided on. */
@@ -45,7 +43,6 @@ export interface ReplayDifference {
   readonly diff: readonly string[]
 }
 
-/** The result of a replay. */
 export interface ReplayResult {
   readonly ok: boolean
   readonly companies: number

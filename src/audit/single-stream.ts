@@ -159,7 +159,6 @@ export interface AuditScope {
   readonly signal: AbortSignal
 }
 
-/** Ports that an audit reads. */
 export interface AuditPorts extends Pick<
   AdminPorts,
   "store" | "streams" | "streamOfIntent" | "readAllStreams" | "checkpointOf" | "signing"

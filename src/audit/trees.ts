@@ -19,7 +19,6 @@ import { TreeEdge } from "./merkle.ts"
 /** Name of the tree for streams that belong to no company. */
 const INSTALLATION_TREE = "installation"
 
-/** Ports needed for signing. */
 export type TreePorts = Pick<
   AdminPorts,
   "provenStore" | "storeGeneration" | "treeHeads" | "signing" | "clock"

@@ -36,7 +36,6 @@ export function formatBillHead({ companyId, head }: BillHead): string {
   return `ledger-${companyId}@${head.revision}:${head.hash}`
 }
 
-/** A chunk of a file. */
 export type FileChunk = string | Uint8Array
 
 /** Writes a bill in one format: the beginning, each page of lines, and the end. */
@@ -80,7 +79,6 @@ export function unreadableFactError(stream: string, fault: FormatFault): BillRej
   return new BillRejected("unavailable", message)
 }
 
-/** The totals of a bill's lines. */
 export interface BillTotals {
   readonly add: (lines: readonly BillLine[]) => void
   readonly lines: () => number

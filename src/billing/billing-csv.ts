@@ -70,7 +70,6 @@ function csvLine(companyId: string, line: BillLine): string {
   )
 }
 
-/** The end of a line in a CSV file. */
 export const CSV_LINE_END = "\r\n"
 
 /**

@@ -24,7 +24,6 @@ const FUNDS_SERVICE: ServiceCategory = { name: "Funds", category: "Other" }
 /** The kind of a column: `dollars` are micros here, `time` is UTC milliseconds. */
 type FocusKind = "text" | "dollars" | "time" | "integer"
 
-/** A column of FOCUS. */
 export interface FocusColumn {
   readonly name: string
   readonly kind: FocusKind

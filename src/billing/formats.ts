@@ -8,7 +8,6 @@ import type { BillPorts, OpenedBill } from "./open-bill.ts"
 import { formatInstant } from "../../domain/kernel/instant.ts"
 import { formatDollars } from "../../domain/kernel/money.ts"
 
-/** A format of bills. */
 export interface BillFormatSpec {
   readonly mediaType: string
   /** The extension of file names. */
@@ -52,7 +51,6 @@ export const BILL_FORMAT_SPECS = {
   },
 } as const satisfies Readonly<Record<string, BillFormatSpec>>
 
-/** The name of a format. */
 export type BillFormat = keyof typeof BILL_FORMAT_SPECS
 
 /** The names of all formats. */

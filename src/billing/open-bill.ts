@@ -20,13 +20,11 @@ import { billingSettings } from "./settings.ts"
 import { nextHash } from "../frame/writer/runner/load.ts"
 import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 
-/** Ports for writing bills. */
 export type BillPorts = Pick<
   Ports,
   "runner" | "store" | "streams" | "sealing" | "clock" | "pacer" | "settings"
 >
 
-/** The company and month of a bill. */
 export interface BillRequest {
   readonly companyId: CompanyId
   /** `YYYY-MM`, UTC. */

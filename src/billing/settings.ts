@@ -2,7 +2,6 @@
 import { z } from "zod"
 import { defineSettings } from "../frame/settings.ts"
 
-/** The issuer of bills. */
 export const billingSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({

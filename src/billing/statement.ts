@@ -113,7 +113,6 @@ export interface FundsMovement {
   readonly amountMicros: Micros
 }
 
-/** The movements of a month. */
 export interface FundsMovements {
   /** In the order they happened. */
   readonly rows: readonly FundsMovement[]

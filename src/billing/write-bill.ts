@@ -13,7 +13,6 @@ import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { billLineOf } from "../../projections/charging/billing-lines.ts"
 import { BILLED_FACT_TYPES, chargeRowOf } from "../../projections/charging/charge-lines.ts"
 
-/** The target of a bill. */
 export interface BillTarget {
   /** Sends a chunk; resolves when there is room for the next. */
   readonly send: (chunk: FileChunk) => Promise<void>

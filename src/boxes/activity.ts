@@ -136,7 +136,6 @@ const BoxEvent = z
 
 const STARTED = { action: "start", detail: null, result: "started" } as const
 
-/** Lists the activity of a box. */
 export const boxEvents = route({
   ...BOX_ROUTE,
   name: "listBoxEvents",

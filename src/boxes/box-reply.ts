@@ -15,7 +15,6 @@ import type { Ports } from "../frame/ports.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { previewUrl } from "./preview-url.ts"
 
-/** An open preview link of a box. */
 export const PreviewReply = z
   .object({
     port: z.int().describe("The port in the box"),

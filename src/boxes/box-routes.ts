@@ -31,7 +31,6 @@ const all = z
   .optional()
   .describe("1 lists everyone's boxes, for owners and admins; ignored for others")
 
-/** Lists boxes. */
 export const boxList = route({
   ...BOX_ROUTE,
   name: "listBoxes",
@@ -56,7 +55,6 @@ export const boxList = route({
   },
 })
 
-/** Shows a box. */
 export const boxDetail = route({
   ...BOX_ROUTE,
   name: "getBox",
@@ -77,7 +75,6 @@ export const boxDetail = route({
   },
 })
 
-/** Stops a box. */
 export const stopBox = route({
   ...BOX_ROUTE,
   name: "stopBox",

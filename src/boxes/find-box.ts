@@ -18,7 +18,6 @@ import { BOX_REFUSAL_MESSAGES } from "../../domain/boxes/box-commands.ts"
 const NOT_OWN_BOX =
   "Only the person who started this box can work in it. You can see, stop and delete it."
 
-/** A box with its company and state. */
 export interface FoundBox {
   readonly companyId: CompanyId
   readonly boxId: BoxId

@@ -27,7 +27,6 @@ export interface ConnectionSlot {
   readonly release: () => void
 }
 
-/** The connections of all links. */
 export interface PreviewConnections {
   /** Reserves a slot of a link; null if all are taken. */
   readonly reserve: (row: PreviewRow) => ConnectionSlot | null

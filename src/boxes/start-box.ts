@@ -256,7 +256,6 @@ function replyOf(draft: StartRequest, id: string, { started }: BoxView): BoxRepl
   })
 }
 
-/** Starts a box. */
 export const startBox = paidRoute({
   name: "startBox",
   method: "POST",

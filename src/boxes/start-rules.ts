@@ -49,7 +49,6 @@ export const StartBoxRequest = z.object({
   label: nonBlankText(80).nullable().default(null).describe("Label for people"),
 })
 
-/** Body of a start request. */
 export type StartBoxRequest = z.infer<typeof StartBoxRequest>
 
 /** Who may start boxes; checked at the start and at each later minute. */

@@ -6,7 +6,6 @@ const READS = { readOnlyHint: true, destructiveHint: false }
 const CHANGES = { readOnlyHint: false, destructiveHint: false }
 const DESTROYS = { readOnlyHint: false, destructiveHint: true }
 
-/** The tools by name. */
 export const BOX_TOOLS = {
   list_boxes: {
     name: "list_boxes",

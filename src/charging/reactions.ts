@@ -159,7 +159,6 @@ export const Reminder = z.object({
   resetsAt: z.number(),
 })
 
-/** A reached reminder. */
 export type Reminder = z.infer<typeof Reminder>
 
 interface ReminderNames {

@@ -42,7 +42,6 @@ const SCAN_BATCH_BYTES = 2 * MIB
 /** Bytes of an object id in a tree. */
 const ID_BYTES = 20
 
-/** Size of a push. */
 export interface PushSize {
   readonly objects: number
   readonly bytes: number
@@ -92,7 +91,6 @@ export interface FoundPushSecret extends FoundSecret {
   readonly isHeader: boolean
 }
 
-/** Callbacks of a scan. */
 export interface ScanHandlers {
   /** Called immediately, so that the key is revoked even if the scan fails later. */
   readonly onKey: (found: FoundPlatformKey) => Promise<void>

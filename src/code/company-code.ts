@@ -53,7 +53,6 @@ interface FoundCommit {
 
 const MAX_ARCHIVE_BYTES = 2 * 1024 * 1024 * 1024
 
-/** Access to companies' code. */
 export interface CompanyCode {
   /** Null if the company has no repository. @throws ProviderUnavailable if it cannot be read now */
   readonly find: (companyId: CompanyId) => Promise<FoundCode | null>

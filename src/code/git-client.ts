@@ -192,7 +192,6 @@ const LIMITS = { out: { all: 12, ofOne: 4 }, in: { all: 6, ofOne: 2 } } as const
 const MAX_WAITING = 32
 const WAIT_MS = 30_000
 
-/** The pack slots of a process. */
 export interface PackSlots {
   /**
    * Reserves a slot when one is free; returns the function that releases it. Null if too many callers wait,

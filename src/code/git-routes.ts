@@ -223,7 +223,6 @@ export const fetchCode = route({
     serveConversation("git-upload-pack", ports, caller, input, (one) => serveFetch(ports, one)),
 })
 
-/** Receives pushes. */
 export const pushCode = route({
   ...commonFields,
   ...RULES["git-receive-pack"],

@@ -4,7 +4,6 @@ import type { PushedObject, IncomingPush } from "../../adapters/git/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 
-/** A push is refused. */
 export interface PushRefusal {
   readonly code: PushRefusalCode
   /** One sentence. */
@@ -84,7 +83,6 @@ export async function describeObject(
   }
 }
 
-/** Company and cause of a push. */
 export interface Pusher {
   readonly companyId: CompanyId
   /** `causeOf(caller)` for an API call. */

@@ -33,7 +33,6 @@ const pushMetric: Metric = {
   read: async ({ counters }) => counters.read("pushes"),
 }
 
-/** The code slice. */
 export const codeSlice: Slice = {
   name: "code",
   streams: { perCompany: [CODE_AGGREGATE] },

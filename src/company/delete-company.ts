@@ -21,7 +21,6 @@ const Deleted = z.object({
   keysSwitchedOff: z.int().describe("How many working keys were switched off"),
 })
 
-/** The route. */
 export const deleteCompanyRoute = route({
   name: "deleteCompany",
   method: "POST",

@@ -65,7 +65,6 @@ const CheckedIn = z.object({
     .describe("Whether the fingerprint equals that of the version's release"),
 })
 
-/** The route. */
 export const checkIn = route({
   name: "checkIn",
   method: "POST",
@@ -123,7 +122,6 @@ const Reported = z.object({
   replayed: z.boolean().describe("Whether the same report was recorded before"),
 })
 
-/** The route. */
 export const reportDevice = route({
   name: "reportDevice",
   method: "POST",
@@ -187,7 +185,6 @@ const Account = z.object({
   channel: channelField,
 })
 
-/** The route. */
 export const readAccount = route({
   name: "readAccount",
   method: "GET",

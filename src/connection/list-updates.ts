@@ -25,7 +25,6 @@ export const installIdField = z
 
 const VERSION_MESSAGE = "Must be a version such as 2.1.0 or 2.1.0-rc.1."
 
-/** A version of the app as text. */
 export const versionField = z
   .string({ error: "Must be text." })
   .max(MAX_VERSION_LENGTH, VERSION_MESSAGE)
@@ -72,7 +71,6 @@ const Updates = z.object({
     .describe("The newest release that the company's code has not merged; null if there is none"),
 })
 
-/** The route. */
 export const listUpdates = route({
   name: "listUpdates",
   method: "GET",

@@ -7,7 +7,6 @@ import { checkIn, reportDevice, readAccount } from "./check-in.ts"
 import { connectPage, startConnection } from "./start-connection.ts"
 import { listUpdates } from "./list-updates.ts"
 
-/** Installed apps of a company. */
 export const connectionSlice: Slice = {
   name: "connection",
   streams: { perCompany: [APP_AGGREGATE], perInstallation: [RELEASES_STREAM] },

@@ -63,7 +63,6 @@ const Started = z.union([Waiting, Connected])
 
 const CODE_EXPIRED = "The code is unknown or has expired. Start again without a code."
 
-/** The route. */
 export const startConnection = publicRoute({
   name: "startConnection",
   method: "POST",

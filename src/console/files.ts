@@ -21,7 +21,6 @@ const YEAR_S = 31_536_000
 
 const base = { group: "console", method: "GET", query: ANY_QUERY, reply: z.unknown() } as const
 
-/** An asset of the page. */
 export const consoleAsset = publicRoute({
   ...base,
   name: "consoleAsset",

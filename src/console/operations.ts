@@ -33,7 +33,6 @@ export const listOperations = publicRoute({
   },
 })
 
-/** Runs an operation. */
 export const doOperation = publicRoute({
   ...base,
   name: "doOperation",

@@ -114,7 +114,6 @@ function isLocalHost(sent: Pick<RawRequest, "headers">): boolean {
 /** Prefix of a company's paths. */
 export const COMPANY_PATH = "/console/:company"
 
-/** The entry point that authenticates by session. */
 export const sessionEntryPoint: EntryPoint = {
   pathPrefix: COMPANY_PATH,
   identify: authenticateSession,
@@ -133,7 +132,6 @@ const email = z
   .regex(/^[^\s@]+@[^\s@]+$/, "Must be an email address.")
 const base = { group: "console" } as const
 
-/** Mails a sign-in code. */
 export const requestSignInCode = publicRoute({
   ...base,
   name: "askCode",
@@ -157,7 +155,6 @@ export const requestSignInCode = publicRoute({
 const WRONG_CODE =
   "This code is wrong, has expired, was tried too often, or was requested in another browser. Request a new code."
 
-/** Signs in with a code. */
 export const signIn = publicRoute({
   ...base,
   name: "signIn",
@@ -262,7 +259,6 @@ export const readSession = publicRoute({
   },
 })
 
-/** Signs out. */
 export const signOut = publicRoute({
   ...base,
   name: "signOut",

@@ -1,7 +1,6 @@
 /** Companies whose card is on file, while their customer at the processor is not recorded. */
 import type { Ports } from "../frame/ports.ts"
 
-/** Advice for operators. */
 export const NO_CUSTOMER_ADVICE =
   "The company's customer at the payment processor is not recorded, so its card cannot be charged or read. " +
   "Run `card page`, add the card there, then run `card refresh`."

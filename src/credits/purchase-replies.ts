@@ -30,7 +30,6 @@ export const PurchaseBody = z.object({
   }),
 })
 
-/** A reply to a purchase request. */
 export type PurchaseReply = Reply<z.infer<typeof PurchaseBody>, 200 | 202>
 
 type NamedPayment = Pick<CardPayment, "idempotencyKey" | "amountMicros">

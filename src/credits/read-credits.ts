@@ -28,7 +28,6 @@ const Credits = z.object({
   cardOnFile: z.boolean().describe("Whether the company has a card"),
 })
 
-/** Reads the balance. */
 export const readCredits = route({
   name: "readCredits",
   method: "GET",

@@ -9,7 +9,6 @@ import { collectCredit } from "./reactions/collect-credit.ts"
 import { purchaseEffect } from "./reactions/pay-purchase.ts"
 import { readCredits } from "./read-credits.ts"
 
-/** The credits slice. */
 export const creditsSlice: Slice = {
   name: "credits",
   groups: {

@@ -100,7 +100,6 @@ export const updateRecord = route({
   },
 })
 
-/** Removes a DNS record. */
 export const removeRecord = route({
   ...base,
   name: "removeRecord",

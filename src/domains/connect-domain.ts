@@ -48,7 +48,6 @@ const NOT_REGISTERED =
 /** Limit of stored lines about records that could not be copied. */
 const MAX_LEFT_OUT = 100
 
-/** Connects a domain. */
 export const connectDomain = route({
   ...DOMAIN_POST_ROUTE,
   name: "connectDomain",

@@ -28,7 +28,6 @@ export const sendingStatus = z.enum(SENDING_STATUSES).meta({
     "`pending`: not all of its records were found yet; `verified`: it can send email; `failed`: its records have been wrong for three days",
 })
 
-/** The schema of a record. */
 export const RecordReply = z
   .object({
     id: describedId("the record"),
@@ -61,7 +60,6 @@ export const AppAddressReply = z
   })
   .meta({ id: "AppAddress", description: "A web address of the company's app" })
 
-/** The schema of a sending domain. */
 export const SendingDomainReply = z
   .object({
     id: describedId("the sending domain"),

@@ -43,15 +43,12 @@ export function resolverDownRefusal(): Refusal {
   return { ...refusal("unavailable", RESOLVER_DOWN_MESSAGE), headers: { "retry-after": RETRY_S } }
 }
 
-/** The example id of a connected domain. */
 export const DOMAIN_ID_EXAMPLE = "dom_4Zb0x7"
 
-/** The schema of an optional domain id. */
 export const optionalDomainIdSchema = boundedText(100)
   .optional()
   .describe("Id of the domain; default: the company's first domain")
 
-/** The schema of a domain id. */
 export const domainIdSchema = boundedText(100).describe("Id of the connected domain")
 
 const NO_DOMAIN = "No connected domain has this id. List domains to see their ids."
@@ -130,7 +127,6 @@ export const CONFLICT_MESSAGES = {
 /** The schema of `ok` in replies without data. */
 export const doneSchema = z.literal(true).describe("Always true")
 
-/** Reads a connected domain. */
 export const getDomain = route({
   name: "getDomain",
   method: "GET",

@@ -174,7 +174,6 @@ async function isReserved(
 /** Resolvers cache the absence of a record for this time, milliseconds. */
 const FIRST_CHECK_AFTER_MS = 5 * 60_000
 
-/** Checks the records of a sending domain daily. */
 export const checkSendingDomainDaily = reaction({
   kind: "check-sender",
   payload: z.object({

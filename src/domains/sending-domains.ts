@@ -54,7 +54,6 @@ export const SENDING_DOMAIN_POST_ROUTE = {
   specGap: "The specification does not show the method: POST, because it adds or checks one.",
 } as const
 
-/** Adds a sending domain. */
 export const addSendingDomain = route({
   ...SENDING_DOMAIN_POST_ROUTE,
   name: "addSendingDomain",
@@ -96,7 +95,6 @@ export const addSendingDomain = route({
   },
 })
 
-/** Checks the records of a sending domain. */
 export const checkSendingDomain = route({
   ...SENDING_DOMAIN_POST_ROUTE,
   name: "checkSendingDomain",

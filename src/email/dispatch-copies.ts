@@ -23,7 +23,6 @@ import { unsubscribePath } from "./unsubscribe.ts"
 /** The number of connections that a relay gets. */
 const MAX_CONCURRENT_COPIES = 4
 
-/** The copies to dispatch. */
 export interface CopyDispatch {
   readonly companyId: CompanyId
   readonly view: MailView

@@ -27,7 +27,6 @@ function parseBounceAddress(text: string): { readonly host: string; readonly por
   return { host: host.replaceAll(/[[\]]/g, ""), port: Number(port) }
 }
 
-/** The mail settings. */
 export const mailSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({

@@ -3,7 +3,6 @@ import type { Operation, Permission, Role } from "../../domain/access/permission
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Refusal } from "./routes/answers/refusal.ts"
 
-/** A sign-in code that was requested. */
 export interface SignInCodeRequest {
   /** Secret that ties the code to the browser that requested it. */
   readonly browserToken: string
@@ -31,7 +30,6 @@ export interface Profile extends Membership {
   readonly deleteDataAfter: string | null
 }
 
-/** Sign-in for the console. */
 export interface ConsoleSignIn {
   /** Mails a code if a person has this email. @param address the client's address, for rate limits */
   readonly requestCode: (

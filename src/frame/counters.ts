@@ -19,7 +19,6 @@ export interface CounterLabels {
   readonly refused_charges: "code" | "holder" | "class" | "period"
 }
 
-/** Counters of this process. */
 export interface Counters {
   readonly increment: <N extends keyof CounterLabels>(
     name: N,

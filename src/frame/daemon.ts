@@ -15,7 +15,6 @@ interface RunningDaemon {
   readonly listeningAddress?: ListeningAddress
 }
 
-/** The address of a daemon that listens. */
 export interface ListeningAddress {
   /** Short name: `dns`. */
   readonly name: string

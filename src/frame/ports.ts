@@ -30,7 +30,6 @@ export type ReadAs = <T>(
   query: (db: Kysely<ReadModelTables>) => Promise<T>,
 ) => Promise<T>
 
-/** The connections of one pool. */
 export interface PoolStats {
   readonly pool: string
   readonly busy: number

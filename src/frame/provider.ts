@@ -30,7 +30,6 @@ export interface ProviderContext {
   readonly withFailurePoints: <P extends object>(port: P, act: keyof P) => P
 }
 
-/** A provider of a slice. */
 export interface Provider {
   /** Name in settings and messages: `carrier`. */
   readonly name: string

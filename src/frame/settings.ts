@@ -4,7 +4,6 @@ import type { z } from "zod"
 /** The environment variables, without empty ones. */
 export type Environment = Readonly<Record<string, string>>
 
-/** A group of settings. */
 export interface SettingsSpec<S extends z.ZodObject = z.ZodObject> {
   /** The `import.meta.url` of the exporting module: showing settings loads only that module. */
   readonly from: string

@@ -85,7 +85,6 @@ function leadRefusalOf(code: LeadRefused["code"]): Refusal {
   }
 }
 
-/** An open form. */
 export interface LeadForm {
   readonly companyId: CompanyId
   readonly formId: FormId

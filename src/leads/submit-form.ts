@@ -40,7 +40,6 @@ const base = {
 const Nothing = z.object({})
 const Sent = z.object({ id: describedId("the lead") })
 
-/** Receives a submitted form. */
 export const submitForm = publicRoute({
   ...base,
   name: "submitForm",
@@ -91,7 +90,6 @@ async function acceptForm(
   return "refusal" in received ? received : { id: received.leadId }
 }
 
-/** Shows a form. */
 export const showForm = publicRoute({
   ...base,
   name: "showForm",
@@ -154,7 +152,6 @@ function hasManyLinks(values: ReadonlyMap<string, string>): boolean {
   return links.length >= MANY_LINKS && !/@[^\s@]+\.[^\s@]/.test(values.get("email") ?? "")
 }
 
-/** The metric of forms that robots sent. */
 export const robotMetric: Metric = {
   name: "ledger_form_robots_total",
   help: "Forms that robots sent, by reason; they are not stored.",

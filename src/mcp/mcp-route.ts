@@ -159,7 +159,6 @@ export const McpAnswer = z
   })
   .meta({ id: "McpAnswer", description: "The answer to one message" })
 
-/** An answer to a message. */
 export type McpAnswer = z.infer<typeof McpAnswer>
 
 const resultOf = (id: Id, result: Record<string, unknown>): McpAnswer => ({

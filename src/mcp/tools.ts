@@ -20,7 +20,6 @@ const COPIED_KEYWORDS = [
   "maxItems",
 ] as const
 
-/** A tool. */
 export interface McpTool {
   /** Its entry in `tools/list`. */
   readonly definition: JsonObject

@@ -111,5 +111,4 @@ const completion: ProgramCommand = {
   }),
 }
 
-/** Commands of the program itself. */
 export const programCommands: readonly ProgramCommand[] = [start, doctor, config, bench, completion]

@@ -162,5 +162,4 @@ function progressReporter({ progress }: AdminContext, name: string): (events: nu
   }
 }
 
-/** Operations on read models. */
 export const projectionOperations: readonly AdminOperation[] = [status, rebuild, verify]

@@ -33,7 +33,6 @@ export const PhoneNumber = z
   })
   .meta({ id: "PhoneNumber", description: "A number that the company holds" })
 
-/** A number in an answer. */
 export type PhoneNumberReply = z.infer<typeof PhoneNumber>
 
 const iso = (at: number) => new Date(at).toISOString()

@@ -63,7 +63,6 @@ export async function receiveText(
   return keyword
 }
 
-/** The company and number of a holder. */
 export type NumberHolder = NonNullable<Awaited<ReturnType<typeof findHolderOfNumber>>>
 
 /**

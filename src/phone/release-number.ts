@@ -13,7 +13,6 @@ import type { Ports } from "../frame/ports.ts"
 
 const NO_NUMBER = "The company holds no number with this id."
 
-/** Releases a number for good. */
 export const releaseNumber = route({
   name: "releaseNumber",
   method: "POST",

@@ -94,7 +94,6 @@ type Outcome = Exclude<CarrierTextStatus, { answer: "unknown" }>
 const referenceOf = ({ stream, messageId }: QueuedText) =>
   textReference({ aggregate: RECIPIENT_AGGREGATE, stream }, messageId)
 
-/** The jobs that send texts. */
 export const textJobs = effect({
   kind: "send-text",
   checkKind: "ask-text",
@@ -258,7 +257,6 @@ const UNREGISTERED =
 const SENDER_REFUSALS = { none: NO_NUMBER, unpaid: UNPAID, unregistered: UNREGISTERED } as const
 const OPTED_OUT = "This person has opted out and must not be texted."
 
-/** Sends a text. */
 export const sendText = paidRoute({
   name: "sendText",
   method: "POST",

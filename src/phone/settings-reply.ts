@@ -64,7 +64,6 @@ const NumberSettings = z
   })
   .meta({ id: "NumberSettings", description: "The settings of a number" })
 
-/** The schema of the phone settings. */
 export const PhoneSettings = z
   .object({
     texting: TextingSettings.describe("Settings for all numbers"),

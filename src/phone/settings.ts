@@ -126,7 +126,6 @@ const NO_NUMBER = "The company holds no number with this id; nothing was changed
 const ACKNOWLEDGE =
   "Must be true when recording is turned on for the first time: you take responsibility that callers agree to be recorded."
 
-/** Reads the phone settings. */
 export const readPhoneSettings = route({
   name: "readPhoneSettings",
   method: "GET",
@@ -143,7 +142,6 @@ export const readPhoneSettings = route({
   },
 })
 
-/** Changes the phone settings. */
 export const changePhoneSettings = route({
   name: "changePhoneSettings",
   method: "PATCH",

@@ -19,7 +19,6 @@ export const STARTUP_SWEEP_MS = 72 * HOUR_MS
 /** Overlaps the last sweep, because the carrier lists texts with a delay. */
 const HOURLY_SWEEP_MS = 3 * HOUR_MS
 
-/** Counts of a sweep. */
 export interface CarrierSweepResult {
   readonly checked: number
   /** Texts that were missing here and are now stored. */

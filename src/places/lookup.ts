@@ -16,9 +16,7 @@ const lineOfText = (limit: number) =>
     .refine((value) => !/\p{Cc}/u.test(value), NO_CONTROLS)
     .refine((value) => !isBlank(value), "Must not be empty.")
 
-/** The input of a suggestion. */
 export const typedInputSchema = lineOfText(200).describe("The typed text, up to 200 characters")
-/** The place of a lookup. */
 export const placeIdSchema = lineOfText(1_000).describe("The `placeId` of a suggestion")
 /** Ties suggestions to the pick that follows them. */
 export const sessionTokenSchema = lineOfText(100)

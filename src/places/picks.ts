@@ -18,7 +18,6 @@ const LEASE_MS = 30_000
 /** How long a pick is remembered, for the next request and for reconciling its charge. */
 const KNOWN_MS = 7 * 86_400_000
 
-/** Locates a pick of a company. */
 export interface PickReference {
   readonly companyId: CompanyId
   readonly pickId: string
@@ -34,7 +33,6 @@ interface StoredAddress {
   readonly address: SealedText
 }
 
-/** The result of a claim. */
 export type PickClaim =
   /** This request must look it up; `previousChargeId` is the charge of a lookup that never ended. */
   | { readonly state: "claimed"; readonly previousChargeId: ChargeId | null }

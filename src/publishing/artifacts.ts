@@ -42,7 +42,6 @@ export class BadArtifact extends Error {
   override readonly name = "BadArtifact"
 }
 
-/** Summary of a stored artifact. */
 export interface StoredArtifact {
   /** SHA-256 of its manifest, hexadecimal. */
   readonly hash: string
@@ -52,7 +51,6 @@ export interface StoredArtifact {
   readonly leftOut: readonly string[]
 }
 
-/** An artifact as stored. */
 export interface Artifact {
   readonly manifest: ArtifactManifest
   readonly content: Blob

@@ -64,7 +64,6 @@ async function isPreviewActive(
   return runner.read(publishStreamOf(companyId), needsAppHost)
 }
 
-/** Renews the leases of previews. */
 export const previewLeaseRenewal = periodicDaemon({
   displayName: "preview lease renewal",
   intervalMs: RENEW_INTERVAL_MS,

@@ -5,10 +5,8 @@ import type { PublishId } from "../../domain/publishing/ids.ts"
 import { parsePublishId } from "../../domain/publishing/ids.ts"
 import { idSchema } from "../frame/kernel/schema.ts"
 
-/** Payload of a job about a publish. */
 export const PublishPayload = z.object({ publishId: idSchema(parsePublishId) })
 
-/** Payload of a job about a publish. */
 export type PublishPayload = z.infer<typeof PublishPayload>
 
 /** The fields of a publish's fact that its job needs. */

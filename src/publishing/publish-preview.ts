@@ -321,7 +321,6 @@ async function replyOf(
   return publishReply({ ...fields, createdAt, finishedAt: null })
 }
 
-/** Publishes a commit. */
 export const publishPreview = paidRoute({
   ...PUBLISH_ROUTE,
   name: "publishPreview",

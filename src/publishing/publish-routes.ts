@@ -19,7 +19,6 @@ export const PUBLISH_ROUTE = {
   rateLimit: RATE_LIMITS.paid,
 } as const
 
-/** Lists publishes. */
 export const publishList = route({
   ...PUBLISH_ROUTE,
   name: "listPublishes",
@@ -40,7 +39,6 @@ export const publishList = route({
   },
 })
 
-/** Shows a publish. */
 export const publishDetail = route({
   ...PUBLISH_ROUTE,
   name: "getPublish",

@@ -41,7 +41,6 @@ const publishMetric: Metric = {
     })),
 }
 
-/** The publishing slice. */
 export const publishingSlice: Slice = {
   name: "publishing",
   streams: { perCompany: [PUBLISH_AGGREGATE], perInstallation: [PUBLISHING_SWITCHES_STREAM] },

@@ -145,7 +145,6 @@ async function findAudioBlob(
   return held === null ? null : ports.blobs.find(companyId, held.blobId)
 }
 
-/** Deletes the recordings of a call. */
 export const deleteRecording = route({
   name: "deleteRecording",
   method: "DELETE",

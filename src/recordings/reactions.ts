@@ -29,7 +29,6 @@ import { nextDayToCount } from "../../domain/recordings/recordings.ts"
 /** Enough for four hours of MP3 over a slow line. */
 const FETCH_TIMEOUT_MS = 10 * 60_000
 
-/** Fetches the audio of a call and stores it. */
 export const fetchAudio = reaction({
   kind: "store-recording",
   payload: z.object({

@@ -22,7 +22,6 @@ import { boundedText } from "../frame/kernel/schema.ts"
 /** Nineteen hours at 24 kbps; no call is larger. */
 const MAX_BYTES = 200 * 1024 * 1024
 
-/** Audio of a call at a carrier. */
 export interface CarrierAudio {
   readonly companyId: CompanyId
   readonly callId: CallId
@@ -37,7 +36,6 @@ export interface CarrierAudio {
   readonly subject: string
 }
 
-/** The carrier that has the audio. */
 export type AudioSource = Pick<VoiceCarrier, "downloadRecording" | "deleteRecording">
 
 /** The carrier's name in messages. */
@@ -120,7 +118,6 @@ const base = {
   reply: RetentionPeriod,
 } as const
 
-/** Reads the retention of recordings. */
 export const readRetentionDays = route({
   ...base,
   name: "readKeepRecordings",
@@ -135,7 +132,6 @@ export const readRetentionDays = route({
   }),
 })
 
-/** Sets the retention of recordings. */
 export const setRetentionDays = route({
   ...base,
   name: "keepRecordings",
@@ -162,7 +158,6 @@ export const formatDay = (day: number): string => new Date(day).toISOString().sl
 /** The path of a call's recordings. */
 export const CALL_RECORDINGS_URL = "/api/v1/phone/recordings/:callId"
 
-/** The path parameters of a call. */
 export const CallParams = z.object({ callId: boundedText(100).describe("Id of the call") })
 
 /** The message for an unknown call. */

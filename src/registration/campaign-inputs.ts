@@ -65,7 +65,6 @@ export function suggestedReplies(ready: CampaignInputs | null): TextingReplies {
   }
 }
 
-/** The replies to keywords. */
 export type TextingReplies = Pick<TextingRules, "optOutReply" | "optInReply" | "helpReply">
 
 /** Reads a company's replies to keywords. */

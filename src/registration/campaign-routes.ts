@@ -16,7 +16,6 @@ import { readSavedRegistration } from "./saved-registration.ts"
 
 const URL = "/api/v1/phone/campaign"
 
-/** Reads the campaign and its problems. */
 export const readCampaign = route({
   name: "readCampaign",
   method: "GET",
@@ -33,7 +32,6 @@ export const readCampaign = route({
   }),
 })
 
-/** Saves the campaign. */
 export const saveCampaign = route({
   name: "saveCampaign",
   method: "PUT",

@@ -9,7 +9,6 @@ import { brandNameOf } from "./business.ts"
 import type { TextingPages } from "./texting-pages.ts"
 import { textBetween } from "./text-between.ts"
 
-/** The schema of a campaign. */
 export const TextingCampaign = z.object({
   brandType: z.enum(BRAND_TYPES).describe("The volume of texts, or the kind of sender"),
   description: textBetween(40, 4_096).describe("The purpose and the audience of the texts"),
@@ -22,7 +21,6 @@ export const TextingCampaign = z.object({
   directLending: z.boolean().describe("Whether it is about loans that the company offers"),
 })
 
-/** A valid campaign. */
 export type TextingCampaign = z.infer<typeof TextingCampaign>
 
 /** A draft of a campaign, with the texts that carriers also receive. */

@@ -28,7 +28,6 @@ export interface PageFinding {
   readonly message: string
 }
 
-/** The result of a check. */
 export interface PagesCheckResult {
   /** Empty if the pages passed. */
   readonly problems: readonly PageFinding[]

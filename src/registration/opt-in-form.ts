@@ -6,7 +6,6 @@ import type { TextingPages } from "./texting-pages.ts"
 const MAX_NAME = 80
 const MAX_PHONE = 40
 
-/** A valid opt-in. */
 export interface OptInForm {
   /** E.164, of a number that can be texted. */
   readonly phone: string

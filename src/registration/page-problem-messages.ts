@@ -24,5 +24,4 @@ export const PAGE_PROBLEMS = {
   blocked_address: "The page is not at a public address.",
 } as const
 
-/** The code of a page problem. */
 export type PageProblem = keyof typeof PAGE_PROBLEMS

@@ -4,7 +4,6 @@ import { parse } from "parse5"
 type Node = DefaultTreeAdapterMap["node"]
 type Element = DefaultTreeAdapterMap["element"]
 
-/** An element of a page. */
 export interface PageElement {
   readonly tag: string
   /** The enclosing element; null for the outermost. */

@@ -3,7 +3,6 @@ import { route } from "../frame/routes/declare/route.ts"
 import { PAGES_URL, TextingPagesReply, readPagesReply } from "./pages-reply.ts"
 import { readSavedRegistration } from "./saved-registration.ts"
 
-/** Reads the settings of the texting pages. */
 export const readTextingPages = route({
   name: "readTextingPages",
   method: "GET",

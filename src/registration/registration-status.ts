@@ -13,7 +13,6 @@ import { unsealReasons } from "./review-reasons.ts"
 
 const status = z.enum(["not_sent", "waiting", "action_needed", "rejected", "approved"])
 
-/** The schema of the registration status. */
 export const RegistrationStatus = z
   .object({
     testMode: z.boolean().describe("Whether registration and numbers are in test mode"),
@@ -33,7 +32,6 @@ export const RegistrationStatus = z
   })
   .meta({ id: "RegistrationStatus", description: "The status of the texting registration" })
 
-/** The status of a registration. */
 export type RegistrationStatus = z.infer<typeof RegistrationStatus>
 
 /** The numbers that are part of a registration: those that text, without test numbers in live mode. */
@@ -77,7 +75,6 @@ export async function readRegistrationStatus(
   }
 }
 
-/** Reads the registration status. */
 export const readRegistration = route({
   name: "readRegistration",
   method: "GET",

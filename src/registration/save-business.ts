@@ -8,7 +8,6 @@ import { Business, isSoleProprietorship } from "./business.ts"
 import { registrationRefusal } from "./registration-refusals.ts"
 import { readSavedRegistration } from "./saved-registration.ts"
 
-/** Saves the business details. */
 export const saveBusiness = route({
   name: "saveBusiness",
   method: "PUT",

@@ -18,7 +18,6 @@ import { readSavedRegistration } from "./saved-registration.ts"
 /** Lets the caller see its own preview immediately, unless the read models lag far behind. */
 const OWN_WRITE_WAIT_MS = 2_000
 
-/** Saves the settings of the texting pages. */
 export const saveTextingPages = route({
   name: "saveTextingPages",
   method: "PUT",

@@ -18,7 +18,6 @@ export interface SavedRegistration {
   readonly brandType: RegistrationDraft["brandType"]
 }
 
-/** The saved pages with their metadata. */
 export interface SavedPages {
   readonly pages: TextingPages
   /** Last part of the preview URL. */

@@ -60,8 +60,6 @@ export const TextingPages = z
 /** Valid page settings. */
 export type TextingPages = z.infer<typeof TextingPages>
 
-/** The names of the three pages. */
 export const PAGE_NAMES = ["texts", "terms", "privacy"] as const
 
-/** The name of a page. */
 export type PageName = (typeof PAGE_NAMES)[number]

@@ -39,7 +39,6 @@ export type BackupHead = z.infer<typeof HeaderLine>
 /** Last data of a backup. */
 export type BackupEnd = z.infer<typeof TrailerLine>
 
-/** Rows or events of a backup. */
 export interface BackupBlock {
   /** `events`, or the name of a table. */
   readonly kind: string
@@ -103,7 +102,6 @@ export class BackupWriter {
   }
 }
 
-/** Summary of a backup that was read completely. */
 export interface BackupSummary {
   readonly head: BackupHead
   readonly end: BackupEnd

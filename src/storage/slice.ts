@@ -3,7 +3,6 @@ import type { Slice } from "../frame/slice.ts"
 import { backupOperations, streamReleaseOperations } from "./operate/backup.ts"
 import { storeCommands, repairSettingsCommand } from "./operate/store-commands.ts"
 
-/** The storage slice. */
 export const storageSlice: Slice = {
   name: "storage",
   commands: [

@@ -40,7 +40,6 @@ const Calls = z.object({
   nextCursor: nextCursorSchema,
 })
 
-/** Lists incoming calls. */
 export const listPhoneCalls = route({
   name: "listCalls",
   method: "GET",

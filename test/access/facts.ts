@@ -4,7 +4,6 @@ import type { AccessEvent } from "../../domain/access/access-events.ts"
 /** The time of every fact, UTC milliseconds. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
-/** The company when it opens. */
 export const COMPANY = {
   companyId: "co_Ab3dE6",
   name: "s1.company.YWNtZQ",
@@ -12,5 +11,4 @@ export const COMPANY = {
   pays: "prepaid",
 } as const
 
-/** The fact that opens the company. */
 export const companyOpened: AccessEvent = { type: "CompanyOpened", at: NOW, ...COMPANY }

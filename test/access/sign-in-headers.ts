@@ -4,7 +4,6 @@ import type { ApiAnswer, World } from "../support/world.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 import type { TestKey } from "../support/company.ts"
 
-/** A request to sign. */
 export interface SignInRequest {
   readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE"
   readonly url: string

@@ -41,7 +41,6 @@ export const SAMPLE_BILL_LINE: BillLine = {
   description: "",
 }
 
-/** The documented columns of the CSV bill. */
 export const BILL_CSV_COLUMNS =
   "line_id,kind,charge_id,corrects,at,served_from,item,quantity,unit,unit_price_micros," +
   "amount_micros,amount_usd,person_id,key_id,class,resource,price_version,description,item_name"

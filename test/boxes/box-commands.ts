@@ -50,7 +50,6 @@ export function tickBoxCommand(
   return { type: "TickBox", boxId: BOX_ID, minute, observed, isKeyUsable }
 }
 
-/** Stops the box as its person. */
 export const STOP_BOX_COMMAND: BoxCommand = {
   type: "StopBox",
   boxId: BOX_ID,

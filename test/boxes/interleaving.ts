@@ -34,7 +34,6 @@ import { partialFake } from "../support/partial-fake.ts"
 /** Start of every history. */
 export const NOON = Date.UTC(2026, 10, 23, 12)
 
-/** A job. */
 export interface InterleavedJob {
   readonly key: string
   readonly item: JobToEnqueue
@@ -74,7 +73,6 @@ export class InterleavedStore {
     }
   }
 
-  /** Applies the result of a job. */
   settle(row: InterleavedJob, result: JobResult, now: number): void {
     // Another process may have settled it, or a fact ended it.
     if (this.jobs.get(row.key) !== row) return
@@ -159,7 +157,6 @@ const TRANSIENT_ERRORS = new Set([
 /** Runs a call of a process once it has its turn. */
 export type RunInTurn = <T>(act: () => Promise<T>) => Promise<T>
 
-/** Behavior of the provider. */
 export type ProviderBehavior = "ok" | "unavailable" | "silent"
 
 /** The processes of a history. */
@@ -245,7 +242,6 @@ export abstract class InterleavedProcesses {
     })
   }
 
-  /** Grants a turn to one of the waiting processes. */
   async grantTurn(which: number): Promise<void> {
     this.#waiting.splice(which % Math.max(1, this.#waiting.length), 1)[0]?.go()
     await untilAllWaiting()

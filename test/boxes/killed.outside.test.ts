@@ -34,7 +34,6 @@ afterAll(workspace.clear)
 const turns = await openCrashTestDatabase({ CODE_DIR: join(workspace.path, "code") })
 await makeCallsFree(turns.world())
 
-/** All facts of a company's boxes and ledger. */
 async function factsOf({ ports }: World, { companyId }: Company) {
   const prefixes = ["box", "boxes", "ledger"].map((category) => `${category}-${companyId}`)
   const events = await collectEvents(ports.store.readAll({ prefixes }))

@@ -19,7 +19,6 @@ interface BilledMinute {
   isPending: boolean
 }
 
-/** The audit of a history. */
 export interface MinuteAudit {
   /** Violations of the rule, one line each. */
   readonly violations: readonly string[]

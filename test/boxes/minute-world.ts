@@ -101,12 +101,10 @@ export class MinuteWorld extends InterleavedProcesses {
   }
 }
 
-/** The key and person that start all boxes. */
 export const BOX_STARTER = { keyId: "key_aaaaaaaa", personId: "per_1" } as const
 
 const CAUSE = causedBy("test")
 
-/** Options of a start. */
 export interface BoxStartOptions {
   readonly size: "small" | "medium" | "large" | "xlarge"
   readonly maxMinutes: number

@@ -55,7 +55,6 @@ const ms = fc.constantFrom(
 
 const accounts = ["LockAccount", "UnlockAccount", "UnlockAccount", "UnlockAccount"] as const
 
-/** A step of a history. */
 const anyStep = fc.oneof(
   weightedStep(30, { does: oneOfWords("let"), which }),
   weightedStep(14, { does: oneOfWords("row"), which, by, fate }),

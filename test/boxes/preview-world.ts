@@ -8,14 +8,12 @@ import { afterAll, expect } from "vitest"
 import type { BoxHost } from "../../adapters/sandbox/boxhost/port.ts"
 import { BOXES_PATH, makeBoxCompany, ownBoxWorld, startBoxAndWait } from "./box-world.ts"
 
-/** The answer to a visitor. */
 export interface VisitResponse {
   readonly status: number
   readonly headers: IncomingMessage["headers"]
   readonly body: string
 }
 
-/** Options of a visit. */
 export interface VisitOptions {
   readonly method?: string
   readonly path?: string

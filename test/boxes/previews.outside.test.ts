@@ -294,7 +294,6 @@ async function startServingBox(company: Company, options: object = {}) {
   return { boxId, host: new URL(opened.body.url).host }
 }
 
-/** Opens an upgraded connection. */
 async function openUpgraded(host: string) {
   const socket = preview.sendRaw(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
   expect(String(await once(socket, "data"))).toContain("101 Switching Protocols")

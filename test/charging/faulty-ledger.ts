@@ -27,7 +27,6 @@ export interface FaultyLedger {
   readonly histories?: "crowded" | "rich"
 }
 
-/** A command with its stamp. */
 export type DecidedCommand = LedgerCommand & DecisionStamp
 
 /** The real ledger with some of its functions replaced. */

@@ -24,10 +24,8 @@ export type AmountChoice =
   | { readonly micros: number }
   | { readonly left: LimitHolder | "least" | "funds"; readonly off: number }
 
-/** The part of a charge that is refunded. */
 export type RefundPart = "whole" | "some" | "over" | "none"
 
-/** An intended charge. */
 export interface ChargeIntention {
   readonly do: "charge"
   readonly spender: Spender

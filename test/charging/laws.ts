@@ -29,7 +29,6 @@ import {
   sumsAddUp,
 } from "./laws-of-sums.ts"
 
-/** All laws by name. */
 export const LEDGER_LAWS = {
   everyChargeFits,
   bufferedCallsFitLimits,
@@ -50,7 +49,6 @@ export const LEDGER_LAWS = {
   factsFollowFromCommands,
 } as const satisfies Record<string, LedgerLaw>
 
-/** The name of a law. */
 export type LedgerLawName = keyof typeof LEDGER_LAWS
 
 /** The names of the laws, in the order they are checked. */

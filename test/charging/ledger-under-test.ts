@@ -30,7 +30,6 @@ import {
 import { type LedgerAnswer, decideByReference } from "./reference-ledger.ts"
 import { decideStamped } from "../support/decider-spec.ts"
 
-/** A running ledger. */
 export interface LedgerRun {
   readonly decide: (command: LedgerCommand & DecisionStamp) => LedgerAnswer
   readonly evolve: (fact: LedgerEvent) => void

@@ -35,7 +35,6 @@ interface Step {
   readonly after: LedgerSnapshot
 }
 
-/** A decided command. */
 export interface DecisionStep extends Step {
   readonly does: "decide"
   readonly command: LedgerCommand & DecisionStamp

@@ -269,7 +269,6 @@ const refundScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
     ]
   })
 
-/** Any of these scenes. */
 export const scenes: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
   { weight: 3, arbitrary: limitFillingScenes },
   { weight: 2, arbitrary: callScenes },

@@ -42,7 +42,6 @@ const updates = fc
   })
   .map((all) => all.filter((one) => one.old !== one.new))
 
-/** A random command. */
 export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ type: "CreateRepository" as const }) },
   {

@@ -57,7 +57,6 @@ export const SAMPLE_SECRETS: Readonly<Record<string, string>> = {
 
 type NamedEntry = GitTreeEntry & { readonly name: string }
 
-/** An object of a push. */
 export interface FakeObject {
   readonly type?: PushedObject["type"]
   readonly bytes?: string | Uint8Array

@@ -10,7 +10,6 @@ import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
 /** A person's folder with git. */
 export type GitWorkspace = Awaited<ReturnType<typeof openGitWorkspace>>
 
-/** Options of a git command. */
 export interface GitRunOptions {
   /** Folder name of the repository to run in. */
   readonly folder?: string
@@ -131,7 +130,6 @@ export function writeBundle(copy: string): string {
   return file
 }
 
-/** An entry of a tree. */
 export interface TreeEntry {
   readonly mode: string
   readonly name: string | Buffer

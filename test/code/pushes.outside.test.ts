@@ -41,7 +41,6 @@ async function processes(): Promise<string> {
   return (await Promise.all(texts)).join("\n")
 }
 
-/** Starts a push and sends half of it to git. */
 async function sendHalf(company: Company, folder: string, at = server) {
   const tips = await tipsOf(company)
   const body = await pushBody(workspace, folder, { old: tips[0]?.id ?? "" })

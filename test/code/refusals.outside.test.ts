@@ -18,7 +18,6 @@ await workspace.run(["push", "--quiet", "origin", "main"], { folder: "own" })
 
 const refsOf = (address: string) => workspace.git(["ls-remote", address])
 
-/** A key of a company with these operations. */
 async function keyFor(company: Company, ...operations: string[]): Promise<Company> {
   return { ...company, ...(await makeKey(world, company, { operations })) }
 }

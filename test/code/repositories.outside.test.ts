@@ -56,7 +56,6 @@ async function receive(
   return Buffer.concat(sent).toString("utf8")
 }
 
-/** Collects an async iterable. */
 async function all<T>(rows: AsyncIterable<T>): Promise<readonly T[]> {
   const found: T[] = []
   for await (const row of rows) found.push(row)

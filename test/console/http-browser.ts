@@ -1,7 +1,6 @@
 /** A browser of the console over HTTP: it stores cookies and sends the headers of the console's pages. */
 import type { World } from "../support/world.ts"
 
-/** An answer to a browser. */
 export interface BrowserAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>

@@ -17,7 +17,6 @@ export interface SampleIds {
   readonly publish: string
 }
 
-/** A row. */
 export interface OperationAccess {
   readonly allowed: readonly Role[] | Permission
   /** Whether every person may call it about themselves; the input here is about another person. */

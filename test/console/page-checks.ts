@@ -10,7 +10,6 @@ export const VIEW_MODES = [
   { width: 390, scheme: "dark" },
 ] as const
 
-/** One of them. */
 export type ViewMode = (typeof VIEW_MODES)[number]
 
 /** Elements appear immediately, except on a busy machine. */

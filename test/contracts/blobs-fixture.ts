@@ -27,7 +27,6 @@ export interface StoredBlob {
   readonly digest: Buffer | null
 }
 
-/** A stored chunk. */
 export interface StoredChunk {
   readonly edition: string
   readonly index: number

@@ -13,7 +13,6 @@ import {
   type SandboxId,
 } from "../../adapters/sandbox/boxhost/port.ts"
 
-/** A box host for the suite. */
 export interface BoxHostFixture {
   readonly host: BoxHost
   /** A second program on the same machine, with the same boxes. */

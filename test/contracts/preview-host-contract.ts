@@ -7,7 +7,6 @@ import type { AppStartPlan, PreviewHost } from "../../adapters/sandbox/preview-h
 import { fetchPage, readArchive } from "../preview-host/preview-client.ts"
 import { newAppPlan, newBuildPlan, newPublishId } from "../preview-host/plans.ts"
 
-/** A preview host for the suite. */
 export interface PreviewHostFixture {
   readonly host: PreviewHost
   /** A second program on the same machine, with the same previews. */

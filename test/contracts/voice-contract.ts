@@ -7,10 +7,8 @@ import {
 import type { VoiceCarrier, VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import { RecordingNotFound } from "../../adapters/providers/voice/port.ts"
 
-/** An action of a person on a call. */
 export type CalleeAction = "answer" | "hang_up" | "press 1" | "hear"
 
-/** A carrier of calls for the suite. */
 export interface VoiceUnderTest {
   readonly voice: VoiceCarrier
   /** Simulates an incoming call. @returns the caller's leg */

@@ -156,7 +156,19 @@ function isDeclaration(node: ts.Statement): boolean {
   return isExported(node) && !ts.isExportDeclaration(node) && !ts.isImportDeclaration(node)
 }
 
-/** Finds exports without a docstring of at least a sentence. */
+/** Whether a statement declares a class or functions. The name of a type or a constant may say enough. */
+function isCallable(statement: ts.Statement): boolean {
+  if (!ts.isVariableStatement(statement)) {
+    return ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement)
+  }
+  return statement.declarationList.declarations.some(
+    ({ initializer }) =>
+      initializer !== undefined &&
+      (ts.isArrowFunction(initializer) || ts.isFunctionExpression(initializer)),
+  )
+}
+
+/** Finds exported functions and classes without a docstring, and docstrings that are not a sentence. */
 function undocumented(file: SourceText): readonly StyleViolation[] {
   const source = syntaxTreeOf(file)
   const overloaded = new Set<string>()
@@ -167,7 +179,11 @@ function undocumented(file: SourceText): readonly StyleViolation[] {
     if (ts.isFunctionDeclaration(statement) && overloaded.has(name)) return []
     if (ts.isFunctionDeclaration(statement) && statement.body === undefined) overloaded.add(name)
     const doc = docsBefore(statement).at(-1)
-    if (doc === undefined) return [styleViolationAt(source, statement, `${name} has no docstring`)]
+    if (doc === undefined) {
+      return isCallable(statement)
+        ? [styleViolationAt(source, statement, `${name} has no docstring`)]
+        : []
+    }
     if (SENTENCE.test(wordsOf(doc))) return []
     return [styleViolationAt(source, statement, `the docstring of ${name} is not a sentence`)]
   })
@@ -344,6 +360,8 @@ const RULES: readonly (readonly [Rule, string, string])[] = [
     "/** Micros */\nexport const a = 1",
     "/** The price in micros. */\nexport const a = 1",
   ],
+  [undocumented, "export const f = () => 1", "export const PRICE_MICROS = 1"],
+  [undocumented, "export class Queue {}", "export interface Queue {}"],
   [
     unnamedErrors,
     "/** Adds two. */\nexport function a(): void { throw new TooLarge() }",
@@ -394,7 +412,7 @@ describe("the project", () => {
     ["does not read the clock or random numbers in the domain", impurities, domain],
     ["has an assertion in every test", emptyTests, tests],
     ["skips no test without a reason and asserts no literal", pretences, tests],
-    ["documents its exports", undocumented, shipped],
+    ["documents its functions and classes", undocumented, shipped],
     ["documents the errors that it throws", unnamedErrors, shipped],
   ] as const)("%s", ([, rule, files]) => {
     expect(files.length).toBeGreaterThan(1)

@@ -15,7 +15,6 @@ export type StyleViolation = string
 /** The project's folder. */
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/[/\\]$/, "")
 
-/** The folders of the shipped source. */
 export const SHIPPED_FOLDERS = ["domain", "projections", "adapters", "src"]
 
 /** Folders without handwritten files. */

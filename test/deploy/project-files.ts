@@ -27,7 +27,6 @@ export function yamlDocumentsOf(path: string): readonly YamlDocument[] {
   })
 }
 
-/** The manifest in package.json. */
 export const PACKAGE_MANIFEST = JSON.parse(projectText("package.json")) as {
   readonly version: string
   readonly bin: Readonly<Record<string, string>>
@@ -37,7 +36,6 @@ export const PACKAGE_MANIFEST = JSON.parse(projectText("package.json")) as {
 /** The names of all settings. */
 export const SETTING_NAMES: ReadonlySet<string> = new Set(listSettings({}).map(({ name }) => name))
 
-/** An instruction of a Dockerfile. */
 export interface DockerInstruction {
   readonly keyword: string
   readonly rest: string

@@ -3,7 +3,6 @@ import { afterAll } from "vitest"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
-/** The path of connected domains. */
 export const DOMAIN_PATH = "/api/v1/domain"
 /** The path of sending domains. */
 export const SENDING_DOMAINS_PATH = "/api/v1/email/domains"

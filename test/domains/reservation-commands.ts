@@ -8,7 +8,6 @@ const domainId = fc.nat(7).map((i): DomainId => `dom_${i}`)
 const companyId = fc.constantFrom<CompanyId[]>("co_aaaaaa", "co_bbbbbb")
 const name = fc.constantFrom("acme.com", "shop.acme.com", "acme.uk.com", "uk.com", "b.example")
 
-/** A random command. */
 export const reservationCommand: fc.Arbitrary<DomainReservationCommand> = fc.oneof(
   fc.record({ type: fc.constant("ReserveDomain" as const), domainId, companyId, name }),
   fc.record({

@@ -12,7 +12,6 @@ import { collectEvents } from "../contracts/event-store-fixture.ts"
 import { selectChargeRows } from "../../projections/charging/charges.ts"
 import type { Company, World } from "../support/world.ts"
 
-/** The recipient of the tests' texts. */
 export const TEXT_RECIPIENT = "+14155550123"
 /** Price of one segment, in micros. */
 export const SEGMENT_MICROS = 9_000

@@ -34,7 +34,6 @@ const outcomes = fc.array(outcome, { maxLength: 4 })
 
 const id = { mailId: fc.constant(mailId) }
 
-/** A command for a mail. */
 export const mailCommand = weighted<MailCommand>(
   [3, fc.constant(ACCEPT)],
   [

@@ -16,7 +16,6 @@ export const RECIPIENT_MICROS = 1_000
 
 let companies = 0
 
-/** A company with a verified sending domain. */
 export interface MailingCompany extends Company {
   /** The sending domain's name. */
   readonly domain: string

@@ -13,7 +13,6 @@ export interface SmtpRules {
   readonly data?: (to: string) => DataAnswer | Promise<DataAnswer>
 }
 
-/** An open SMTP server. */
 export type SmtpServerFixture = Awaited<ReturnType<typeof openSmtpServer>>
 
 /** Opens a server at a free port. */

@@ -10,7 +10,6 @@ import type { Readable } from "node:stream"
 
 const MODULE = new URL("../support/eventstoredb-server.ts", import.meta.url).href
 
-/** An EventStoreDB server in its own process. */
 export interface EventStoreDbProcess {
   readonly url: string
   /** Kills the process and resolves once it serves again at the same address. */

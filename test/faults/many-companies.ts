@@ -12,7 +12,6 @@ const CREATE_CONCURRENCY = 4
 /** The connection broke without an answer. */
 const NO_ANSWER: ApiAnswer = { status: 0, body: null, headers: {} }
 
-/** A company under load. */
 export interface LoadedCompany extends Company {
   /** Number of texts that fit within its limit; null without a limit. */
   readonly textsWithinLimit: number | null
@@ -46,7 +45,6 @@ export async function makeCompanies(
   return made
 }
 
-/** A text with a final answer. */
 export interface ServedText {
   readonly company: string
   /** The process that answered, as the proxy names it. */

@@ -38,7 +38,6 @@ export function newSeededNumbers(): SeededNumbers {
 const PATH = "/api/v1/phone/messages"
 /** Contains the opt-out words, so that a first text is as long as any other. */
 const BODY = "Hello. Reply STOP to end."
-/** Price of each text. */
 export const PRICE_MICROS = 9_000
 const CALLERS = 12
 /** The longest time from a fault until calls are served again. */

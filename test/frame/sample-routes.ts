@@ -24,7 +24,6 @@ export const paramsRoute = route({
   handle: async (_ports, _caller, { params }) => ({ ok: true, body: params }),
 })
 
-/** Has query parameters. */
 export const queryRoute = route({
   ...base,
   name: "listThings",
@@ -216,7 +215,6 @@ export const shortDeadlineRoute = publicRoute({
   handle: async () => ({ ok: true, body: { ok: true as const } }),
 })
 
-/** Returns the caller. */
 export const whoAmIRoute = route({
   ...base,
   name: "sayWho",

@@ -157,7 +157,6 @@ function valueNearlyFitting(schema: Schema): fc.Arbitrary<unknown> {
     })
 }
 
-/** An operation of the document. */
 export interface DocumentOperation {
   readonly parameters?: readonly {
     readonly name: string

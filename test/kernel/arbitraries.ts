@@ -6,7 +6,6 @@ import { MAX_MICROS } from "../../domain/kernel/money.ts"
 /** An arbitrary for each field of an event except `type`. */
 export type FieldArbitraries<E> = { readonly [K in keyof E]-?: fc.Arbitrary<E[K]> }
 
-/** The field arbitraries of each event type in a table of formats. */
 export type Arbitraries<F extends EventFormats> = {
   readonly [T in keyof F]: {
     readonly [N in keyof F[T]["fields"]]: fc.Arbitrary<ValueOf<F[T]["fields"][N]>>
@@ -21,7 +20,6 @@ const prefixedText = <P extends string>(prefix: P, unit: readonly string[]) =>
   fc
     .string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength: 22 })
     .map((rest) => `${prefix}${rest}` as const)
-/** Sealed text. */
 export const anySealedText = prefixedText("s1.", [...WORD, ".", "-"])
 /** Any code point except lone surrogates; characters that JSON escapes are frequent. */
 const text = fc.string({

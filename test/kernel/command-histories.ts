@@ -233,7 +233,6 @@ export const accessHistories = historiesOf(access, [
 ])
 
 const { at: _registeredAt, ...registered } = arbitrariesOf(companiesFormats).CompanyRegistered
-/** Histories of the list of companies. */
 export const companiesHistories = historiesOf(
   fc.oneof(
     commandArbitrary<CompaniesCommand, "RegisterCompany">("RegisterCompany", {
@@ -248,7 +247,6 @@ export const companiesHistories = historiesOf(
 const { at: _checkedInAt, ...checkedIn } = arbitrariesOf(appFormats).AppCheckedIn
 const { at: _reportedAt, ...reported } = arbitrariesOf(appFormats).DeviceReported
 type AppCommand = CheckIn | ReportDevice
-/** Histories of an installed app. */
 export const appHistories = historiesOf(
   fc.oneof(
     commandArbitrary<AppCommand, "CheckIn">("CheckIn", { ...checkedIn, version: tag }),
@@ -271,7 +269,6 @@ export const releaseHistories = historiesOf(
   ),
 )
 
-/** Histories of the price book. */
 export const priceHistories = historiesOf(
   fc.oneof(
     commandArbitrary<PriceCommand, "SetPrice">("SetPrice", {
@@ -302,7 +299,6 @@ const refused = anyRecord({
   personId: nullable(personId),
   refusingLimit: nullable(fc.constantFrom(0, 1)),
 }).map((fields) => ({ type: "ChargeRefused" as const, ...fields }))
-/** Histories of stored refusals. */
 export const refusalHistories = historiesOf(
   commandArbitrary<RecordRefusals, "RecordRefusals">("RecordRefusals", {
     refusals: anyFew(refused),

@@ -172,7 +172,6 @@ const buyThingTool = immediatePaidRoute({
   refundReason: "the finder returned no result",
 })
 
-/** All sample tools. */
 export const SAMPLE_TOOLS: readonly Route[] = [
   listThingsTool,
   getThingTool,
@@ -181,14 +180,12 @@ export const SAMPLE_TOOLS: readonly Route[] = [
   buyThingTool,
 ]
 
-/** The slice of the sample tools. */
 export const sampleToolsSlice: Slice = {
   name: "pretended",
   groups: { pretended: "Sample routes of the tests." },
   routes: SAMPLE_TOOLS,
 }
 
-/** Path of the MCP server. */
 export const MCP_PATH = "/api/v1/mcp"
 
 const PROGRAM_WITH_TOOLS = assemble([...SLICES, sampleToolsSlice])

@@ -22,7 +22,6 @@ interface InstalledPackage {
   readonly remove: () => Promise<void>
 }
 
-/** Packs the project and installs the package. */
 async function installPacked(): Promise<InstalledPackage> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-packed-"))
   const empty = join(root, "empty")
@@ -73,7 +72,6 @@ interface Manifest {
   readonly optionalDependencies: Readonly<Record<string, string>>
 }
 
-/** A package's manifest. */
 function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest
 }
@@ -97,7 +95,6 @@ function filesNamedIn(bundle: ReadonlyMap<string, string>): readonly string[] {
   )
 }
 
-/** The packages that the bundle requires. */
 function packagesNamedIn(bundle: ReadonlyMap<string, string>): ReadonlySet<string> {
   const names = [...bundle.values()]
     .flatMap((text) => [

@@ -39,7 +39,6 @@ export const numberOrdered = withUsualFields<PhoneFact<"NumberOrdered">>({
   type: "NumberOrdered",
 })
 
-/** A number was bought. */
 export const numberAdded = withUsualFields<PhoneFact<"NumberAdded">>({
   type: "NumberAdded",
   at: NOW,

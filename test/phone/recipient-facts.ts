@@ -11,7 +11,6 @@ const TO = "s1.rcp.bnVtYmVy"
 const BODY = "s1.rcp.Ym9keQ"
 const BODY_WITH_LINE = "s1.rcp.bGluZQ"
 
-/** Opt-out state of a new recipient. */
 export const NEW_RECIPIENT: OptOutState = {
   stoppedAt: null,
   stopKeyword: null,
@@ -121,20 +120,16 @@ export const receiveTextCommand = withUsualFields<ReceiveText & DecisionStamp>({
   reply: null,
 })
 
-/** The reply to a keyword. */
 export const REPLY = { messageId: "msg_re_1", body: "s1.rcp.cmVwbHk", segments: 1 } as const
 
-/** The recipient texts STOP. */
 export const receiveStopCommand = withUsualFields<ReceiveText & DecisionStamp>(
   receiveTextCommand({ keyword: "stop", word: "STOP", reply: REPLY }),
 )
 
-/** The recipient texts START. */
 export const receiveStartCommand = withUsualFields<ReceiveText & DecisionStamp>(
   receiveTextCommand({ keyword: "start", word: "START", reply: REPLY }),
 )
 
-/** A text was received. */
 export const textReceived = withUsualFields<RecipientFact<"TextReceived">>({
   type: "TextReceived",
   at: NOW,
@@ -164,14 +159,12 @@ export const replyQueued = (
     ...changed,
   })
 
-/** Opt-out state of a recipient who texted STOP. */
 export const STOPPED_RECIPIENT: OptOutState = {
   ...NEW_RECIPIENT,
   stoppedAt: NOW,
   stopKeyword: "STOP",
 }
 
-/** The recipient opted out by text. */
 export const optedOutByText = withUsualFields<RecipientFact<"OptedOutByText">>({
   type: "OptedOutByText",
   at: NOW,
@@ -180,7 +173,6 @@ export const optedOutByText = withUsualFields<RecipientFact<"OptedOutByText">>({
   keyword: "STOP",
 })
 
-/** The recipient opted in by text. */
 export const optedInByText = withUsualFields<RecipientFact<"OptedInByText">>({
   type: "OptedInByText",
   at: NOW,
@@ -189,7 +181,6 @@ export const optedInByText = withUsualFields<RecipientFact<"OptedInByText">>({
   keyword: "START",
 })
 
-/** The company added an opt-out. */
 export const optOutAdded = withUsualFields<RecipientFact<"OptOutAdded">>({
   type: "OptOutAdded",
   at: NOW,
@@ -199,7 +190,6 @@ export const optOutAdded = withUsualFields<RecipientFact<"OptOutAdded">>({
 
 /** Adds an opt-out by the company. */
 export const ADD_OPT_OUT_COMMAND = { type: "AddOptOut", at: NOW, phone: TO } as const
-/** Removes an opt-out by the company. */
 export const REMOVE_OPT_OUT_COMMAND = { type: "RemoveOptOut", at: NOW, phone: TO } as const
 
 /** The recipient opts in to everything on a form. */
@@ -215,7 +205,6 @@ export const optInByFormCommand = withUsualFields<OptInByForm & DecisionStamp>({
   sourceUrl: "https://acme.example/texts",
 })
 
-/** The recipient opted in on a form. */
 export const optedInByForm = withUsualFields<RecipientFact<"OptedInByForm">>({
   ...optInByFormCommand(),
   type: "OptedInByForm",

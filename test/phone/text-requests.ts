@@ -2,7 +2,6 @@
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { selectChargeRows } from "../../projections/charging/charges.ts"
 
-/** The path of texts. */
 export const MESSAGES_PATH = "/api/v1/phone/messages"
 
 /** Price of one GSM segment to +1, in micro-dollars. */

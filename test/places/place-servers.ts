@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** A request that a server received. */
 export interface ReceivedPlaceRequest {
   readonly call: string
   readonly query: URLSearchParams
@@ -18,7 +17,6 @@ export type PlaceServerReply =
   | "says nothing"
   | "too much"
 
-/** A running server. */
 export interface PlaceServer {
   readonly url: string
   readonly requests: ReceivedPlaceRequest[]

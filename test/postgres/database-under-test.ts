@@ -40,7 +40,6 @@ export async function jobQueueUnderTest() {
   }
 }
 
-/** A database and its pools. */
 export interface DatabaseUnderTest {
   /** The superuser's connection string. */
   readonly url: string

@@ -56,9 +56,7 @@ export function sumReadModel({ name, category, version = 1, afterApply }: SumOpt
   }
 }
 
-/** Sums spending. */
 export const SPENT = sumReadModel({ name: "spent", category: "spending" })
-/** Sums earnings. */
 export const EARNED = sumReadModel({ name: "earned", category: "earning" })
 
 /** Opens a database that has no read models at the start of each test. Call it at the top level of the file. */

@@ -9,7 +9,6 @@ const unique = (): string => randomUUID().replaceAll("-", "").slice(0, 26)
 
 /** A new publish id. */
 export const newPublishId = (): PublishId => `pub_${unique()}`
-/** A new company id. */
 const newCompanyId = (): CompanyId => `co_${unique()}`
 
 /** A tar archive of files by path. */

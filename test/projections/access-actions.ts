@@ -17,7 +17,6 @@ export const accessAction = actionArbitrary("live", {
   which: fc.nat(3),
 })
 
-/** One action. */
 export type AccessAction =
   typeof accessAction extends fc.Arbitrary<infer D> ? Omit<D, "does"> : never
 

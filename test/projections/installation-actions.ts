@@ -8,7 +8,6 @@ import { executeStep } from "./ledger-requests.ts"
 import { type LedgerStep, actionArbitrary, ledgerStep } from "./ledger-steps.ts"
 import { performAccessAction, accessAction } from "./access-actions.ts"
 
-/** The recipients of texts. */
 export const RECIPIENTS = ["+14155550123", "+14155550124", "+14155550125"]
 const to = fc.constantFrom(...RECIPIENTS)
 const body = fc.constantFrom("STOP", "start", "HELP", "hello \u0000 \u{1F600}")

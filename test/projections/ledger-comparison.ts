@@ -22,7 +22,6 @@ import { HISTORY_KEYS } from "./ledger-steps.ts"
 import { selectChargeRows } from "../../projections/charging/charges.ts"
 import { chargesIn } from "./reference-charges.ts"
 
-/** The database of the read models. */
 export type ReadModelDatabase = Ports["readAll"]
 
 type LimitKey = {

@@ -22,7 +22,6 @@ type CallsCommand = Extract<LedgerCommand, { type: "RecordApiCalls" }>
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** The keys of the histories. */
 export const HISTORY_KEYS = ["key_1", "key_2"] as const
 const keyId = fc.constantFrom(...HISTORY_KEYS)
 const personId = fc.constantFrom("per_1", "per_2")
@@ -180,7 +179,6 @@ const removal = limitName.map((name): LedgerCommand => ({ type: "RemoveLimit", .
 export const weighted = <T>(...all: readonly (readonly [number, fc.Arbitrary<T>])[]) =>
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })))
 
-/** An action with these fields. */
 export const actionArbitrary = <const D extends string, F extends object = object>(
   does: D,
   fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> },
@@ -199,7 +197,6 @@ const command = weighted<LedgerCommand>(
 )
 const index = fc.nat(20)
 
-/** One step of a history. */
 export const ledgerStep = weighted<LedgerStep>(
   [20, actionArbitrary("command", { command })],
   [4, actionArbitrary("pass", { ms: fc.constantFrom(1, HOUR, DAY, 7 * DAY, 31 * DAY) })],

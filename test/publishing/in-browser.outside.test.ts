@@ -103,7 +103,6 @@ async function publish(key: string, files: FilesByPath) {
   return publishes[0] as { readonly url: string }
 }
 
-/** Signs in on the page with the mailed code. */
 async function signIn(page: Page): Promise<void> {
   await page.getByLabel("Email").fill(EMAIL)
   await page.getByRole("button", { name: "Email me a code" }).click()

@@ -15,10 +15,8 @@ import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 /** Price of a publish in micro-dollars. */
 export const PUBLISH_MICROS = 250_000
 
-/** The path of all publishes. */
 export const PUBLISHES_PATH = "/api/v1/publish"
 
-/** Files by path. */
 export type FilesByPath = Readonly<Record<string, string>>
 
 /** A company with code, and a working copy of it. */

@@ -11,7 +11,6 @@ import { PUBLISHES_PATH, siteCompanyFile, requestPublish } from "./publish-world
 /** The fixed commit date, so that the commit is always the one in the route's example. */
 const WHEN = "2026-11-24T09:30:00Z"
 
-/** The imported commit of each company. */
 const commits = new Map<CompanyId, Promise<string>>()
 
 /** Commits a site and imports it for the company; returns the commit. */

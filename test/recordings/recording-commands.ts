@@ -45,7 +45,6 @@ const lastDay = fc
   .map(([{ calledAt }, keep, off]) => dayStart(calledAt) + (keep + off) * DAY_MS)
 const maxCount = fc.constantFrom(1, 2, 500)
 
-/** A random command. */
 export const recordingCommand: fc.Arbitrary<RecordingCommand> = fc.oneof(
   {
     weight: 9,

@@ -71,7 +71,6 @@ async function offer(ports: Ports, companyId: CompanyId, callId: CallId): Promis
   await ports.runner.execute(callStreamOf(companyId, callId), command, causedBy("test call"))
 }
 
-/** The caller in these tests. */
 export const CALLER_NUMBER = "+14155550123"
 /** The company's number in these tests. */
 export const CALLED_NUMBER = "+12015550100"

@@ -3,7 +3,6 @@ import { makeLiveDomain, postDomain } from "../domains/domain-world.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { BUSINESS_INPUT, phoneRouteBody } from "./registration-world.ts"
 
-/** Path of the settings of pages. */
 export const PAGES_PATH = "/api/v1/phone/pages"
 
 /** Valid settings of hosted pages without a host name. */

@@ -19,7 +19,6 @@ export const saveBusinessCommand = (isSoleProprietor = false): RegistrationComma
   ...NO_ACTOR,
 })
 
-/** Saves the pages. */
 export const savePagesCommand: RegistrationCommand = {
   type: "SavePages",
   pages: "s1.co_1.Yg",
@@ -37,7 +36,6 @@ export const recordCheckCommand = (problems = 0): RegistrationCommand => ({
   read: [{ page: "texts", sha256: "ab12" }],
 })
 
-/** Saves the campaign. */
 export const saveCampaignCommand: RegistrationCommand = {
   type: "SaveCampaign",
   campaign: "s1.co_1.Yw",

@@ -26,7 +26,6 @@ import { PROGRAM } from "../../src/slices.ts"
 import type { TaskOwner } from "./schedule.ts"
 import { arrayElementsOf, kyselyWith, statementLineOf } from "./sql.ts"
 
-/** Rows by key. */
 export type ModelRows = Map<string, unknown>
 
 /** The read models that are pure folds. */
@@ -35,7 +34,6 @@ export const FOLDED_MODELS = {
   accounts: foldAccounts,
 } as const satisfies Record<string, (rows: ModelRows, recorded: ProjectedFact) => void>
 
-/** The name of a folded read model. */
 export type FoldedModel = keyof typeof FOLDED_MODELS
 
 const isFolded = (model: string): model is FoldedModel => Object.hasOwn(FOLDED_MODELS, model)
@@ -323,7 +321,6 @@ export function jobQueueOf(
 /** Every read model of the simulation. */
 export const READ_MODEL_NAMES = ["charges", "accounts", "jobs", "late jobs"] as const
 
-/** The name of a read model. */
 export type ReadModelName = (typeof READ_MODEL_NAMES)[number]
 
 /** Makes a read model write its position separately from its rows, which the audit must find. */

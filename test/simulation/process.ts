@@ -124,7 +124,6 @@ const WAIT_STEP_MS = 20
 const LOCK_STEP_MS = 10
 const MAX_CLOSINGS = 500
 
-/** A process of a run. */
 export interface SimulatedProcess extends TaskOwner {
   isAlive: boolean
   /** The schedule's time until which the process cannot read the ledger's time. */
@@ -140,7 +139,6 @@ export interface SimulatedProcess extends TaskOwner {
   readonly close: () => Promise<void>
 }
 
-/** The setup of a process. */
 export interface ProcessSetup {
   readonly name: string
   /** The difference of its clock from the ledger's time, in milliseconds. */

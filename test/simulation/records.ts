@@ -59,7 +59,6 @@ interface RequestSpan {
   readonly lengthAtRequest: number
 }
 
-/** A command and its result. */
 export interface CommandRecord extends RequestSpan {
   readonly command: object
   /** The unique name of its cause. */
@@ -80,7 +79,6 @@ export interface ReadRecord extends RequestSpan {
   readonly lengthOneSecondBefore: number
 }
 
-/** An API call to be buffered. */
 export interface BufferedCallRecord extends RequestSpan {
   readonly call: ServedApiCall
   answer: "gathered" | LimitReading | Error | null

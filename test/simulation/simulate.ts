@@ -215,7 +215,6 @@ const HOUR_MS = 3_600_000
 const LATER_WAITS_MS = [HOUR_MS, HOUR_MS, 25 * HOUR_MS, HOUR_MS]
 const ROUND_MS = 1_200
 
-/** The result of a run. */
 export interface SimulationRun {
   readonly seed: number
   /** Violations that the audit found; empty if there are none. */

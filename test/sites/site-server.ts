@@ -50,10 +50,8 @@ export class ManualTime {
   }
 }
 
-/** A site's request handler. */
 export type SiteHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A site on the loopback. */
 export interface SiteServer {
   readonly port: number
   /** Connects to this site whatever the address is, and trusts its certificate. */

@@ -3,7 +3,6 @@ import { once } from "node:events"
 import { type AddressInfo, type Socket, connect, createServer } from "node:net"
 import { onTestFinished } from "vitest"
 
-/** A proxy in front of a database. */
 export interface CuttableConnection {
   /** The database's connection string through the proxy. */
   readonly url: string

@@ -69,7 +69,6 @@ export async function startCaddy(
 /** Finds nginx, or returns why it is missing. */
 export const findNginx = (): ProgramLookup => findProgram("nginx", "usr/sbin/nginx", ["-v"])
 
-/** A running nginx. */
 export interface NginxServer {
   readonly url: string
   /** Loads another `http` block; resolves once it is in effect. */
@@ -158,7 +157,6 @@ const KEY = "test-key"
 /** Finds the folder of PowerDNS and its libraries, or returns why it is missing. */
 export const findPowerDns = () => unpackPackages(PACKAGES)
 
-/** A running PowerDNS. */
 export interface PowerDnsServer {
   readonly url: string
   readonly key: string

@@ -29,7 +29,6 @@ import type { ReadCall } from "./eventstoredb-server/reading.ts"
 import { answerRead, ServerSubscription } from "./eventstoredb-server/reading.ts"
 import { ConnectionRelay } from "./eventstoredb-server/relay.ts"
 
-/** Options of a server. */
 export interface EventStoreDbServerOptions {
   /** The version to simulate; versions treat slow subscribers differently. By default 24.2. */
   readonly version?: "23.10" | "24.2"
@@ -43,7 +42,6 @@ export interface EventStoreDbServerOptions {
   readonly logFile?: string
 }
 
-/** A node of a cluster in gossip. */
 export interface GossipNode {
   readonly port: number
   readonly isLeader: boolean

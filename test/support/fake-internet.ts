@@ -19,7 +19,6 @@ const MAX_CHAIN_LENGTH = 8
 /** What answers for a name server: a zone, or the `address:port` of a real server. */
 export type NameServerHost = Zone | string
 
-/** A simulated DNS. */
 export interface FakeInternet {
   /** The value for `DNS_RESOLVER`. */
   readonly address: string

@@ -14,7 +14,6 @@ import { startTelnyx } from "./telnyx-server.ts"
 import type { SigningAccount } from "./telnyx-signing.ts"
 import { signingAccount } from "./telnyx-signing.ts"
 
-/** A complete business. */
 export const REVIEWED_BUSINESS: ReviewedBusiness = {
   legalName: "Acme Bakery LLC",
   brandName: "Acme Bakery",
@@ -38,14 +37,12 @@ export const REVIEWED_BUSINESS: ReviewedBusiness = {
   stockTicker: null,
 }
 
-/** A sole proprietor's business. */
 export const SOLE_PROPRIETOR_BUSINESS: ReviewedBusiness = {
   ...REVIEWED_BUSINESS,
   entityType: "sole_proprietor",
   ein: null,
 }
 
-/** A complete campaign. */
 export const REVIEWED_CAMPAIGN: ReviewedCampaign = {
   description: "Acme Bakery texts customers who agreed to it about orders and pick-ups.",
   messageFlow: "People agree at https://acme.example/texts, by ticking an empty, optional box.",

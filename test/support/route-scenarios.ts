@@ -2,7 +2,6 @@
 import { existsSync, readdirSync } from "node:fs"
 import type { ApiAnswer, Company, World } from "./world.ts"
 
-/** A change and how a route shows it. */
 export interface ReadAfterWriteCase {
   /** Makes a change, by the API if a key can; resolves with the value that the route must show. */
   readonly writeValue: (world: World, company: Company) => Promise<unknown>

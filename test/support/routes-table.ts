@@ -220,7 +220,6 @@ const EXTRA_SPEC = readData("beyond-spec.json") as {
 /** Rate limits beyond the specification: calls per minute, and what they are counted by. */
 export const EXTRA_LIMITS = EXTRA_SPEC.limits
 
-/** Routes beyond the specification. */
 export const EXTRA_ROUTES = EXTRA_SPEC.routes
 
 /** Every line of both tables. */

@@ -19,7 +19,6 @@ import type { World } from "./world.ts"
 
 const run = promisify(execFile)
 
-/** A running server. */
 export interface ServerProcess {
   readonly url: string
   readonly pid: number

@@ -9,7 +9,6 @@ import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { generateToneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
 
-/** A leg of a call. */
 export interface TelnyxLeg {
   /** Its `call_control_id`. */
   readonly ref: string
@@ -37,7 +36,6 @@ interface TelnyxRecording {
   readonly seconds: number
 }
 
-/** A webhook event. */
 export interface TelnyxCallEvent {
   readonly type: string
   readonly leg: TelnyxLeg
@@ -140,7 +138,6 @@ interface TelnyxCommand {
 /** What a person at a leg does. */
 type TelnyxCalleeAction = "answer" | "hang_up" | "hear" | { readonly press: string }
 
-/** A running server. */
 export interface TelnyxCallServer {
   /** The base address with the version. */
   readonly url: string

@@ -66,7 +66,6 @@ export function profileReply(
   return reply === undefined ? errorReply(404, "10005") : okReplyWith(Object.assign(reply, body))
 }
 
-/** Stored registrations. */
 export interface TelnyxRegistryState {
   readonly brands: Json[]
   readonly campaigns: Json[]

@@ -36,7 +36,6 @@ export interface TelnyxCallFailure {
 
 type Json = Record<string, unknown>
 
-/** A message that the server stores. */
 export interface TelnyxServerMessage {
   readonly id: string
   readonly direction: "inbound" | "outbound"
@@ -59,7 +58,6 @@ type ReceivedText = Pick<TelnyxServerMessage, "from" | "to" | "text" | "at"> &
 /** The other recipients of a text to one number: none. */
 const NO_OTHERS: TelnyxServerMessage["otherRecipients"] = { to: [], cc: [] }
 
-/** A running server. */
 export interface TelnyxServer {
   readonly url: string
   readonly key: string

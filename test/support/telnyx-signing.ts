@@ -1,7 +1,6 @@
 /** Signs webhooks as a Telnyx account does, with a generated key. */
 import { generateKeyPairSync, sign } from "node:crypto"
 
-/** An account that signs its webhooks. */
 export interface SigningAccount {
   /** 32 bytes in base64, as Telnyx shows it. */
   readonly publicKey: string

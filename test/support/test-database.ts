@@ -15,7 +15,6 @@ declare module "vitest" {
 /** The database that `testDatabase` copies: migrated, empty, and closed to connections. */
 const TEMPLATE = "ledger_template"
 
-/** A database of a test's own. */
 export interface TestDatabase {
   /** Its connection string as the superuser. */
   readonly url: string

@@ -18,7 +18,6 @@ interface Operation {
   readonly query?: Fields
 }
 
-/** A request that an adapter sent. */
 export interface SentRequest {
   readonly method: string
   /** Path without the version. */

@@ -36,7 +36,6 @@ export {
   spentMicrosOf,
 } from "./company.ts"
 
-/** An answer of the API. */
 export interface ApiAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
@@ -48,7 +47,6 @@ export interface ApiAnswer {
 /** Time that an installation gets to close on an idle machine, in milliseconds. */
 const CLOSE_WITHIN_MS = 8_000
 
-/** An open installation. */
 export interface World {
   readonly app: FastifyInstance
   readonly ports: AdminPorts
@@ -165,7 +163,6 @@ export function freezeRateWindow({ ports: { pacer } }: { ports: Pick<Ports, "pac
   vi.spyOn(pacer, "elapsedMs").mockReturnValue(pacer.elapsedMs())
 }
 
-/** Options of a shared world. */
 export interface SharedWorldOptions {
   /** Default on. */
   readonly rateLimits?: "on" | "off"

@@ -13,7 +13,6 @@ import { callInstructionsOf } from "../../domain/voice/call-instructions.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { CALL_ID, NOW, offerCallCommand, ringingSettings } from "./call-commands.ts"
 
-/** The decider of calls. */
 export type CallDecider = typeof callDecider
 
 /** Behavior of a person whose phone rings. */
@@ -25,7 +24,6 @@ export interface Callee {
   readonly hangsUpAfterMs: number
 }
 
-/** The course of a call. */
 export interface CallPlan {
   readonly callees: readonly Callee[]
   readonly ringMode: "all" | "order"

@@ -14,10 +14,8 @@ import { makeCallsFree, makeCompany, openWorld, sharedWorld } from "../support/w
 /** Price of a minute, in micro-dollars. */
 export const CALL_MINUTE_MICROS = 12_000
 
-/** The path of calls. */
 export const CALLS_PATH = "/api/v1/phone/calls"
 
-/** A company and its number. */
 export interface CallableCompany extends Company {
   /** E.164. */
   readonly number: string

@@ -72,7 +72,6 @@ export function virtualPacer(): VirtualPacer {
 
 /** The ledger that all tests here use. */
 export const TEST_LEDGER = ledgerStreamOf("co_aaaaaa")
-/** The name of its stream. */
 export const TEST_LEDGER_STREAM = TEST_LEDGER.stream
 const START = Date.UTC(2026, 10, 21, 12)
 

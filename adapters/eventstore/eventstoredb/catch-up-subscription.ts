@@ -13,7 +13,6 @@ const MAX_BACKOFF_MS = 2_000
 
 const HEAD_READ_INTERVAL_MS = 10
 
-/** The connection and reader of a subscription. */
 export interface CatchUpSource {
   readonly connection: EventStoreDbConnection
   readonly reader: EventStoreDbReader

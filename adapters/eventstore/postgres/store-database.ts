@@ -42,7 +42,6 @@ interface ConnectionPurpose {
   readonly onLost: (cause: Error) => void
 }
 
-/** Opens connections to one database. */
 export interface StoreDatabase {
   /** Connects; the caller disconnects. Rejects with pg's own errors. */
   readonly connect: (purpose: ConnectionPurpose) => Promise<pg.Client>

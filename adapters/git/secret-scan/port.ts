@@ -8,7 +8,6 @@ export interface ScannedText {
   readonly text: string
 }
 
-/** A probable secret. */
 export interface FoundSecret {
   readonly id: string
   /** The kind of secret: `github`, `aws-key-id`. */

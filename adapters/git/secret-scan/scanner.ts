@@ -6,7 +6,6 @@ import { secretsFromMatches, splitIntoWindows } from "./windows.ts"
 import type { SecretScanner } from "./port.ts"
 import { SecretScanFailed } from "./port.ts"
 
-/** A request to the thread. */
 export interface ScanRequest {
   readonly id: number
   readonly text: string

@@ -21,7 +21,6 @@ export interface TestClock extends Clock {
   readonly beforeAdvance: (work: () => Promise<void>) => void
 }
 
-/** The ports of the test clock. */
 export interface TestClockPorts {
   readonly pool: Pool
   readonly pacer: Pacer

@@ -17,7 +17,6 @@ const FOLDER_FORMAT = 1
 const MAX_SOCKET_PATH_BYTES = 107
 
 const FolderIdentity = z.object({ form: z.int(), folderId: z.string() })
-/** An opened data folder. */
 export interface DataFolder {
   readonly path: string
   /** Random, created with the folder: an admin socket with another id does not belong to it. */

@@ -2,7 +2,6 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 
-/** The address of a running server. */
 export interface RunningServer {
   readonly pid: number
   readonly url: string

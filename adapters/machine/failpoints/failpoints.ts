@@ -16,7 +16,6 @@ export const FAILPOINTS = [
   "provider.after",
 ] as const
 
-/** The name of a failpoint. */
 export type Failpoint = (typeof FAILPOINTS)[number]
 
 /**

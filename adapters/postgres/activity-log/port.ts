@@ -5,7 +5,6 @@
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
-/** A kind of activity log entry. */
 export interface ActivityLogKind {
   readonly slice: string
   /** The singular noun for an entry, such as `command`. */
@@ -20,7 +19,6 @@ export interface ActivityEntry<T> {
   readonly content: T
 }
 
-/** The id of a stored entry. */
 export type ActivityEntryId = string & { readonly activityEntry: unique symbol }
 
 /** Entries of one kind, by company and subject. */
@@ -41,7 +39,6 @@ export interface ActivityLog<T> {
   readonly clear: (companyId: CompanyId, subject: string) => Promise<void>
 }
 
-/** All activity logs. */
 export interface ActivityLogs {
   readonly of: <T extends object>(kind: ActivityLogKind) => ActivityLog<T>
 }

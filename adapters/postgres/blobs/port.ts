@@ -18,7 +18,6 @@ export const CHUNK_BYTES = 64 * 1024
 /** A half-written blob older than this was abandoned by its writer, in milliseconds. */
 export const HALF_WRITTEN_TTL_MS = 24 * 3_600_000
 
-/** A blob to write. */
 export interface NewBlob {
   readonly companyId: CompanyId
   /** The subject whose key seals it: COMPANY_SUBJECT, a person's or a recipient's. */
@@ -49,7 +48,6 @@ export interface Blob {
   readonly read: (range?: ByteRange) => AsyncIterable<Buffer>
 }
 
-/** Stores blobs. */
 export interface Blobs {
   /**
    * Writes a blob from a stream of any length; it is visible once this resolves. If two callers write the same id,

@@ -126,7 +126,6 @@ interface MemoryRow extends NewBlob {
   readonly startedAt: number
 }
 
-/** Blob rows in the memory of this process. */
 export interface MemoryBlobRows extends BlobRows {
   /** By version id. */
   readonly blobs: Map<string, MemoryRow>

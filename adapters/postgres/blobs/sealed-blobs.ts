@@ -176,7 +176,6 @@ function blobCorruptError({ companyId, blobId }: NewBlob, why: string, cause?: E
   return new BlobCorrupt(`Blob ${blobId} of ${companyId} is corrupt: ${why}`, { cause })
 }
 
-/** The row of a complete blob. */
 export interface BlobRow {
   readonly versionId: string
   readonly companyId: CompanyId

@@ -14,7 +14,6 @@ export interface DkimOwner {
   readonly sendingDomainId: string
 }
 
-/** The public half of a key. */
 export interface DkimPublicKey {
   /** The record is published at `<selector>._domainkey.<sending domain>`. */
   readonly selector: string
@@ -28,7 +27,6 @@ export interface DkimKey extends DkimPublicKey {
   readonly privateKey: string
 }
 
-/** Stores DKIM keys. */
 export interface DkimKeys {
   /**
    * Returns the key of a sending domain and creates it if there is none; concurrent callers get the same key.

@@ -40,7 +40,6 @@ const MEMORY_RELEASE_TIMEOUT_MS = 10_000
 /** After this, children that still run are killed. */
 const ORPHAN_GRACE_MS = 1_000
 
-/** Options of the embedded PostgreSQL. */
 export interface EmbeddedPostgresOptions {
   /** Created if missing. The caller must ensure that no other process uses it. */
   readonly dataDir: string

@@ -15,7 +15,6 @@ interface PersonalReadModel {
   readonly personalTables: readonly string[]
 }
 
-/** The ports and tables of erasure. */
 export interface ErasurePorts {
   readonly pool: Pool
   readonly pacer: Pacer

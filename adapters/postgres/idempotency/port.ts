@@ -22,7 +22,6 @@ export interface IdempotencyClaimRequest {
   readonly isPermanent?: boolean
 }
 
-/** The result of a claim. */
 export type IdempotencyClaim =
   /**
    * This process executes it now. `attempt` counts from 0; `isTakenOver` from a dead process. Ids also derive from

@@ -24,7 +24,6 @@ export interface StoreMigration {
   readonly handledPositions: ReadonlyMap<string, Position>
 }
 
-/** The state of the installation in the database. */
 export interface InstallationState {
   /** The event store that the database was built from; null before the first event. */
   readonly eventStore: () => Promise<StoreIdentity | null>
@@ -78,7 +77,6 @@ export interface TableRowBatch {
   readonly json: string
 }
 
-/** Reads the tables of a backup. */
 export interface BackupTableReader {
   /** The names of the migrations that created the tables. */
   readonly migrationNames: () => Promise<readonly string[]>
@@ -87,7 +85,6 @@ export interface BackupTableReader {
   readonly read: (part: BackupPhase) => AsyncIterable<TableRowBatch>
 }
 
-/** The database that a backup is restored into. */
 export interface RestoreTarget {
   readonly isEmpty: () => Promise<boolean>
   /** Records that a backup, by its checksum, is being restored; until it finishes no server starts. */

@@ -101,7 +101,6 @@ function identityOf({ kind, first_event, first_commit, first_prepare }: Row): St
   return { kind, firstEvent: first_event, first }
 }
 
-/** Rows of a table in a backup. */
 export interface BackupRows {
   readonly name: string
   readonly phase: BackupPhase
@@ -112,7 +111,6 @@ export interface BackupRows {
   readonly batchSize?: number
 }
 
-/** A table in a backup. */
 export interface BackupTable {
   readonly table: string
   /** The column with an identity sequence. */

@@ -75,7 +75,6 @@ export type JobResult =
     }
   | { readonly result: "stuck"; readonly reason: string }
 
-/** A job as listed for operators. */
 export interface ListedJob {
   readonly jobId: number
   readonly kind: string
@@ -94,7 +93,6 @@ export type StuckJob = Omit<ClaimedJob, "attempts" | "isDispatched"> & {
   readonly stuck: string | null
 }
 
-/** A job with all its fields. */
 export type StoredJob = ClaimedJob & ListedJob
 
 /** The number and age of waiting jobs. */
@@ -107,7 +105,6 @@ export interface Backlog {
   readonly stuckSince: number | null
 }
 
-/** The job queue. */
 export interface JobQueue {
   /** Claims up to `limit` jobs that are due at `now` (the ledger's time), within the limits of their kinds. */
   readonly claim: (

@@ -21,7 +21,6 @@ export interface Leases {
   ) => Promise<LeaseRequest>
 }
 
-/** Requested leases. */
 export interface LeaseRequest {
   /**
    * Releases the held leases and stops requesting. Never throws: a lease that cannot be released

@@ -10,7 +10,6 @@ import { LeaseRegistry, openProcessSession } from "./leases.ts"
 import type { ProcessNotifications, Leases, Processes } from "./port.ts"
 import { Unavailable } from "../../eventstore/port.ts"
 
-/** A registered process. */
 export interface RegisteredProcess extends Processes, Leases, ProcessNotifications {
   readonly close: () => Promise<void>
 }

@@ -4,10 +4,8 @@ import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 /** The clients in which people are seen. */
 export const CLIENT_KINDS = ["app", "dashboard", "launcher"] as const
 
-/** The kind of a client. */
 export type ClientKind = (typeof CLIENT_KINDS)[number]
 
-/** A person was seen in a client. */
 export interface Sighting {
   readonly personId: PersonId
   readonly client: ClientKind

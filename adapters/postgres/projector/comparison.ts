@@ -24,7 +24,6 @@ import type { WriterPorts } from "./writer.ts"
 const CONNECTIONS = 2
 const TEMPORARY_SCHEMA = "pg_temp"
 
-/** The ports of a comparison. */
 export interface ComparisonPorts extends WriterPorts {
   /** The store without corrupt events; reading it must not mark more streams as corrupt. */
   readonly comparisonStore: Pick<EventStore, "readAll">

@@ -8,7 +8,6 @@ interface FeedSubscriber {
   readonly onCaughtUp: (head: Position) => void
 }
 
-/** A running feed. */
 export interface EventFeed {
   /** Resolves to true once everything up to a position was delivered; false if the store is lost before. */
   readonly waitUntilDelivered: (position: Position) => Promise<boolean>

@@ -34,7 +34,6 @@ const MOVE_ALL = `
   from batch join held using (name) where p.name = batch.name
   returning p.name`
 
-/** A batch of a read model. */
 export interface ReadModelBatch {
   readonly name: string
   readonly version: number

@@ -2,7 +2,6 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Position, ReadAllRange, StoredEvent } from "../../eventstore/port.ts"
 
-/** The status of a read model. */
 export interface ProjectionStatus {
   readonly name: string
   readonly version: number
@@ -56,7 +55,6 @@ export function toFoldFault({ stream, revision }: StoredEvent, cause: unknown): 
   return new FoldFault(`${stream} revision ${revision}: ${reason}`, { cause })
 }
 
-/** Runs the read models. */
 export interface Projector {
   /**
    * Waits until these read models (default all) have written everything up to a position, in whichever process,

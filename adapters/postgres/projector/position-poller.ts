@@ -14,7 +14,6 @@ const FAST_POLL_MS = 4
 const MAX_FAST_POLL_MS = 100
 const SLOW_POLL_MS = 1_000
 
-/** The ports of the poller. */
 export interface PositionPollerPorts {
   readonly pool: Pool
   readonly pacer: Pacer

@@ -70,7 +70,6 @@ const MAX_PENDING_FACTS = 5_000
 const LOCK_PREPARATION =
   "select pg_advisory_xact_lock(hashtextextended('prepare read models', 7004))"
 
-/** The ports of the projector. */
 export interface ProjectorPorts extends Omit<UpdaterPorts, "batchTicker" | "jointWriter"> {
   readonly leases: Leases
   /** The store for comparing read models with a rebuild. */
@@ -81,7 +80,6 @@ export interface ProjectorPorts extends Omit<UpdaterPorts, "batchTicker" | "join
   readonly onRebuildProgress: (name: string, events: number) => void
 }
 
-/** A running projector. */
 export interface RunningProjector extends Projector, Pick<EventFeed, "waitUntilDelivered"> {
   /** Settles if the reader ended with an error that is not the store's. */
   readonly ended: Promise<void>

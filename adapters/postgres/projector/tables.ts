@@ -54,7 +54,6 @@ export async function createTables(
   }
 }
 
-/** The stored state of a projection. */
 export interface StoredProjection {
   readonly name: string
   readonly version: number

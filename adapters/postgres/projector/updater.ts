@@ -63,7 +63,6 @@ const MAX_RETRY_MS = 1_000
 /** After this many events without a fact, a position is stored without rows. */
 const STORE_POSITION_EVERY = 2_000
 
-/** The ports of an updater. */
 export interface UpdaterPorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer

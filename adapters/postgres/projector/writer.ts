@@ -31,7 +31,6 @@ const UPDATE_POSITION = `
     last_event = coalesce($7::jsonb, last_event)
   where name = $1 and commit_position = $2 and prepare_position = $3 and version = $6`
 
-/** The ports of a writer. */
 export interface WriterPorts {
   readonly pool: Pool
   readonly decode: (stored: StoredEvent) => ProjectedFact

@@ -13,7 +13,6 @@ export interface TreeHead {
   readonly at: string
 }
 
-/** A tree head signed by this installation. */
 export interface SignedTreeHead extends TreeHead {
   /** Base64 of the 32 bytes of an Ed25519 key, and of the 64 of its signature. */
   readonly publicKey: string
@@ -36,7 +35,6 @@ export interface TreeProgress {
   readonly trees: readonly StoredTree[]
 }
 
-/** Stores heads and trees. */
 export interface TreeHeads {
   /** How far the trees were read; null if they must be read from the start. @param generation of the store */
   readonly load: (generation: number) => Promise<TreeProgress | null>

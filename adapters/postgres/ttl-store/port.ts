@@ -5,7 +5,6 @@
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
-/** A kind of expiring record. */
 export interface TtlRecordKind {
   readonly slice: string
   /** The singular noun for a record, such as `pick`. */
@@ -35,7 +34,6 @@ export interface TtlRecords<T> {
   readonly delete: (companyId: CompanyId, name: string) => Promise<void>
 }
 
-/** All expiring records. */
 export interface TtlStore {
   readonly of: <T extends object>(kind: TtlRecordKind) => TtlRecords<T>
   readonly deleteExpired: () => Promise<void>

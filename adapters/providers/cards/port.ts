@@ -23,7 +23,6 @@ export interface CardPayment {
   readonly paymentId: string | null
 }
 
-/** A payment to be made. */
 export interface PaymentOrder extends CardPayment {
   /** The buyer's own wallet; null: the company's card on file. Never stored. */
   readonly sharedPaymentToken: string | null
@@ -32,7 +31,6 @@ export interface PaymentOrder extends CardPayment {
 /** Why a payment failed permanently. */
 export type PaymentFailure = "declined" | "payment_failed" | "needs_owner" | "no_card"
 
-/** The processor's answer for a payment. */
 export type PaymentAnswer =
   | { readonly answer: "paid"; readonly paymentId: string }
   /** The payment is being processed. */
@@ -140,7 +138,6 @@ export const SIMULATED_CARD_OUTCOMES = [
 /** An outcome of a simulated card. */
 export type SimulatedCardOutcome = (typeof SIMULATED_CARD_OUTCOMES)[number]
 
-/** The cards of the simulated processor. */
 export interface SimulatedCards {
   /** Sets the outcome of payments from a company's card; null removes the card. */
   readonly setOutcome: (companyId: CompanyId, outcome: SimulatedCardOutcome | null) => Promise<void>

@@ -33,7 +33,6 @@ export type CarrierAnswer =
   | { readonly answer: "accepted"; readonly carrierId: string }
   | { readonly answer: "rejected"; readonly errorCode: string }
 
-/** The carrier's current status of a text. */
 export type CarrierTextStatus =
   | CarrierAnswer
   | { readonly answer: "delivered"; readonly carrierId: string }
@@ -63,7 +62,6 @@ interface TextCarrier {
   readonly eraseCompany: (companyId: CompanyId) => Promise<void>
 }
 
-/** The criteria of a search for numbers. */
 export interface NumberSearch {
   readonly kind: "local" | "toll_free"
   /** Three digits; null for any. */
@@ -146,7 +144,6 @@ export interface ReceivedText {
  */
 export type ReceivedTextRecord = Pick<ReceivedText, "carrierId" | "from" | "to">
 
-/** An event of a carrier. */
 export type CarrierEvent =
   | { readonly type: "text_came"; readonly text: ReceivedText }
   /** The status of a text that we sent, by our own id. */
@@ -160,7 +157,6 @@ export type CarrierEvent =
   /** An order changed; its status has to be checked. */
   | { readonly type: "order_news"; readonly companyId: string; readonly orderId: string }
 
-/** A webhook request as received. */
 export interface CarrierWebhookRequest {
   /** Path and query. */
   readonly target: string
@@ -169,7 +165,6 @@ export interface CarrierWebhookRequest {
   readonly raw: Uint8Array
 }
 
-/** The events of a webhook with a valid signature. */
 export interface CarrierWebhookEvents {
   /** UTC milliseconds, by the carrier's clock. */
   readonly signedAt: number
@@ -195,7 +190,6 @@ interface IncomingTexts {
   readonly fetchReceived: (carrierId: string) => Promise<readonly ReceivedText[] | null>
 }
 
-/** A carrier of texts and numbers. */
 export interface Carrier extends TextCarrier, NumberCarrier, IncomingTexts {
   /** Whether this is the simulator. */
   readonly isSimulator: boolean

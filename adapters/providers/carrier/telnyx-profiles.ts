@@ -30,7 +30,6 @@ const STOP_WORDS = [
 const START_WORDS = ["START", "UNSTOP"]
 const HELP_WORDS = ["HELP", "INFO"]
 
-/** The messaging profiles of companies. */
 export interface MessagingProfiles {
   /**
    * The id of a company's profile.

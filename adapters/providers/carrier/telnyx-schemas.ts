@@ -11,7 +11,6 @@ const MessageErrors = z
   .array(z.object({ code: z.union([z.string(), z.number()]).transform(String) }))
   .nullish()
 
-/** A message of either direction. */
 export const TelnyxMessage = z.object({
   id: z.string(),
   direction: optionalText,
@@ -28,7 +27,6 @@ export const TelnyxMessage = z.object({
   autoresponse_type: optionalText,
 })
 
-/** A message at Telnyx. */
 export type TelnyxMessage = z.infer<typeof TelnyxMessage>
 
 /** The codes of a message's errors, in order. */
@@ -46,7 +44,6 @@ export const TelnyxDetailRecord = z.object({
   delivery_status_webhook_url: optionalText,
 })
 
-/** A messaging profile. */
 export const TelnyxMessagingProfile = z.object({
   id: z.string(),
   name: optionalText,
@@ -67,7 +64,6 @@ export const TelnyxNumberOrder = z.object({
   status: optionalText,
 })
 
-/** A number for sale. */
 export const TelnyxAvailableNumber = z.object({
   phone_number: z.string(),
   features: z.array(z.object({ name: optionalText })).nullish(),
@@ -76,10 +72,8 @@ export const TelnyxAvailableNumber = z.object({
     .nullish(),
 })
 
-/** A number of the account. */
 export const TelnyxOwnedNumber = z.object({ id: z.string(), phone_number: optionalText })
 
-/** The messaging features of a number. */
 export const TelnyxMessagingFeatures = z.object({
   features: z.object({ sms: z.unknown(), mms: z.unknown() }).partial().nullish(),
 })

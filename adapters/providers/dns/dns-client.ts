@@ -31,7 +31,6 @@ const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
   "EACCES",
 ])
 
-/** A question to a name server. */
 export interface DnsQuestion {
   /** `address:port`; IPv6 addresses in brackets. */
   readonly server: string

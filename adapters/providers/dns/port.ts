@@ -4,7 +4,6 @@
  */
 import type { RecordBody, Zone } from "../../../domain/domains/dns-records.ts"
 
-/** Types of questions. */
 export type QueryType = RecordBody["type"] | "SOA" | "DS"
 
 /** A record of an answer, in the form of our own records. SOA and DS only show that they exist. */
@@ -21,7 +20,6 @@ export interface ResolvedRecord {
   readonly ttl: number
 }
 
-/** The answer of a name server. */
 export interface DnsAnswer {
   /** The response code: `NOERROR`, `NXDOMAIN`, `REFUSED`, `SERVFAIL`, … */
   readonly code: string
@@ -31,7 +29,6 @@ export interface DnsAnswer {
   readonly authorities: readonly ResolvedRecord[]
 }
 
-/** Options of a question. */
 export interface QueryOptions {
   /** `address:port` of a server; default: the resolver's own servers. */
   readonly server?: string
@@ -93,7 +90,6 @@ export interface NameServer {
 /** Loads zones by name, in the order of the names; null for each that is not served. */
 export type LoadZones = (apexes: readonly string[]) => Promise<readonly (Zone | null)[]>
 
-/** Looks up registrars. */
 export interface RegistrarLookup {
   /** The display name of a domain's registrar; null if it is not found within three seconds. */
   readonly findRegistrarName: (domain: string) => Promise<string | null>

@@ -32,7 +32,6 @@ const DomainResponse = z.object({
     .default([]),
 })
 
-/** Options of the lookup. */
 export interface RdapOptions {
   readonly pacer: Pacer
   /** Address of the list of servers; default: IANA's. */

@@ -11,7 +11,6 @@ const DNS_PORT = 53
 /** Maximum number of servers asked for one question. */
 const MAX_SERVERS = 3
 
-/** Options of the resolver. */
 export interface ResolverOptions {
   /**
    * Comma-separated `address` or `address:port`; `system` for the machine's own. If one has a port,

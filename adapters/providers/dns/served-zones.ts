@@ -19,7 +19,6 @@ const CACHE_SIZE = 5_000
 const LOAD_BATCH_SIZE = 500
 const MAX_WAITING = 2_000
 
-/** Ports of the zone cache. */
 export interface ServedZonesPorts {
   readonly pacer: Pacer
   readonly load: LoadZones

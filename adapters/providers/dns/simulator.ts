@@ -25,7 +25,6 @@ export const DNS_SIMULATOR = {
 const SLOW_DELAY_MS = 2_000
 const FORMER_NAME_SERVERS = ["ns1.former-host.example", "ns2.former-host.example"]
 
-/** Ports of the simulator. */
 export interface SimulatedDnsPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer

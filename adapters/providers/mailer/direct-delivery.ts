@@ -6,7 +6,6 @@ import { isProviderError } from "../provider-errors.ts"
 import { deliveryAnswerFromError, SMTP_DEFAULTS, smtpTransaction } from "./smtp-answers.ts"
 import type { MailEnvelope, DeliveryAnswer, Mailer } from "./port.ts"
 
-/** Options of the delivery. */
 export interface DirectDeliveryOptions {
   readonly resolver: Pick<Resolver, "query">
   /** The name of this machine for EHLO. */

@@ -24,7 +24,6 @@ export interface MailRelayOptions {
   readonly timeouts?: { readonly greetingTimeout: number; readonly socketTimeout: number }
 }
 
-/** Delivers to a relay. */
 export interface MailRelay extends Pick<Mailer, "deliver"> {
   /** Tests the connection; returns the problem, or null if there is none. */
   readonly checkConnection: () => Promise<string | null>

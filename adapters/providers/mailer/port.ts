@@ -24,7 +24,6 @@ export interface SystemMail {
   readonly about: PersonId | KeyId | null
 }
 
-/** The mailer's answer for a system mail. */
 export type SystemMailAnswer =
   | { readonly answer: "accepted" }
   /** The mail bounced for these people; the others have it. */
@@ -56,7 +55,6 @@ export type DeliveryAnswer =
   /** The server may have accepted it. */
   | { readonly answer: "unknown" }
 
-/** A mailer. */
 export interface Mailer {
   /** Sends a mail of the program. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly sendSystemMail: (mail: SystemMail) => Promise<SystemMailAnswer>
@@ -114,7 +112,6 @@ export class UnsignedMail extends Error {
   override readonly name = "UnsignedMail"
 }
 
-/** A mail that the simulated mailer accepted. */
 export interface SimulatedMail {
   readonly mailId: string
   readonly companyId: CompanyId
@@ -129,7 +126,6 @@ export interface SimulatedMail {
   readonly isBounced: boolean
 }
 
-/** The mails that the simulated mailer stores. */
 export interface SimulatedMails {
   /** The newest mails of a company, or of all (null), oldest first. */
   readonly list: (companyId: CompanyId | null, limit: number) => Promise<readonly SimulatedMail[]>

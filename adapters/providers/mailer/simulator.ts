@@ -56,7 +56,6 @@ interface StoredSimulatedMail {
   readonly recipients: readonly Recipient[]
 }
 
-/** The ports of the simulated mailer. */
 export interface SimulatedMailerPorts {
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators

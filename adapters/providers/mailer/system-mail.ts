@@ -15,7 +15,6 @@ import type {
   MailboxAddress,
 } from "./port.ts"
 
-/** Ports of the sender. */
 export interface SystemMailPorts {
   readonly deliver: Mailer["deliver"]
   readonly composer: MessageComposer

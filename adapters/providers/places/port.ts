@@ -2,7 +2,6 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { ProviderUnavailable } from "../provider-errors.ts"
 
-/** A suggested place. */
 export interface PlaceSuggestion {
   /** The id for `findAddress`, up to 1,000 characters. */
   readonly placeId: string

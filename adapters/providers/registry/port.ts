@@ -35,7 +35,6 @@ export interface ReviewedBusiness {
   readonly stockTicker: string | null
 }
 
-/** A campaign for review. */
 export interface ReviewedCampaign {
   readonly description: string
   readonly messageFlow: string
@@ -59,7 +58,6 @@ export interface ReviewedCampaign {
 /** The registry's brand types. */
 type BrandType = "low_volume" | "standard" | "sole_proprietor"
 
-/** Identifies a submission. */
 export interface SubmissionReference {
   /** Our own id: `reg_…`. */
   readonly submissionId: string
@@ -73,7 +71,6 @@ export interface SubmissionReference {
   readonly brandName: string
 }
 
-/** A business to submit. */
 export interface BusinessSubmission extends SubmissionReference {
   readonly part: "business"
   /** The registry's id of an earlier attempt that this one corrects; null for a new one. */
@@ -82,7 +79,6 @@ export interface BusinessSubmission extends SubmissionReference {
   readonly business: ReviewedBusiness
 }
 
-/** A campaign to submit. */
 export interface CampaignSubmission extends SubmissionReference {
   readonly part: "campaign"
   readonly correctedRef: string | null
@@ -106,7 +102,6 @@ export type SubmitAnswer =
   | { readonly answer: "taken"; readonly ref: string; readonly review: Review }
   | { readonly answer: "not_taken"; readonly reasons: readonly string[] }
 
-/** A number to register for texting. */
 export interface NumberRegistration {
   readonly numberId: string
   readonly companyId: CompanyId
@@ -125,7 +120,6 @@ export type RegistryEvent =
   | { readonly type: "part_news"; readonly companyId: string; readonly submissionId: string }
   | { readonly type: "numbers_news"; readonly companyId: string }
 
-/** The events of a webhook with a valid signature. */
 export interface RegistryWebhookEvents {
   /** UTC milliseconds, by the registry's clock. */
   readonly signedAt: number

@@ -30,7 +30,6 @@ import {
 } from "./telnyx-schemas.ts"
 import type { z } from "zod"
 
-/** The ports of Telnyx's registry. */
 export interface TelnyxRegistryPorts {
   readonly telnyx: TelnyxClient
   readonly addressing: WebhookAddressing

@@ -14,7 +14,6 @@ const optionalText = z.string().nullish()
 /** Usually a sentence, sometimes a JSON list of them. */
 const reasons = z.unknown().optional()
 
-/** A brand at Telnyx. */
 export const TelnyxBrand = z.object({
   brandId: z.string().min(1),
   entityType: optionalText,
@@ -23,7 +22,6 @@ export const TelnyxBrand = z.object({
   failureReasons: reasons,
   webhookURL: optionalText,
 })
-/** A brand at Telnyx. */
 export type TelnyxBrand = z.infer<typeof TelnyxBrand>
 
 /** A brand in a list, which lacks the webhook address. */
@@ -40,7 +38,6 @@ export const TelnyxVerificationCode = z.object({
   verifyDate: optionalText,
 })
 
-/** A campaign at Telnyx. */
 export const TelnyxCampaign = z.object({
   campaignId: z.string().min(1),
   campaignStatus: optionalText,
@@ -49,20 +46,16 @@ export const TelnyxCampaign = z.object({
   referenceId: optionalText,
   webhookURL: optionalText,
 })
-/** A campaign at Telnyx. */
 export type TelnyxCampaign = z.infer<typeof TelnyxCampaign>
 
-/** The assignment of a number to a campaign. */
 export const TelnyxNumberAssignment = z.object({
   campaignId: optionalText,
   telnyxCampaignId: optionalText,
   assignmentStatus: optionalText,
   failureReasons: reasons,
 })
-/** The assignment of a number to a campaign. */
 export type TelnyxNumberAssignment = z.infer<typeof TelnyxNumberAssignment>
 
-/** A request to verify toll-free numbers. */
 export const TelnyxTollFreeVerification = z.looseObject({
   id: optionalText,
   phoneNumbers: z.array(z.object({ phoneNumber: optionalText })).nullish(),
@@ -151,7 +144,6 @@ export function isCompanyWebhookUrl(url: string, companyId: string): boolean {
   )
 }
 
-/** The target of a webhook path. */
 export type RegistryWebhookTarget =
   | ({ readonly kind: "part"; readonly path: string } & SubmissionIds)
   | { readonly kind: "numbers"; readonly path: string; readonly companyId: string }

@@ -32,7 +32,6 @@ export interface Simulators {
   readonly list: () => Promise<readonly SimulatorSetting[]>
 }
 
-/** A kind of record that a simulator stores. */
 export interface SimulatedRecordKind {
   readonly provider: string
   /** The kind in the singular: `text`. */
@@ -44,7 +43,6 @@ export interface SimulatedRecordKind {
   readonly isPermanent?: boolean
 }
 
-/** A record that a simulator stores. */
 export interface SimulatedRecord<T> {
   readonly name: string
   readonly companyId: CompanyId
@@ -80,7 +78,6 @@ export interface SimulatedRecords<T> {
   ) => Promise<readonly SimulatedRecord<T>[]>
 }
 
-/** The records of all simulators. */
 export interface SimulatorStore {
   readonly recordsOf: <T extends object>(kind: SimulatedRecordKind) => SimulatedRecords<T>
 }

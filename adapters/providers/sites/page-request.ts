@@ -90,7 +90,6 @@ const HEADERS = {
   "accept-encoding": "gzip, br, deflate",
 }
 
-/** The destination of a connection. */
 export interface TlsDestination {
   readonly address: string
   readonly port: 443
@@ -98,7 +97,6 @@ export interface TlsDestination {
   readonly servername: string
 }
 
-/** Opens a TLS connection. */
 export type ConnectTls = (to: TlsDestination) => TLSSocket
 
 /** Connects to the address and verifies the certificate against this machine's authorities. */
@@ -198,7 +196,6 @@ interface PageAddress {
   readonly address: string
 }
 
-/** The checks of a page's address. */
 export interface PageAddressRules {
   /** Resolves a host name to its addresses; empty if it has none. */
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>

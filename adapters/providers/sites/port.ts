@@ -10,7 +10,6 @@ export interface SiteProblem {
   readonly code: SiteProblemCode
 }
 
-/** A page that was read. */
 export interface SitePage {
   readonly kind: "page"
   readonly html: string
@@ -23,7 +22,6 @@ export interface SitePage {
 /** The result of reading a page. */
 export type SiteAnswer = SitePage | SiteProblem
 
-/** Reads pages. */
 export interface SiteReader {
   /**
    * Reads the page at an untrusted address: only HTTPS on port 443, only public addresses, within

@@ -16,7 +16,6 @@ const CONNECT_TIMEOUT_MS = 5_000
 const TOTAL_TIMEOUT_MS = 10_000
 const MAX_REDIRECTS = 3
 
-/** Options of the reader. */
 export interface PublicSitesOptions extends Pick<PageAddressRules, "isOwn"> {
   readonly pacer: Pacer
   /** Default: the name servers of this machine. */

@@ -20,7 +20,6 @@ interface TelnyxSettings {
   readonly url: string
 }
 
-/** A request to Telnyx. */
 export interface TelnyxRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
   /** Without the version; variable parts are URL-encoded: `/messages`. */
@@ -45,7 +44,6 @@ type TelnyxAnswer =
       readonly reasons: readonly string[]
     }
 
-/** Sends requests to Telnyx. */
 export interface TelnyxClient {
   /**
    * Sends one request; redirects are not followed.
@@ -113,7 +111,6 @@ function reasonsOf(value: unknown): readonly string[] {
 /** The account may not do this now; the status says nothing about the request's content. */
 const ACCOUNT_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
 
-/** A request that Telnyx refused. */
 export type TelnyxRefusal = Extract<TelnyxAnswer, { readonly outcome: "refused" }>
 
 /**

@@ -30,7 +30,6 @@ export interface SignedRequest {
   readonly raw: Uint8Array
 }
 
-/** A message whose signature is valid. */
 export interface SignedMessage {
   /** UTC milliseconds, by Telnyx's clock. */
   readonly signedAt: number
@@ -38,7 +37,6 @@ export interface SignedMessage {
   readonly body: unknown
 }
 
-/** The envelope of an event. */
 export const TelnyxEvent = z.object({
   data: z.object({ id: z.string().min(1), event_type: z.string(), payload: z.unknown() }),
 })

@@ -22,7 +22,6 @@ export interface VoiceLeg {
   readonly ref: string | null
 }
 
-/** A command to the carrier. */
 export type VoiceCommand =
   /** Answers the caller's leg; from here the caller pays their own carrier. */
   | { readonly word: "answer"; readonly leg: VoiceLeg }
@@ -118,7 +117,6 @@ export class RecordingNotFound extends Error {
   override readonly name = "RecordingNotFound"
 }
 
-/** A carrier of calls. */
 export interface VoiceCarrier {
   /**
    * Executes a command on a leg; the same command id within a minute is the same command. `gone`:
@@ -144,7 +142,6 @@ export interface VoiceCarrier {
   readonly deleteRecording: (ref: string) => Promise<void>
 }
 
-/** A webhook request as received. */
 export interface VoiceWebhookRequest {
   /** The first value of a header field; null if it is missing. */
   readonly header: (name: string) => string | null

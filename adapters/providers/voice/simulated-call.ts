@@ -2,7 +2,6 @@
 import type { AudioKind } from "../../../domain/kernel/calls.ts"
 import type { VoiceCommand } from "./port.ts"
 
-/** The course of a scripted call. */
 export interface SimulatedCallScript {
   readonly outcome: "answered" | "voicemail" | "missed"
   /** Duration, milliseconds: the call ends now and began this long ago. */

@@ -94,7 +94,6 @@ export interface BoxHealth {
   readonly network: "slirp" | "pasta" | "none"
 }
 
-/** Options of a command. */
 export interface CommandOptions {
   /** Working folder, relative to the repository's; default: that folder. */
   readonly cwd?: string
@@ -114,7 +113,6 @@ export interface CommandOptions {
   readonly isActivity: boolean
 }
 
-/** The result of a command. */
 export interface CommandResult {
   /** 124 after the timeout, 126 if it could not start, 128 and more if a signal ended it. */
   readonly exitCode: number
@@ -194,7 +192,6 @@ export class BoxRequestRejected extends Error {
   }
 }
 
-/** An entry of a folder in a box. */
 export interface BoxFileEntry {
   readonly name: string
   readonly type: "file" | "directory" | "link" | "other"

@@ -31,7 +31,6 @@ interface SimulatedProcess {
   exitCode: number | null
 }
 
-/** The state of a simulated box. */
 export interface SimulatedBox {
   readonly plan: BoxPlan
   readonly files: SimulatedFiles
@@ -69,7 +68,6 @@ export async function endSimulatedBox(box: SimulatedBox): Promise<void> {
   box.files.clear()
 }
 
-/** Ports of a simulated box. */
 export interface SimulatedBoxPorts {
   readonly clock: Pick<Clock, "now">
   readonly pacer: Pick<Pacer, "pause">

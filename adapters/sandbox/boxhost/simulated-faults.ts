@@ -23,7 +23,6 @@ type BoxHostOutcome =
 
 const SLOW_DELAY_MS = 2_000
 
-/** Ports of the simulated faults. */
 export interface BoxHostFaultPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer

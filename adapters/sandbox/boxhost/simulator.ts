@@ -12,7 +12,6 @@ import type { BoxHost, SandboxId } from "./port.ts"
 /** The running boxes; hosts that are opened with the same map share them. */
 export type SimulatedBoxes = Map<SandboxId, SimulatedBox>
 
-/** Ports of the simulator. */
 export interface SimulatedBoxHostPorts {
   /** The ledger's clock, which ends leases. */
   readonly clock: Pick<Clock, "now">

@@ -21,7 +21,6 @@ const lockCommand = (name: string) =>
 /** Tests whether the database accepts connections; files of an earlier start are ignored. */
 const DATABASE_READY_TEST = `[ -e /tmp/.database-begun ] && grep -q '^ready' ${DATABASE_PATH}/postmaster.pid 2> /dev/null`
 
-/** Waits for the database. */
 export const AWAIT_DATABASE_SCRIPT = `until ${DATABASE_READY_TEST}; do sleep 0.02; done`
 
 /** Waits for a child that ends on TERM, and keeps its exit code. */

@@ -69,7 +69,6 @@ export type ReadAndDeleteFile = (
   bytes: number,
 ) => AsyncIterable<Uint8Array>
 
-/** Ports of the builder. */
 export interface BuilderPorts {
   readonly boxHost: BoxHost
   readonly readAndDelete: ReadAndDeleteFile

@@ -22,7 +22,6 @@ export interface Recipe {
   readonly serves: StaticSiteRecipe | ServerAppRecipe
 }
 
-/** A site of static files. */
 export interface StaticSiteRecipe {
   readonly kind: "static"
   /** The folder of the built files, relative to the root. */
@@ -41,7 +40,6 @@ export interface ServerAppRecipe {
   readonly health: string
 }
 
-/** The inputs of a build. */
 export interface BuildPlan {
   readonly companyId: CompanyId
   readonly publishId: PublishId
@@ -60,13 +58,11 @@ export type BuildResult<T> =
   | { readonly ok: true; readonly log: Buffer; readonly stored: T }
   | { readonly ok: false; readonly log: Buffer; readonly reason: string }
 
-/** A version of a company's app. */
 export interface AppVersion {
   readonly companyId: CompanyId
   readonly publishId: PublishId
 }
 
-/** How to start a version. */
 export interface AppStartPlan extends AppVersion {
   readonly recipe: Recipe
   /** The address of the preview for browsers. */

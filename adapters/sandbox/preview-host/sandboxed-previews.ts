@@ -39,7 +39,6 @@ const FIRST_LEASE_MS = 300_000
 const FIRST_PORT = 10_000
 const PORT_COUNT = 20_000
 
-/** Options of the previews. */
 export interface SandboxedPreviewOptions {
   readonly boxHost: BoxHost
   readonly pacer: Pacer

@@ -18,7 +18,6 @@ type PreviewOutcome =
 
 const SLOW_DELAY_MS = 2_000
 
-/** Ports of the simulated faults. */
 export interface PreviewFaultPorts {
   readonly simulators: Simulators
   readonly pacer: Pacer

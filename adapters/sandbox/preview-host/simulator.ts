@@ -34,7 +34,6 @@ export interface SimulatedPreviews {
   readonly versionBytes: Map<CompanyId, Map<PublishId, number>>
 }
 
-/** Ports of the simulator. */
 export interface SimulatedPreviewPorts {
   /** The ledger's clock, which ends leases. */
   readonly clock: Pick<Clock, "now">

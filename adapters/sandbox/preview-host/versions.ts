@@ -15,7 +15,6 @@ const TERMINATION_GRACE_MS = 10_000
 const POLL_INTERVAL_MS = 20
 const SCRIPT_TIMEOUT_MS = 60_000
 
-/** A process and its role in a preview. */
 export interface PreviewProcess extends BoxProcess {
   readonly publishId: PublishId | null
   readonly isDatabase: boolean

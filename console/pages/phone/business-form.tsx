@@ -6,7 +6,6 @@ import { numberFault } from "./phone-state.ts"
 
 type Business = Schema<"SaveBusinessRequest">
 
-/** The saved business. */
 export type SavedBusiness = Partial<Business>
 
 const ENTITIES: Readonly<Record<Business["entityType"], string>> = {

@@ -2,7 +2,6 @@ import type { Schema } from "../../api/api-client.ts"
 import type { Tone } from "../../parts/status-badge.tsx"
 import { StatusBadge } from "../../parts/status-badge.tsx"
 
-/** The status of a part of the registration. */
 export type RegistrationPartState = Schema<"RegistrationStatus">["overall"]
 
 const STATUSES: Readonly<Record<RegistrationPartState, readonly [Tone, string]>> = {

@@ -28,7 +28,6 @@ import {
 import { ownKeyDenial } from "./team-change-rules.ts"
 import { operationNames } from "./operation-names.ts"
 
-/** The argument that names a key. */
 export const keyIdArgument = z.string().meta({ description: "the key, by id", argument: "KEY_ID" })
 
 /**

@@ -209,7 +209,6 @@ const list = operation({
   },
 })
 
-/** Operations on keys. */
 export const keyOperations: readonly AdminOperation[] = [
   create,
   changeKey,

@@ -55,5 +55,4 @@ const list = localCommand({
   render: ({ operations }, page) => renderTable(operations, page, "operations"),
 })
 
-/** Commands about API operations. */
 export const operationCommands: readonly OperatorCommand[] = [list]

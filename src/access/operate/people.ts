@@ -273,7 +273,6 @@ const list = operation({
   },
 })
 
-/** Operations on people. */
 export const peopleOperations: readonly AdminOperation[] = [add, change, app, remove, seen, list]
 
 /** How long an invitation can be accepted. */
@@ -335,5 +334,4 @@ const uninvite = operation({
   },
 })
 
-/** Operations on invitations. */
 export const invitationOperations: readonly AdminOperation[] = [invite, uninvite]

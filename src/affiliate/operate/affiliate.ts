@@ -27,5 +27,4 @@ const join = operation({
   },
 })
 
-/** Operations on the affiliate programme. */
 export const affiliateOperations: readonly AdminOperation[] = [join]

@@ -281,7 +281,6 @@ const rawEvents = operation({
   },
 })
 
-/** Operations on whole histories. */
 export const historyOperations: readonly AdminOperation[] = [
   exportHistory,
   head,

@@ -202,5 +202,4 @@ async function toEventView(
   return { stream, revision, type, at, data: opened, metadata: { id, ...metadata } }
 }
 
-/** Operations that read streams. */
 export const streamOperations: readonly AdminOperation[] = [show, streams]

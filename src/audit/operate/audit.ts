@@ -113,7 +113,6 @@ async function readModelChecks(
   })
 }
 
-/** The result of an audit. */
 export type AuditReport = Awaited<ReturnType<typeof runAudit>>
 
 /** Renders an audit: the table of checks, then the verdict. */
@@ -155,5 +154,4 @@ function renderFirstBroken({ firstBroken: first }: AuditReport): string {
   return lines.map((line) => `${escapeForTerminalOutput(line)}\n`).join("")
 }
 
-/** Operations for auditors. */
 export const auditOperations: readonly AdminOperation[] = [...streamOperations, verify]

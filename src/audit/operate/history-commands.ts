@@ -94,5 +94,4 @@ function renderReplay(found: ReplayOutput, page: OutputPage): string {
   return `${extent}${[title, "- stored", "+ decided again", ...diff].map(escapeForTerminalOutput).join("\n")}\n`
 }
 
-/** Commands on histories. */
 export const historyCommands: readonly OperatorCommand[] = [checkCommand, replayCommand]

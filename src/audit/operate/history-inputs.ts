@@ -7,7 +7,6 @@ export const COMPANY_OPTION = z
   .optional()
   .meta({ description: "only this company, by id or name", form: "text" })
 
-/** The option for the key that signed a file. */
 export const PUBLIC_KEY_OPTION = z.string().optional().meta({
   description: "the key that must have signed it; default: any key, which is then shown",
   form: "public-key",

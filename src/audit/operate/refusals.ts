@@ -136,5 +136,4 @@ async function spenderOf(
     : { via: "own_key", keyId, personId }
 }
 
-/** Operations on refusals. */
 export const refusalOperations: readonly AdminOperation[] = [list, whatIfOperation]

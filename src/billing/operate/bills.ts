@@ -92,7 +92,6 @@ function openBills(current: CurrentMonth, now: number): readonly Bill[] {
   return bills
 }
 
-/** Operations on bills. */
 export const billOperations: readonly AdminOperation[] = [list]
 
 const ExportBillingInput = z.object({
@@ -126,5 +125,4 @@ const exportBilling = operation({
   },
 })
 
-/** Operations for finance. */
 export const exportOperations: readonly AdminOperation[] = [exportBilling]

@@ -11,7 +11,6 @@ import { DEMO_COMPANY } from "./script.ts"
 
 const company = DEMO_COMPANY
 
-/** Where the demo is created. */
 export interface DemoOptions {
   /** The server's address. */
   readonly url: string

@@ -43,7 +43,6 @@ const HOUR_MS = 3_600_000
 /** Time from the last steps to the end of the week, hours. */
 const LAST_STEPS_H = 0.1
 
-/** Options of the demo week. */
 export interface DemoWeekOptions {
   readonly config: Config
   readonly log: DetailedLog
@@ -53,7 +52,6 @@ export interface DemoWeekOptions {
   readonly signal: AbortSignal
 }
 
-/** The demo week at the stages of a start. */
 export interface DemoWeek {
   /** Called once the data folder is locked: checks whether it is new. */
   readonly onFolderLocked: () => Promise<void>

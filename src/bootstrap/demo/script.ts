@@ -2,7 +2,6 @@
 import type { DemoStep } from "./script-runner.ts"
 import { callStep, commandStep } from "./script-runner.ts"
 
-/** The demo's company. */
 export const DEMO_COMPANY = "acme"
 /** Length of the demo, hours. */
 export const DEMO_HOURS = 168

@@ -16,7 +16,6 @@ import type { Streams } from "../../frame/writer/streams.ts"
 import { onlyOwnStreams } from "../../frame/writer/streams.ts"
 import { PROGRAM } from "../../slices.ts"
 
-/** An event store and its kind. */
 export interface ConfiguredStore {
   readonly kind: EventStoreKind
   /** Shows the ledger's streams only. */

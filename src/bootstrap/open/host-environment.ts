@@ -15,7 +15,6 @@ import { hasCluster } from "../../../adapters/postgres/embedded/folder.ts"
 /** Another process has locked the data folder. */
 export class DataFolderInUse extends StartupFault {}
 
-/** The locked data folder and the database. */
 export interface HostEnvironment {
   readonly folder: DataFolder
   readonly databaseUrl: string

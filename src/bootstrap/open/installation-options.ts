@@ -19,7 +19,6 @@ export const JOB_PROJECTIONS: readonly string[] = [JOBS_PROJECTION, DELAYED_JOBS
  */
 const RESERVED_CONNECTIONS = 9
 
-/** Options for opening an installation. */
 export interface InstallationOptions {
   readonly databaseUrl: string
   /** An EventStoreDB or KurrentDB server; null: the event store inside the database. */

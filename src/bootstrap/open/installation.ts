@@ -49,7 +49,6 @@ const CLOSE_WITHIN_MS = 8_000
 /** How many failed background writes a close reports. */
 const MAX_FAILURES_NAMED = 5
 
-/** An open installation. */
 export interface Installation {
   readonly ports: AdminPorts
   /**

@@ -67,7 +67,6 @@ export class ConnectionHandoff {
 /** Calls with this status can be retried in another worker. */
 const TRY_AGAIN = 503
 
-/** Receives connections. */
 export interface ConnectionReceiver {
   readonly receive: (message: SupervisorMessage, socket: Socket | undefined) => void
   /** Resolves when there are no connections. */
@@ -134,7 +133,6 @@ export const WorkerAssignment = z.object({
   isAgain: z.boolean(),
 })
 
-/** The parsed assignment. */
 export type WorkerAssignment = z.infer<typeof WorkerAssignment>
 
 /** A later message to a worker. */
@@ -147,7 +145,6 @@ export type SupervisorMessage =
   /** A health check. */
   | { readonly is: "ask" }
 
-/** A message from a worker. */
 export type WorkerMessage =
   /** The program is loaded and starts to open the installation. */
   | { readonly is: "begun" }

@@ -17,7 +17,6 @@ const WORKER_URL = /^\/(?:livez|readyz|metrics)\?(\S+)$/
 const API_KEY = /\bcpk_([0-9A-Za-z]+)_/
 const CONSOLE_PATH = /\/console\/co_([0-9A-Za-z]+)(?:[/?#]|$)/
 
-/** The routing key of a connection. */
 export interface RoutingKey {
   /** Connections with the same name go to the same worker. */
   readonly name: string

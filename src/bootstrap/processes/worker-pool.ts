@@ -43,7 +43,6 @@ const RESTART_PAUSE_MS = 200
 /** The pause after a failed fork: memory or process ids are short temporarily. */
 const FORK_RETRY_MS = 2_000
 
-/** Options of a worker pool. */
 export interface WorkerPoolOptions {
   readonly count: number
   readonly pacer: Pacer

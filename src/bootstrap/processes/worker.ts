@@ -17,7 +17,6 @@ import { openConnectionReceiver } from "./connection-handoff.ts"
 /** The supervisor stops PostgreSQL after its workers, within its own time. */
 const WORKER_STOP_WITHIN_MS = STOP_WITHIN_MS - 3_500
 
-/** Options of a worker. */
 export interface WorkerOptions extends Omit<ServerOptions, "demo" | "onDemoProgress"> {
   readonly assignment: WorkerAssignment
   /** Takes the supervisor's messages after the assignment. */

@@ -37,7 +37,6 @@ interface OpeningHooks {
   readonly onDatabaseReady?: (environment: HostEnvironment) => Promise<void>
 }
 
-/** Options of the server. */
 export interface ServerOptions {
   readonly config: Config
   /** The settings in the form they are shown. */

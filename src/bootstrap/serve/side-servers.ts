@@ -22,7 +22,6 @@ import type { Config } from "../settings/config.ts"
 import { createDemo, nextKeyLines } from "../demo/create-demo.ts"
 import { programCommandLine } from "../settings/simulated.ts"
 
-/** Options of the side servers. */
 export interface SideServerOptions {
   readonly config: Config
   /** The settings in the form they are shown. */

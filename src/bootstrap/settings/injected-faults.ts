@@ -20,7 +20,6 @@ import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 
-/** The faults to inject. */
 export interface InjectedFaults {
   readonly failpoints: FailpointHits | null
   readonly clock: ClockFault | null

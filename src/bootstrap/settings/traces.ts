@@ -19,7 +19,6 @@ export const traceSettings = {
     .default(1),
 }
 
-/** A trace collector. */
 export interface TraceCollector {
   readonly url: string
   /** The share of traces starting here that are sent, 0 to 1. */

@@ -117,5 +117,4 @@ const sweep = operation({
   },
 })
 
-/** Operations on boxes. */
 export const boxOperations: readonly AdminOperation[] = [list, show, stop, sweep]

@@ -50,7 +50,6 @@ function refusalFromFault({ reason, detail }: BoxFileError): Refusal {
 
 const FILE_REFUSALS = [...BOX_REFUSALS, "too_large"] as const
 
-/** Lists a folder. */
 export const fileList = route({
   ...BOX_ROUTE,
   name: "listFiles",
@@ -111,7 +110,6 @@ export const fileList = route({
 const timeText = (at: number): string =>
   new Date(Number.isFinite(at) && Math.abs(at) < 8.64e15 ? Math.max(at, 0) : 0).toISOString()
 
-/** Reads a file. */
 export const fileRead = route({
   ...BOX_ROUTE,
   name: "readFile",
@@ -223,7 +221,6 @@ export const fileWrite = route({
     }),
 })
 
-/** Deletes a file. */
 export const fileDelete = route({
   ...BOX_ROUTE,
   name: "deleteFile",

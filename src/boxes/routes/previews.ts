@@ -99,7 +99,6 @@ const PreviewParams = BoxParams.extend({
 
 const NOT_OPEN = "This port has no open preview link."
 
-/** Closes a link. */
 export const closePreview = route({
   ...BOX_ROUTE,
   name: "closePreview",

@@ -298,7 +298,6 @@ const listPending = operation({
   },
 })
 
-/** Operations on charges. */
 export const chargeChangeOperations: readonly AdminOperation[] = [
   charge,
   refundOperation,

@@ -31,7 +31,6 @@ import { nearestName } from "../../frame/kernel/nearest.ts"
 /** How many of a company's own item names are searched for a suggestion. */
 const MAX_ITEMS = 1_000
 
-/** Options that filter charges. */
 export const chargeFilterOptions = {
   key: z.string().optional().meta({ description: "only by this key, by id" }),
   person: z.string().optional().meta({ description: "only of this person, by id" }),
@@ -136,7 +135,6 @@ function totalsOf(rows: readonly ChargeDay[]) {
   return { chargedMicros, refundedMicros, netMicros, charges: sumOf("charges") }
 }
 
-/** Operations on spending by day. */
 export const chargeDayOperations: readonly AdminOperation[] = [days]
 
 const list = operation({
@@ -171,5 +169,4 @@ const list = operation({
   },
 })
 
-/** Operations on API calls. */
 export const apiCallOperations: readonly AdminOperation[] = [list]

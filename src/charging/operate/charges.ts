@@ -26,7 +26,6 @@ import type {
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { toChargeFilter, limitToOwnSpending, chargeFilterOptions } from "./charge-days.ts"
 
-/** The argument that names a charge. */
 export const chargeIdArgument = idInput.meta({
   description: "the charge, by id",
   argument: "CHARGE_ID",
@@ -194,5 +193,4 @@ export async function chargeNotFound(
   return new OperatorRefused("not_found", `There is no charge ${chargeId}.${hint}`)
 }
 
-/** Operations that list and show charges. */
 export const chargeOperations: readonly AdminOperation[] = [list, show]

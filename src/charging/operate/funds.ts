@@ -139,5 +139,4 @@ const noticeFunds = operation({
   },
 })
 
-/** Operations on funds. */
 export const fundsOperations: readonly AdminOperation[] = [addFunds, correctFunds, noticeFunds]

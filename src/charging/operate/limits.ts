@@ -223,7 +223,6 @@ async function limitsForPerson<L extends Pick<Limit, "holder" | "holderId">>(
   })
 }
 
-/** Operations on limits and funds. */
 export const limitAndFundsOperations: readonly AdminOperation[] = [
   setLimit,
   removeLimit,

@@ -57,7 +57,6 @@ function toPriceView(book: PriceBook, item: PricedItem) {
   return { item, name: itemLabelOf(item), unitPriceMicros: priceOfItem(book, item).unitPriceMicros }
 }
 
-/** Operations on the price book. */
 export const priceOperations: readonly AdminOperation[] = [list, set]
 
 const CSV_HEADER = "country,carrierTextMicros,carrierCallMicros"
@@ -148,5 +147,4 @@ function parseDestinationPrices(text: string): readonly DestinationPrice[] {
   return [...prices.values()]
 }
 
-/** Operations on the prices of countries. */
 export const destinationPriceOperations: readonly AdminOperation[] = [setDestinationPrices]

@@ -85,7 +85,6 @@ const allowSecret = operation({
   },
 })
 
-/** Operations on pushes. */
 export const pushOperations: readonly AdminOperation[] = [list, allowSecret]
 
 /** Removes an object. @throws OperatorRefused if a ref reaches it, or it does not exist */

@@ -254,7 +254,6 @@ const emptyRepository = (companyId: CompanyId): OperatorRefused =>
     `The repository of ${companyId} is empty. Push or import code first.`,
   )
 
-/** Operations on repositories. */
 export const repositoryOperations: readonly AdminOperation[] = [
   create,
   importFile,
@@ -262,7 +261,6 @@ export const repositoryOperations: readonly AdminOperation[] = [
   upload,
 ]
 
-/** Lists the repositories. */
 export const listOperation: AdminOperation = operation({
   name: "repository list",
   summary: "list the companies with a repository, and whether it exists in its folder",

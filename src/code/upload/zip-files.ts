@@ -14,7 +14,6 @@ const MAX_PATH_BYTES = 4_096
 /** Message of the zip reader for a missing end record; it has no error code. */
 const NO_END = "End of central directory record signature not found"
 
-/** A file in a zip. */
 export interface ZippedFile {
   /** Path from the top of the zip, with slashes. */
   readonly path: string

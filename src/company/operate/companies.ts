@@ -254,7 +254,6 @@ const list = operation({
   },
 })
 
-/** Operations on companies. */
 export const companyOperations: readonly AdminOperation[] = [
   create,
   show,

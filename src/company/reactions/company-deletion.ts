@@ -121,10 +121,8 @@ interface CompanyDeletion {
   readonly corruptStreams: readonly string[]
 }
 
-/** Kind of the job that erases a company. */
 export const ERASE_COMPANY_JOB = "erase-company"
 
-/** Payload of an erasure job. */
 export interface ErasurePayload {
   /** When the data is erased if no ledger says so, UTC milliseconds. */
   readonly withoutLedgerFrom?: number | undefined

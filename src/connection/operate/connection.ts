@@ -178,5 +178,4 @@ const seal = operation({
   },
 })
 
-/** Operations on releases. */
 export const appReleaseOperations: readonly AdminOperation[] = [publish, seal]

@@ -79,7 +79,6 @@ async function recordCard(
   return outcome.view?.card ?? null
 }
 
-/** Operations on cards. */
 export const cardOperations: readonly AdminOperation[] = [
   setCard,
   removeCard,

@@ -27,7 +27,6 @@ const Payload = z.object({
 
 type Payload = z.infer<typeof Payload>
 
-/** Verifies cards. */
 export const cardCheckEffect = effect({
   kind: "check-card",
   checkKind: "ask-hold",

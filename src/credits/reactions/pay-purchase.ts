@@ -22,7 +22,6 @@ const Payload = z.object({
 
 type Payload = z.infer<typeof Payload>
 
-/** Settles purchases. */
 export const purchaseEffect = effect<Payload, PaymentAnswer>({
   kind: "pay-purchase",
   payload: Payload,

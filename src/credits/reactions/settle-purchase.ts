@@ -15,7 +15,6 @@ import type { Ports } from "../../frame/ports.ts"
 
 const CATCH_UP_MS = 2_000
 
-/** Result of settling a purchase. */
 export interface SettledPurchase {
   /** Whether this call settled it; false if it was settled before. */
   readonly isNew: boolean

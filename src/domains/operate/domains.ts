@@ -62,5 +62,4 @@ const remove = operation({
   },
 })
 
-/** The operations on connected domains. */
 export const domainOperations: readonly AdminOperation[] = [list, remove]

@@ -99,7 +99,6 @@ const test = operation({
   },
 })
 
-/** The operations on companies' emails. */
 export const emailOperations: readonly AdminOperation[] = [test, list]
 
 const MAX_LISTED = 1_000
@@ -139,5 +138,4 @@ const listSimulated = operation({
   },
 })
 
-/** The operations on the mail simulator. */
 export const simulatedMailOperations: readonly AdminOperation[] = [listSimulated]

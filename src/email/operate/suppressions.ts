@@ -95,5 +95,4 @@ const offerUnsubscribe = operation({
   },
 })
 
-/** The operations on suppressions. */
 export const suppressionOperations: readonly AdminOperation[] = [list, lift, offerUnsubscribe]

@@ -12,7 +12,6 @@ import { settleOrRefund } from "./charges.ts"
 import type { IntentStatus } from "./effect.ts"
 import type { Reconciliation } from "./reconcile.ts"
 
-/** A resource's id and the stream that records it. */
 export interface PaidResourceReference<Id, C, S, E extends Fact, N extends Fact> {
   readonly id: Id
   readonly stream: AggregateStream<Aggregate<C, S, E, N>>

@@ -25,7 +25,6 @@ export interface AttemptIds<Id extends string> {
   readonly chargeId: ChargeId
 }
 
-/** The charge of an attempt. */
 export interface PaidAttempt<Id extends string> extends AttemptIds<Id> {
   readonly chargedMicros: Micros
   /** The charged item; null if the attempt is free and has no charge. */

@@ -57,7 +57,6 @@ export type EndRules = {
   ) => readonly string[]
 }
 
-/** A claimed job with its parsed payload. */
 export interface Job<P> extends Omit<ClaimedJob, "payload" | "companyId"> {
   readonly companyId: CompanyId
   readonly payload: P

@@ -73,7 +73,6 @@ const PRIVATE_PATHS = ["/api/", "/console"]
 /** Paths that monitoring polls, open to all. */
 const MONITORING_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
 
-/** The settings of the app. */
 export interface AppSettings {
   /** `off` for volume tests and benchmarks. */
   readonly rateLimits: "on" | "off"

@@ -10,7 +10,6 @@ import type { Metric } from "./metrics.ts"
 import type { Ports } from "../ports.ts"
 import type { SimulatedProviders } from "../provider.ts"
 
-/** The paths of the health checks. */
 export const HEALTH_URLS = { live: "/livez", ready: "/readyz" } as const
 
 const READ_METHODS = ["GET", "HEAD"]

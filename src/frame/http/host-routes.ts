@@ -24,7 +24,6 @@ interface ClientOrigin {
   readonly isSecure: boolean
 }
 
-/** A handler for host names of its own. */
 export interface HostRoute {
   readonly name: string
   /** Whether it serves a host name, given in lower case and without a port. */
@@ -45,7 +44,6 @@ export interface HostAlias {
   readonly pathFor: (host: string) => string | null
 }
 
-/** How host names are routed. */
 export interface HostRouting {
   /** Host name of the public URL, in lower case; null if every name without a host route is the API's. */
   readonly ownHost: string | null

@@ -10,7 +10,6 @@ import type { CounterLabels } from "../counters.ts"
 import { cachedFor, sentRefusalCode } from "./responses.ts"
 import type { Ports } from "../ports.ts"
 
-/** Path of the metrics. */
 export const METRICS_URL = "/metrics"
 
 /** Maximum number of corrupt streams to name. */
@@ -22,7 +21,6 @@ const CACHE_MS = 1_000
 /** From a read from memory to the longest call. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** A metric that is read on request. */
 export interface Metric {
   /** `ledger_<name>`, ending with its unit. */
   readonly name: string

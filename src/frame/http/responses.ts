@@ -53,7 +53,6 @@ export async function sendAnswer(
   else sendBytes(reply, body, log)
 }
 
-/** The configuration of an entry in the framework. */
 export interface EntryConfig {
   /** Set if the entry serves other clients than those of the API. */
   readonly nonApiClient?: NonApiClient

@@ -127,7 +127,6 @@ const MAX_WAIT_S = 4
 /** Period over which finished calls are counted. */
 const WINDOW_MS = 1_000
 
-/** A call that was admitted. */
 export interface AdmittedCall {
   /** Runs the work; the call counts as in progress until it ends, even if its client disconnects. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T>

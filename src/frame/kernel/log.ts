@@ -1,13 +1,11 @@
 /** The program's log: one JSON line per event on standard error, without keys, bodies or personal data. */
 import { pino } from "pino"
 
-/** Writes log lines. */
 export interface Log {
   readonly info: (message: string, details?: object) => void
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** A log with a debug level. */
 export interface DetailedLog extends Log {
   readonly debug?: Log["warn"]
 }

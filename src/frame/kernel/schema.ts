@@ -51,7 +51,6 @@ export const multilineText = (most: number) =>
 /** Whole micro-dollars in answers. */
 export const microsSchema = z.int().meta({ id: "Micros", description: "Millionths of a US dollar" })
 
-/** Dollars in answers. */
 export const dollarsSchema = z
   .number()
   .meta({ id: "Dollars", description: "US dollars, exact to the millionth" })
@@ -67,7 +66,6 @@ export const describedId = (what: string) => z.string().describe(`Id of ${what}`
 /** An id in answers that may be null; the description covers the null as well. */
 export const describedIdOrNull = (what: string) => z.string().nullable().describe(`Id of ${what}`)
 
-/** A person's role. */
 export const roleSchema = z.enum(ROLES).meta({
   id: "Role",
   description: "A person's role in the company; owners and admins may do everything",

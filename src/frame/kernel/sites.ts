@@ -27,7 +27,6 @@ export function subdomainOf(host: string, domain: string): string | null {
   return host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : null
 }
 
-/** The address of a site. */
 export interface SiteAddress {
   /** Includes the port unless it is the scheme's default. */
   readonly host: string

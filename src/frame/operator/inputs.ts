@@ -46,12 +46,10 @@ export const textInput = z
   .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
   .meta({ form: "text" })
 
-/** A time with a zone. */
 export const timeInput = offsetTimeSchema("must be a time such as 2026-11-30T23:59:00Z").meta({
   form: "time",
 })
 
-/** A month. */
 export const monthInput = z
   .string()
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11")
@@ -87,7 +85,6 @@ export const emailInput = textInput.refine(
   "must be an email address",
 )
 
-/** The name of a release channel. */
 export const channelNameInput = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,29}$/, "must be 1 to 30 small letters, digits and dashes")
@@ -216,7 +213,6 @@ export async function waitForOwnWrites(ports: Pick<Ports, "projector" | "store">
 /** Maximum and default length of a list. */
 const MAX_LISTED = 1_000
 
-/** The length of a list. */
 export const listLimitInput = z
   .int()
   .positive()

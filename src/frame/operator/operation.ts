@@ -23,7 +23,6 @@ import type { RateLimit } from "../routes/checks/rate-limits.ts"
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { findKey } from "../../../domain/access/access.ts"
 
-/** The ports of operations. */
 export interface AdminPorts extends Ports {
   /** Finds the stream that holds the intent behind a charge; null if the charge itself is the intent. */
   readonly streamOfIntent: (companyId: CompanyId, resource: string) => string | null

@@ -44,7 +44,6 @@ export interface OperationEvents {
   readonly answer: OperatorAnswer
 }
 
-/** A request to run an operation. */
 export interface OperatorRequest {
   /** Name, such as `company create`. */
   readonly operation: string

@@ -27,7 +27,6 @@ export interface PersonIdentity {
   readonly personId: PersonId
 }
 
-/** An API call. */
 export interface ApiCall extends RawRequest {
   /** The requested route, or several that share a method and path. */
   readonly route: Route | RouteVariants
@@ -102,7 +101,6 @@ export const UNSUPPORTED_BODY = Symbol("unsupported body")
 /** Maximum nesting of a body, so that recursive code is safe. */
 const MAX_NESTING = 64
 
-/** A parsed body. */
 export interface ParsedBody {
   /** Null if there is none, or if the handler reads it in pieces. */
   readonly bytes: Uint8Array | null

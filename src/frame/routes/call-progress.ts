@@ -21,7 +21,6 @@ export interface CallProgress {
   readonly callInternally: CheckedRequest["callInternally"]
 }
 
-/** A call with a known caller. */
 export interface AuthenticatedCall extends AuthenticatedCaller {
   readonly progress: CallProgress
   readonly call: ApiCall

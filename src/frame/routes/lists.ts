@@ -9,7 +9,6 @@ import type { Refusal } from "./answers/refusal.ts"
 import { createHash } from "node:crypto"
 import { invalidRefusal } from "./checks/7-values.ts"
 
-/** The message for an invalid cursor. */
 export const INVALID_CURSOR = "Must be a nextCursor of this list."
 const CHECK_DIGITS = 10
 
@@ -53,13 +52,11 @@ export function parseNumberCursor(
   return { refusal: invalidRefusal({ cursor: INVALID_CURSOR }) }
 }
 
-/** The query of such a list. */
 export const NewestListQuery = z.object({
   since: sinceTimeSchema.optional(),
   cursor: cursorSchema.optional(),
 })
 
-/** The cursor of the next page. */
 export const nextCursorSchema = z
   .string()
   .optional()

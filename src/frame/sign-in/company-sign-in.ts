@@ -30,7 +30,6 @@ interface SignInPurpose {
   readonly displayName: string
 }
 
-/** Sign-in to a company's pages. */
 export interface CompanySignIn extends Pick<SignInCodes<PersonId>, "requestCode"> {
   /** Signs in with a code. Returns the session's token; null if the code is wrong or expired. */
   readonly signInWithCode: (

@@ -25,7 +25,6 @@ export class ReleaseUnconfirmed extends Error {
   override readonly name = "ReleaseUnconfirmed"
 }
 
-/** The list of corrupt streams. */
 export interface CorruptList extends HeldBackStreams {
   /** All corrupt streams, by name. The revision of a stream is null during its release. */
   readonly all: () => readonly CorruptStreamEntry[]

@@ -18,7 +18,6 @@ const LOOKUPS = 16
 /** Type of the event that EventStoreDB adds to a permanently deleted stream. */
 const TOMBSTONE = "$streamDeleted"
 
-/** The streams that are held back. */
 export interface HeldBackStreams {
   readonly get: (stream: string) => CorruptStreamEntry | null
   /** Holds back a stream from now on. */

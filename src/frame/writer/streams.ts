@@ -20,14 +20,12 @@ interface StreamKindOf<K extends StreamCategory> {
 
 type StreamKind = { readonly [K in StreamCategory]: StreamKindOf<K> }[StreamCategory]
 
-/** The stream kinds of a slice. */
 export interface StreamKinds {
   readonly perCompany?: readonly StreamKind[]
   /** Streams that belong to no company. */
   readonly perInstallation?: readonly AggregateStream<StreamKind>[]
 }
 
-/** A decider with checkpoints. */
 export interface CheckpointedDecider {
   readonly decider: {
     readonly initial: () => unknown
@@ -45,7 +43,6 @@ interface InstallationStream {
 /** A stored event without its position in the global order. */
 export type UnpositionedEvent = Omit<StoredEvent, "position">
 
-/** The streams of the program. */
 export interface Streams {
   /** All kinds, those of companies first. */
   readonly kinds: readonly StreamKind[]

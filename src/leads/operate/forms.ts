@@ -150,5 +150,4 @@ export async function findFormById(
   throw new OperatorRefused("not_found", message)
 }
 
-/** The operations on forms. */
 export const formOperations: readonly AdminOperation[] = [add, list, close]

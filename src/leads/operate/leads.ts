@@ -142,5 +142,4 @@ const erase = operation({
   },
 })
 
-/** The operations on leads. */
 export const leadOperations: readonly AdminOperation[] = [add, list, erase]

@@ -123,5 +123,4 @@ const sweep = operation({
   },
 })
 
-/** The operations on the carrier. */
 export const carrierOperations: readonly AdminOperation[] = [textIn, deliver, sweep]

@@ -59,5 +59,4 @@ const list = operation({
   },
 })
 
-/** The operations on texts. */
 export const messageOperations: readonly AdminOperation[] = [list]

@@ -54,7 +54,6 @@ const switchDestinationOperation = (on: boolean) =>
     },
   })
 
-/** The operations on numbers and countries. */
 export const numberOperations: readonly AdminOperation[] = [
   list,
   switchDestinationOperation(true),

@@ -26,7 +26,6 @@ interface PendingStart {
   waiting: number
 }
 
-/** Starts sleeping versions. */
 export interface AppStarter {
   /** Whether a version is being started just now. */
   readonly isStarting: (publishId: PublishId) => boolean

@@ -31,7 +31,6 @@ const RESERVED_HEADERS = /^(?:forwarded$|x-forwarded-|x-real-ip$|x-preview-)/
 /** Enough for the people of a company and their browsers; more is a loop. */
 const MAX_CONCURRENT_VISITS = 256
 
-/** A visit of a version of an app. */
 export interface AppVisit {
   readonly ports: Ports
   readonly starter: AppStarter

@@ -1,7 +1,6 @@
 /** Resolves a path to a file of a static site by a look-up in its manifest, so no path can leave the site. */
 import type { ArtifactFile } from "../artifacts.ts"
 
-/** Files of a site by path. */
 export type SiteFiles = ReadonlyMap<string, ArtifactFile>
 
 /** Result of a look-up. */

@@ -7,7 +7,6 @@ export interface SizedValue<T> {
   readonly bytes: number
 }
 
-/** A cache of sized values. */
 export interface MemoryCache {
   /** Returns a value, or loads it, once for all concurrent callers. */
   readonly get: <T>(name: string, load: () => Promise<SizedValue<T>>) => Promise<T>

@@ -38,7 +38,6 @@ export const TEMPORARILY_UNAVAILABLE: NoticePage = {
   text: "The preview cannot be shown right now. This page tries again.",
 }
 
-/** The app is starting. */
 export const APP_STARTING: NoticePage = {
   status: 503,
   title: "Starting",

@@ -8,7 +8,6 @@ export const SIGN_IN_PATH = "/.preview"
 /** A cookie of exactly this host, only over TLS or on this machine, and hidden from the published app. */
 export const PREVIEW_COOKIE = "__Host-preview"
 
-/** A sign-in page. */
 export interface SignInPage {
   readonly status: number
   readonly title: string

@@ -28,7 +28,6 @@ const MAX_FORM_BYTES = 8_192
 const FORM_TIMEOUT_MS = 10_000
 const MAX_EMAIL = 320
 
-/** A request for a sign-in page. */
 export interface SignInPageRequest {
   readonly signIn: CompanySignIn
   /** Null if no company has the name. */

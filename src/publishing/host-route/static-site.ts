@@ -36,7 +36,6 @@ const COMPRESSIBLE =
 
 const YEAR_S = 365 * 24 * 3_600
 
-/** A site with the cache of its files. */
 export interface ServedSite {
   readonly artifact: Artifact
   readonly files: SiteFiles

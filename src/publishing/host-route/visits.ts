@@ -8,7 +8,6 @@ import type { Ports } from "../../frame/ports.ts"
 
 const CHECK_INTERVAL_MS = 60_000
 
-/** A visit of a version. */
 export interface Visit {
   readonly companyId: CompanyId
   readonly publishId: PublishId

@@ -45,5 +45,4 @@ const reset = operation({
   },
 })
 
-/** Operations on companies' previews. */
 export const previewOperations: readonly AdminOperation[] = [show, reset]

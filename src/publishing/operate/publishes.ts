@@ -178,5 +178,4 @@ const on = operation({
   run: (context, input) => setPublishing(context, input.company, true),
 })
 
-/** Operations on publishes. */
 export const publishOperations: readonly AdminOperation[] = [list, log, retry, off, on]

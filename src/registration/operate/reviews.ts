@@ -132,5 +132,4 @@ async function verifyCode(
   }
 }
 
-/** The operations on registrations. */
 export const registrationOperations: readonly AdminOperation[] = [answer, code]

@@ -4,7 +4,6 @@ import { periodicDaemon } from "../../frame/daemon.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
 
-/** The company and slug of a site. */
 export interface HostedSite {
   readonly companyId: CompanyId
   readonly slug: string

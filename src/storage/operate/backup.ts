@@ -62,7 +62,6 @@ const backup = operation({
   },
 })
 
-/** Backup operations. */
 export const backupOperations: readonly AdminOperation[] = [backup]
 
 const release = operation({
@@ -139,5 +138,4 @@ function stillCorrupt(why: string): OperatorRefused {
   return new OperatorRefused("conflict", `Nothing was released: ${why}. ${fix}`)
 }
 
-/** Operations on corrupt streams. */
 export const streamReleaseOperations: readonly AdminOperation[] = [release]

@@ -58,7 +58,6 @@ const copyStore = maintenanceCommand<MigrationResult>({
   },
 })
 
-/** Result of a restore. */
 export interface RestoreResult {
   readonly ok: boolean
   readonly file: string

@@ -173,5 +173,4 @@ async function waitUntilSettled(
   }
 }
 
-/** The operations on simulated calls. */
 export const carrierCallOperations: readonly AdminOperation[] = [callIn]

@@ -193,7 +193,6 @@ const list = operation({
   render: ({ calls, next }, page) => renderList(calls, next, page, "calls"),
 })
 
-/** The operations on calls. */
 export const phoneCallOperations: readonly AdminOperation[] = [list, answer, press, hangUp, say]
 
 /** The carrier simulator, if it has the call. @throws OperatorRefused if a real carrier has it */

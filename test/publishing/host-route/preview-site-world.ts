@@ -29,7 +29,6 @@ import { ensureListening } from "../../code/code-world.ts"
 import type { World } from "../../support/world.ts"
 import { makeCompany, openWorld, freezeRateWindow } from "../../support/world.ts"
 
-/** The name of the sign-in cookie. */
 export const PREVIEW_COOKIE_NAME = "__Host-preview"
 
 /** A world with a company's preview and a visitor. */

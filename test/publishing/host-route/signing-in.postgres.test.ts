@@ -32,7 +32,6 @@ const form = (
 
 const person = (company = site.company) => addPerson(site.world, company, { role: "user" })
 
-/** Requests a code for a new person. */
 async function requestCode(next?: string) {
   const { email } = await person()
   const answer = await form("/.preview/code", { email, ...(next === undefined ? {} : { next }) })

@@ -21,7 +21,6 @@ export interface LogRecord {
 /** An event as a client sends it. */
 export type LogEvent = Pick<LogRecord, "id" | "type" | "contentType" | "data" | "metadata">
 
-/** The revision that an append expects. */
 export type ExpectedLogRevision = number | "any" | "no_stream"
 
 /**

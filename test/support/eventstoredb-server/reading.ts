@@ -14,7 +14,6 @@ import {
   confirmation,
 } from "./messages.ts"
 
-/** A call that reads. */
 export type ReadCall = ServerWritableStream<ReadReq, ReadResp>
 
 const FORWARDS = 0

@@ -21,7 +21,6 @@ const CPU_PERIOD_US = 100_000
 /** The parent group of all boxes; each is named after its run folder and itself. */
 const BOXES_FOLDER = "ledger-boxes"
 
-/** The control groups of one box. */
 export interface BoxControlGroups {
   /** All folders, outermost first. */
   readonly folders: readonly string[]
@@ -33,7 +32,6 @@ export interface BoxControlGroups {
   readonly agentProcsFile: string | null
 }
 
-/** The control groups that can be created here. */
 export interface ControlGroups {
   /** The version of the kernel's interface; null if no groups can be created. */
   readonly version: 1 | 2 | null
@@ -261,7 +259,6 @@ async function tryRemove(folder: string): Promise<boolean> {
 const MEBIBYTE = 1024 * 1024
 const GIBIBYTE = 1024 * MEBIBYTE
 
-/** The limits of a box. */
 export interface SandboxLimits {
   readonly memoryBytes: number
   /** Number of processors; may be a fraction. */
@@ -274,7 +271,6 @@ export interface SandboxLimits {
   readonly sharedMemoryBytes: number
 }
 
-/** The limits of each size. */
 export const SANDBOX_LIMITS: Readonly<Record<SandboxSize, SandboxLimits>> = {
   small: {
     memoryBytes: GIBIBYTE,

@@ -45,7 +45,6 @@ interface AgentListener {
 
 const LAUNCH_TIMEOUT_MS = 60_000
 
-/** The properties of a launched box. */
 export interface LaunchedBox {
   readonly disk: DiskKind
   readonly firewall: "nft" | "ip" | null

@@ -66,7 +66,6 @@ export async function buildFirewallRules({
   }
 }
 
-/** A box that gets a network. */
 export interface NetworkTarget {
   readonly agent: ProcessReference
   readonly uid: number | null
@@ -78,7 +77,6 @@ export interface NetworkTarget {
   readonly logDescriptor: number
 }
 
-/** The network of a box. */
 export interface AttachedNetwork {
   readonly network: BoxNetwork
   readonly process: ProcessReference | null

@@ -9,7 +9,6 @@ import type { SandboxPolicy } from "./sandbox-policy.ts"
 export type HostCapability =
   "bwrap" | "slirp4netns" | "pasta" | "nft" | "ip" | "groups" | "images" | "seccomp"
 
-/** The options of boxes. */
 export interface BubblewrapOptions {
   /**
    * A short path on a disk with room for the files of boxes, shared by all programs of an

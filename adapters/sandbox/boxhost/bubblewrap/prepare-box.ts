@@ -23,7 +23,6 @@ const FOLDER_CHECK_INTERVAL_MS = 30_000
 /** The box's first process: the box cannot kill it, and it reaps orphans. */
 const INIT_SCRIPT = "echo up >&4; exec 4>&-; while :; do sleep 2147483647 & wait $!; done"
 
-/** A box and its paths. */
 export interface BoxPreparation {
   readonly context: BubblewrapContext
   readonly plan: BoxPlan

@@ -33,7 +33,6 @@ const STRIP_TYPES_SCRIPT = `
     writeFileSync(path, plain.replaceAll(/(from "\\.\\/[a-z-]+)\\.ts"/g, '$1.js"'))
   }`
 
-/** The installed agent. */
 export interface AgentProgram {
   readonly nodePath: string
   readonly folder: string

@@ -47,10 +47,8 @@ const boxRecordSchema = z.strictObject({
   isReady: z.boolean(),
 })
 
-/** The record of a box. */
 export type BoxRecord = z.infer<typeof boxRecordSchema>
 
-/** The paths of a box. */
 export interface BoxPaths {
   /** The box's own folder; its agent may write there. */
   readonly folder: string
@@ -66,7 +64,6 @@ export interface BoxPaths {
   readonly pipesFolder: string
 }
 
-/** The opened folder. */
 export interface RunFolder {
   readonly path: string
   readonly programsFolder: string

@@ -6,7 +6,6 @@ import { VOLUME_PATH } from "../port.ts"
 import { isNotFoundError } from "./programs.ts"
 import { seccompFilter } from "./seccomp.ts"
 
-/** Paths as the agent sees them. */
 export const AGENT_PATHS = {
   node: "/keeper/node",
   program: "/keeper/src",
@@ -62,7 +61,6 @@ export const BOX_ETC_FILES = {
   group: "root:x:0:\nworker:x:1000:\nnogroup:x:65534:\n",
 } as const
 
-/** The contents of the outer sandbox. */
 export interface OuterSandboxView {
   readonly node: string
   readonly program: string
@@ -76,7 +74,6 @@ export interface OuterSandboxView {
   readonly groups: readonly string[]
 }
 
-/** The contents of the inner sandbox. */
 export interface InnerSandboxView {
   readonly folder: string
   readonly hasVolume: boolean

@@ -15,7 +15,6 @@ const IDLE_TIMEOUT_MS = 4_000
 /** Dials a connection; null if nothing listens. Never throws. */
 export type Dial = () => Promise<Duplex | null>
 
-/** Options for a request's connection. */
 export interface ConnectionOptions extends ClientRequestArgs {
   /** A connection that was just dialed; null for none. */
   readonly dialed: Duplex | null

@@ -25,7 +25,6 @@ export interface NoticePage {
   readonly hasAutoRefresh?: boolean
 }
 
-/** A message whose headers are read. */
 export type WithHeaders = Pick<IncomingMessage, "headers">
 
 /** Headers that end at this hop (RFC 9110 §7.6.1). */
@@ -60,7 +59,6 @@ const cookieName = (pair: string): string => (pair.split("=", 1)[0] ?? "").trim(
 const isCookieNamed = (pair: string, name: string): boolean =>
   cookieName(pair.replace(/^[\s=]+/, "")).toLowerCase() === name.toLowerCase()
 
-/** Target of a proxied request. */
 export interface ProxyTarget {
   /** The connection; it ends with the request. */
   readonly connection: Duplex

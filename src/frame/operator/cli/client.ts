@@ -36,7 +36,6 @@ interface RouteResponse {
 /** Sends a request to the routes: over the socket of a server, or to the same app in this process. */
 export type SendRequest = (asked: RouteRequest) => Promise<RouteResponse>
 
-/** A connection to the routes. */
 export interface OperatorConnection {
   /** Sends a request. @throws a program error unchanged */
   readonly send: SendRequest

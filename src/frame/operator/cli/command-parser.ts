@@ -15,7 +15,6 @@ export const HELP_HINT = "(--help says more)"
 /** The program's name, as installed. */
 export const PROGRAM_NAME = "company-ledger"
 
-/** A parsed command. */
 export interface Invocation {
   readonly command: CommandSpec
   readonly input: OperationInput

@@ -154,7 +154,6 @@ export const VALUE_PARSERS = {
   time: parseIsoTime,
 } as const
 
-/** The name of a form. */
 export type ValueForm = keyof typeof VALUE_PARSERS
 
 // Commands as data: the parser, its help and the input of the operation derive from this, and this derives from
@@ -163,7 +162,6 @@ export type ValueForm = keyof typeof VALUE_PARSERS
 /** The input of an operation, as parsed from the command line. */
 export type OperationInput = Readonly<Record<string, unknown>>
 
-/** A positional argument. */
 export interface ArgumentSpec {
   /** Name in the help text, such as `KEY_ID`. */
   readonly name: string
@@ -180,7 +178,6 @@ export interface ArgumentSpec {
   readonly form?: ValueForm
 }
 
-/** An option. */
 export interface OptionSpec {
   /** As commander takes it, such as `--dollars <dollars>`. */
   readonly flags: string
@@ -207,7 +204,6 @@ export interface Irreversible<Field extends string = string> {
 type CommandKind =
   "operation" | "local" | "move" | "start" | "config" | "doctor" | "bench" | "completion"
 
-/** A command. */
 export interface CommandSpec {
   readonly does: CommandKind
   /** One or two words, such as `company create`. */
@@ -233,7 +229,6 @@ export interface CommandSpec {
   readonly from?: string
 }
 
-/** All commands of the command line. */
 export interface Catalogue {
   /** Descriptions of the groups of two-word commands, by the first word. */
   readonly topics: Readonly<Record<string, string>>

@@ -3,10 +3,8 @@ import type { Command } from "commander"
 import type { Catalogue } from "./command-spec.ts"
 import { PROGRAM_NAME, buildCommandParser } from "./command-parser.ts"
 
-/** The supported shells. */
 export const COMPLETION_SHELLS = ["bash", "zsh"] as const
 
-/** A supported shell. */
 export type CompletionShell = (typeof COMPLETION_SHELLS)[number]
 
 /** The program's file, for installations without a command or an alias. */

@@ -7,7 +7,6 @@ import { basename, dirname, join } from "node:path"
 /** A temporary file that is untouched for this long was left by a killed process. */
 const LEFTOVER_AFTER_MS = 12 * 3_600_000
 
-/** A file that is being written. */
 export interface OutFile {
   readonly write: (chunk: string | Uint8Array) => Promise<void>
   /**

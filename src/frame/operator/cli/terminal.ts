@@ -75,7 +75,6 @@ export function escapeForTerminalOutput(text: string): string {
   })
 }
 
-/** Shows progress. */
 export interface ProgressLine {
   /** Shows the current step. */
   readonly report: (message: string) => void

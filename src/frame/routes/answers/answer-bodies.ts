@@ -40,7 +40,6 @@ export interface BrowserReply {
 /** A body that is sent in pieces. */
 export type StreamedBody = StreamedFile | RangedBytes
 
-/** The headers of pages. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":

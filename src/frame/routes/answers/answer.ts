@@ -14,7 +14,6 @@ import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../api-call.ts"
 import { isBrowserRequest } from "../declare/public-form.ts"
 import { nonApiClientOf, isRouteVariants } from "../declare/route-variants.ts"
 
-/** An answer. */
 export interface CallAnswer {
   readonly status: number
   /** Header fields, spelled as in the API document. */
@@ -32,7 +31,6 @@ export interface AnswerTrace {
   readonly chargeId: string | null
 }
 
-/** An answer with its trace for the log. */
 export interface TracedAnswer extends CallAnswer {
   readonly trace: AnswerTrace
 }

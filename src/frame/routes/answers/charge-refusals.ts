@@ -141,7 +141,6 @@ export async function payerOf(
   return { canBuy, baseUrl: ports.baseUrl() }
 }
 
-/** Schema fields of a spending limit. */
 export const limitSchemaFields = {
   holder: z.enum(["company", "person", "key"]).describe("Who the limit belongs to"),
   class: z

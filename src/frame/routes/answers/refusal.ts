@@ -44,10 +44,8 @@ export const ERROR_STATUSES = {
   unavailable: 503,
 } as const
 
-/** An error code of the API. */
 export type ErrorCode = keyof typeof ERROR_STATUSES
 
-/** An error code of a single slice. */
 export interface SliceErrorCode {
   readonly error: string
   readonly status: number
@@ -55,7 +53,6 @@ export interface SliceErrorCode {
   readonly example: { readonly message: string; readonly [detail: string]: unknown }
 }
 
-/** An error code. */
 export type RefusalCode = ErrorCode | SliceErrorCode
 
 /** Returns the code as callers see it. */

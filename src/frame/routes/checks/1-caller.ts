@@ -21,7 +21,6 @@ import { nonApiClientOf } from "../declare/route-variants.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 
-/** An authenticated caller with the profile of its company. */
 export interface AuthenticatedCaller {
   readonly caller: Caller
   readonly companyStatus: CompanyProfile

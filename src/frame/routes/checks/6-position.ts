@@ -90,7 +90,6 @@ export async function waitForReadModels(
 
 const nothing = () => undefined
 
-/** A stream that a route reads. */
 export type CompanyStream = (companyId: CompanyId) => AggregateStream<{ readonly category: string }>
 
 /**

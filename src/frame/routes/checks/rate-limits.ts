@@ -17,7 +17,6 @@ export const rateSettings = defineSettings({
   schema: z.object({ RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on") }),
 })
 
-/** A rate limit. */
 export interface RateLimit {
   /** Name of its counter: routes with the same name share it. */
   readonly name: string
@@ -55,7 +54,6 @@ export const RATE_LIMITS = {
   export: { name: "export", max: 6, per: "key", calls: "exports by this key" },
 } as const satisfies Record<string, RateLimit>
 
-/** Counts calls. */
 export interface RateLimits {
   /** Counts a call of a holder; returns the refusal if the limit is exceeded. */
   readonly refuse: (limit: RateLimit, holder: string) => Refusal | null

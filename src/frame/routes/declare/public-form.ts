@@ -86,7 +86,6 @@ export function isBrowserRequest(sent: Pick<RawRequest, "headers">): boolean {
   )
 }
 
-/** A submitted form. */
 export interface SubmittedForm {
   /** Whether a browser sent it, so that people see the answer. */
   readonly isFromBrowser: boolean

@@ -351,7 +351,6 @@ export interface RawRequest {
   readonly address: string
 }
 
-/** The error format of a route. */
 export interface ErrorFormat {
   /** Schema for the document. */
   readonly schema: ZodType

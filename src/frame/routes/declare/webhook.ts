@@ -17,7 +17,6 @@ import { ANY_QUERY } from "../checks/7-values.ts"
 /** Maximum age of a signature, either way, against replays. */
 const REPLAY_WINDOW_MS = 5 * 60_000
 
-/** An event from a provider. */
 export interface WebhookEvent<E> {
   /** The provider's event id. */
   readonly id: string
@@ -33,7 +32,6 @@ export interface VerifiedWebhook<E> {
   readonly events: readonly WebhookEvent<E>[]
 }
 
-/** A webhook of a provider. */
 export interface WebhookSpec<E> {
   readonly provider: string
   /** Its path, outside `/api/v1` and the API document. */

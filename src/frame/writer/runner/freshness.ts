@@ -134,7 +134,6 @@ export interface ReadConfirmationPorts {
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** The running loop. */
 export interface ReadConfirmationLoop {
   readonly stop: () => Promise<void>
 }

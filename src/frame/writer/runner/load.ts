@@ -17,7 +17,6 @@ import {
   hashOfMetadata,
 } from "../../kernel/envelope.ts"
 
-/** A state and its revision. */
 export interface LoadedState<S> {
   state: S
   /** Revision of the last fact folded; `NO_STREAM` if there is none. */

@@ -19,7 +19,6 @@ export type AnyAggregate = Aggregate<any, any, any, any> & {
 /** An outcome whose types only its caller knows. */
 export type AnyOutcome = CommandOutcome<Fact, Fact, unknown>
 
-/** A caller in a queue. */
 export interface QueuedCall {
   /** Null for a caller that only reads. */
   readonly command: { readonly given: object; readonly cause: Cause } | null
@@ -42,7 +41,6 @@ export interface QueuedCall {
   readonly reject: (error: unknown) => void
 }
 
-/** A stream in this process. */
 export interface StreamQueue {
   readonly stream: string
   readonly aggregate: AnyAggregate
@@ -120,7 +118,6 @@ const EVICTION_TARGET = 0.9
 /** Approximate memory of a queue with a small state. */
 const QUEUE_OVERHEAD_BYTES = 1_000
 
-/** The streams in memory. */
 export interface StreamCache {
   readonly queues: Map<string, StreamQueue>
   readonly maxBytes: number

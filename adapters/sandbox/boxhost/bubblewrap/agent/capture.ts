@@ -5,7 +5,6 @@
 import { isUtf8 } from "node:buffer"
 import type { Readable } from "node:stream"
 
-/** A captured output. */
 export interface CapturedOutput {
   readonly pieces: readonly Buffer[]
   readonly bytes: number
@@ -77,7 +76,6 @@ function createTail(maxBytes: number) {
   }
 }
 
-/** An output as text. */
 export interface CapturedText {
   readonly text: string
   /** Whether invalid UTF-8 was replaced with U+FFFD. */

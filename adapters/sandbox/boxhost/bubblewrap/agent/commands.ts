@@ -74,7 +74,6 @@ interface BackgroundProcessLogs {
   readonly replacedBytes?: true
 }
 
-/** The commands of a box. */
 export interface BoxCommandRunner {
   /** @throws AgentRequestRejected if too many run, or the folder does not exist */
   readonly run: (request: CommandRequest, stdin: Readable) => Promise<CompletedCommand>

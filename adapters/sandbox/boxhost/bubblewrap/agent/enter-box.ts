@@ -49,7 +49,6 @@ export function spawnBox(bounds: ResourceLimits, inner: readonly string[]): Chil
   })
 }
 
-/** A program to start in a box. */
 export interface EntryRequest {
   readonly argv: readonly string[]
   /** Absolute, in the box. */

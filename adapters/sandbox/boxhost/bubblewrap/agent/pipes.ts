@@ -15,14 +15,12 @@ const BATCH_SIZE = 24
 /** More are created when this few are left. */
 const LOW_WATER_MARK = 4
 
-/** A pipe for a command's output. */
 export interface OutputPipe {
   /** The command's end, which the agent closes after starting the command. */
   readonly writeEnd: number
   readonly readEnd: Socket
 }
 
-/** A pool of pipes. */
 export interface PipePool {
   readonly takePipe: () => Promise<OutputPipe>
 }
