@@ -16,10 +16,10 @@ const POLL_MS = 25
 /** The state of a job after `job retry`. */
 interface RetryResult {
   /**
-   * `done`; `put_off` until `dueAt`; `failed`, which is retried automatically; `stuck`, with the
+   * `done`; `rescheduled` for `dueAt`; `failed`, which is retried automatically; `stuck`, with the
    * reason; `running` or `due` if there is no outcome within three seconds.
    */
-  readonly state: "done" | "put_off" | "failed" | "stuck" | "running" | "due"
+  readonly state: "done" | "rescheduled" | "failed" | "stuck" | "running" | "due"
   /** By the ledger's clock, ISO 8601; null if the job is gone. */
   readonly dueAt: string | null
   readonly stuck: string | null
@@ -38,7 +38,7 @@ async function waitForAttempt(
     const { dueAt, stuck, attempts, running } = row
     const found = (state: RetryResult["state"]): RetryResult => ({ state, dueAt, stuck })
     if (stuck !== null) return found("stuck")
-    if (!running && Date.parse(dueAt) > clock.now()) return found("put_off")
+    if (!running && Date.parse(dueAt) > clock.now()) return found("rescheduled")
     // `job retry` resets the attempts, so a count above zero is the new attempt's failure.
     if (!running && attempts > 0) return found("failed")
     if (pacer.elapsedMs() >= until || signal.aborted) return found(running ? "running" : "due")
@@ -96,7 +96,7 @@ const retryJob = operation({
   summary: "retry a job that is due or stuck",
   notes: [
     "Rejected before the job is due, unless it only checks a status and may do so at any time.",
-    "Prints the outcome: done, put_off until dueAt, failed (it is retried automatically) or stuck; " +
+    "Prints the outcome: done, rescheduled for dueAt, failed (it is retried automatically) or stuck; " +
       "running or due if there is no outcome within three seconds.",
   ],
   example: "job retry 42",
@@ -106,7 +106,7 @@ const retryJob = operation({
     const job = await findRetryable(ports, id)
     const isEarly = Date.parse(job.dueAt) > ports.clock.now()
     if (!(await ports.jobs.retry(id, ports.clock.now(), isEarly))) {
-      // A worker attempted or ended it just now: it is gone, or put off.
+      // A worker attempted or ended it just now: it is gone, or rescheduled.
       throw notDueError(await requireJob(ports, id))
     }
     ports.jobWorkers.wake()
@@ -123,7 +123,7 @@ function renderRetryResult({
 }: RetryResult & { readonly jobId: number }) {
   const words: Record<RetryResult["state"], string> = {
     done: "is done",
-    put_off: `was attempted and is put off until ${dueAt}`,
+    rescheduled: `was attempted and is rescheduled for ${dueAt}`,
     failed: "was attempted and failed; it is retried automatically",
     stuck: `is stuck: ${escapeForTerminalOutput(stuck ?? "")}`,
     running: "is running",

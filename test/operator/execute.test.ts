@@ -354,7 +354,7 @@ const DUE_AT = "2040-08-01T00:00:00.000Z"
 describe("job retry", () => {
   it.each([
     ["done", null, null, "Job 7 is done.\n"],
-    ["put_off", DUE_AT, null, `Job 7 was attempted and is put off until ${DUE_AT}.\n`],
+    ["rescheduled", DUE_AT, null, `Job 7 was attempted and is rescheduled for ${DUE_AT}.\n`],
     ["failed", DUE_AT, null, "Job 7 was attempted and failed; it is retried automatically.\n"],
     ["stuck", DUE_AT, "no\u001b[2J", "Job 7 is stuck: no\\u{1b}[2J.\n"],
     ["running", DUE_AT, null, "Job 7 is running.\n"],
