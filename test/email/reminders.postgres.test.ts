@@ -220,7 +220,7 @@ describe("a mailer that does not accept the mail", () => {
     await world.operate("clock advance", { duration: "72h" })
     const [{ jobId }] = await unsent()
     await retryJobsOf(world, company.companyId, "send-reminder")
-    const reason = "the mailer is not available, for 72 hours"
+    const reason = "the mailer is not available; retried for 72 hours"
     expect(await unsent()).toMatchObject([{ stuck: reason }])
     await setMailOutcome("ok")
     await world.operate("job retry", { jobId })
