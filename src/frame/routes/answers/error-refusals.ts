@@ -41,7 +41,7 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
       return overloadedRefusal(asked)
     case "ClockUnsure": {
       log.warn("a request was answered with 503 unavailable", error)
-      const why = "This server's clock is not synchronized with the ledger yet"
+      const why = "This server has no recent measurement of the ledger's time"
       return sendAgainRefusal("unavailable", why, asked, error)
     }
     case "CorruptStream":
