@@ -4,7 +4,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { installIfNeeded, tryInstall } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
-import { printCounts, runTests, tiersOf } from "./suite.mjs"
+import { printCounts, runTests, vitestArguments } from "./suite.mjs"
 
 /** The folders that the import rules cover. */
 const PROJECT_FOLDERS = ["domain", "projections", "adapters", "src", "test", "bench", "console"]
@@ -40,4 +40,4 @@ for (const { name, args } of steps) {
   }
 }
 process.stdout.write("\n== tests\n")
-process.exitCode = printCounts(await runTests(tiersOf(process.argv.slice(2))))
+process.exitCode = printCounts(await runTests(vitestArguments(process.argv.slice(2))))

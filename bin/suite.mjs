@@ -6,8 +6,8 @@ import { delimiter, join } from "node:path"
 import { childrenSeconds, mostExpensive, sumsByTier } from "./costs.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 
-/** Runs of fewer files print no costs. */
-const LEAST_FILES_MEASURED = 50
+/** Smaller runs print no costs. */
+const MIN_FILES_FOR_COSTS = 50
 
 /**
  * Folders of the suites that run many more cases with `LEDGER_DEEP=1`. A test checks that the list is complete.
@@ -90,7 +90,7 @@ const RUNS = { inside: ["isolated", "fast", "postgres"], outside: ["outside"] }
  * @param {readonly string[]} args
  * @returns {string[]}
  */
-export function tiersOf([run = "", ...more]) {
+export function vitestArguments([run = "", ...more]) {
   if (run === "all") return more
   const args = run === "outside" ? more : [run, ...more].filter((arg) => arg !== "")
   if (run !== "outside" && args.some((arg) => /^(test|bench|--project)\b/.test(arg))) return args
@@ -109,7 +109,7 @@ function reportCosts(files, beganMs) {
   const cpu = childrenSeconds()
   const took = `Wall time ${seconds.toFixed(0)} s${cpu === null ? "" : `, CPU ${cpu.toFixed(0)} s with PostgreSQL`}.`
   const sums = `${sumsByTier(files)}\n${took}\n`
-  if (files.length >= LEAST_FILES_MEASURED) process.stdout.write(`\n${sums}`)
+  if (files.length >= MIN_FILES_FOR_COSTS) process.stdout.write(`\n${sums}`)
   const path = process.env["TEST_COSTS"]
   if (path !== undefined) writeFileSync(path, `${sums}\n${mostExpensive(files)}`)
 }

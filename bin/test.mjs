@@ -2,8 +2,8 @@
 // dependencies. The last line has the counts.
 
 import { installIfNeeded } from "./install.mjs"
-import { printCounts, runTests, tiersOf } from "./suite.mjs"
+import { printCounts, runTests, vitestArguments } from "./suite.mjs"
 
 await installIfNeeded()
-const counts = await runTests(tiersOf(process.argv.slice(2)))
+const counts = await runTests(vitestArguments(process.argv.slice(2)))
 process.exitCode = printCounts(counts)

@@ -57,7 +57,7 @@ const exec = promisify(execFile)
 export interface GitOptions {
   /** The folder of the repositories; created if missing. */
   readonly codeDir: string
-  readonly limits?: GitSessionTimeouts
+  readonly timeouts?: GitSessionTimeouts
   /** Default: use the sandbox if the machine supports it. */
   readonly sandbox?: "never"
 }
@@ -73,7 +73,7 @@ interface RepositoriesRoot extends GitRuntime {
  * GitUnavailable and GitFailed, as the port says.
  */
 export function openGit(options: GitOptions): Repositories {
-  const { limits = DEFAULT_SESSION_TIMEOUTS } = options
+  const { timeouts = DEFAULT_SESSION_TIMEOUTS } = options
   let opened: Promise<RepositoriesRoot> | null = null
   const root = (): Promise<RepositoriesRoot> => {
     // Retried on the next call, in case the problem was fixed.
@@ -88,7 +88,7 @@ export function openGit(options: GitOptions): Repositories {
     const folder = folderOf(runtime.codeDir, companyId)
     if (!(await exists(join(folder, "HEAD"))))
       throw new RepositoryNotFound(`${companyId} has no repository`)
-    return { runtime, folder, limits }
+    return { runtime, folder, timeouts }
   }
   const serve = {
     advertiseRefs: advertiseRefsWith(findRepository),
@@ -150,7 +150,7 @@ export function openGit(options: GitOptions): Repositories {
 type FindRepository = (companyId: CompanyId) => Promise<{
   readonly runtime: GitRuntime
   readonly folder: string
-  readonly limits: GitSessionTimeouts
+  readonly timeouts: GitSessionTimeouts
 }>
 
 function advertiseRefsWith(findRepository: FindRepository): Repositories["advertiseRefs"] {
@@ -181,7 +181,7 @@ function advertiseRefsWith(findRepository: FindRepository): Repositories["advert
 
 function uploadPackWith(findRepository: FindRepository): Repositories["uploadPack"] {
   return async (session: GitSession) => {
-    const { runtime, folder, limits } = await findRepository(session.companyId)
+    const { runtime, folder, timeouts } = await findRepository(session.companyId)
     const args = ["upload-pack", "--stateless-rpc", folder]
     const running = startGit(runtime, { folder, args, env: protocolOf(session.protocol) })
     let hasLeft = false
@@ -190,7 +190,7 @@ function uploadPackWith(findRepository: FindRepository): Repositories["uploadPac
       // It only reads, so killing it loses nothing.
       running.kill()
     }
-    const ended = await relaySession(running, session, limits, leave).catch((error: unknown) => {
+    const ended = await relaySession(running, session, timeouts, leave).catch((error: unknown) => {
       const isProtocolError = error instanceof GitFailed && PROTOCOL_ERRORS.test(error.message)
       throw isProtocolError ? new InvalidGitRequest(error.message, { cause: error }) : error
     })
@@ -304,7 +304,8 @@ async function scrub({ runtime, folder }: RepositoryHandle, object: string): Pro
   if ((await gitObjectType(runtime, folder, object)) === null) return { outcome: "missing" }
   const listing = { folder, args: ["rev-list", "--objects", "--all"] }
   for await (const line of gitOutputLines(runtime, listing)) {
-    if (line.startsWith(object)) return { outcome: "reached", path: line.slice(object.length + 1) }
+    if (line.startsWith(object))
+      return { outcome: "reachable", path: line.slice(object.length + 1) }
   }
   const objects = join(folder, "objects")
   // Git does not repack packs with a keep file, which protects a push while its refs move. No push
@@ -322,5 +323,5 @@ async function scrub({ runtime, folder }: RepositoryHandle, object: string): Pro
   if ((await gitObjectType(runtime, folder, object)) !== null) {
     throw new GitFailed(`${object} is still in the repository after repacking`)
   }
-  return { outcome: "gone" }
+  return { outcome: "removed" }
 }

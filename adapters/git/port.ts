@@ -156,9 +156,9 @@ export const FLUSH_PACKET = Buffer.from("0000")
 
 /** The result of removing an object from a repository. */
 export type ScrubResult =
-  | { readonly outcome: "gone" | "missing" }
+  | { readonly outcome: "removed" | "missing" }
   /** A branch or tag, or its history, still contains the object at this path. */
-  | { readonly outcome: "reached"; readonly path: string }
+  | { readonly outcome: "reachable"; readonly path: string }
 
 /**
  * The folder of a company's repository, in hexadecimal because some file systems ignore letter

@@ -51,14 +51,14 @@ export interface GitProcess {
 const MAX_STDERR_LENGTH = 4_096
 
 /** Starts a git command. */
-export function startGit(machine: GitRuntime, command: GitCommand): GitProcess {
+export function startGit(runtime: GitRuntime, command: GitCommand): GitProcess {
   const { folder, args, isWrite = false, hasHookChannel = false } = command
   const env = { ...gitEnvironment(folder, command.settings), ...command.env }
   const readPaths = isWrite ? [HOOKS_FOLDER] : [HOOKS_FOLDER, folder]
-  const [program, before] = machine.isSandboxed
+  const [program, programArgs] = runtime.isSandboxed
     ? [SANDBOX_PROGRAM, [...sandboxArguments(readPaths, isWrite ? folder : null), "git"]]
     : ["git", []]
-  const child = spawn(program, [...before, ...args], {
+  const child = spawn(program, [...programArgs, ...args], {
     cwd: folder,
     env,
     // Its own process group, so that it is ended as a whole and Ctrl-C in the server's terminal
@@ -126,11 +126,11 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
  * @throws GitFailed for an exit code other than 0, or more than 64 MiB of output
  */
 export async function gitOutput(
-  machine: GitRuntime,
+  runtime: GitRuntime,
   command: GitCommand,
   input = "",
 ): Promise<Buffer> {
-  const running = startGit(machine, command)
+  const running = startGit(runtime, command)
   running.stdin.end(input)
   const chunks: Buffer[] = []
   let length = 0
@@ -148,8 +148,8 @@ export async function gitOutput(
 }
 
 /** Whether a command exits with 0, and not with 1. @throws GitFailed for any other code */
-export async function gitExitsWithZero(machine: GitRuntime, command: GitCommand): Promise<boolean> {
-  const running = startGit(machine, command)
+export async function gitExitsWithZero(runtime: GitRuntime, command: GitCommand): Promise<boolean> {
+  const running = startGit(runtime, command)
   running.stdin.end()
   running.stdout.resume()
   const ended = await running.exit
@@ -161,11 +161,11 @@ export async function gitExitsWithZero(machine: GitRuntime, command: GitCommand)
  * Runs a command and streams its output. @throws GitFailed as `gitOutput` does; errors of `send`
  */
 export async function streamGitOutput(
-  machine: GitRuntime,
+  runtime: GitRuntime,
   command: GitCommand,
   send: (chunk: Uint8Array) => Promise<void>,
 ): Promise<void> {
-  const running = startGit(machine, command)
+  const running = startGit(runtime, command)
   running.stdin.end()
   await killOnError(running, async () => {
     for await (const chunk of running.stdout as AsyncIterable<Buffer>) await send(chunk)

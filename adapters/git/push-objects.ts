@@ -55,7 +55,7 @@ function quarantineCommand(
   return { folder, args, env, signal }
 }
 
-/** With more commits, their folders are compared first: most commits share one. */
+/** Above this many commits, only distinct trees are read, because most commits share one. */
 const MAX_SINGLE_LOOKUPS = 8
 
 const BATCH_CHECK_FORMAT = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
@@ -82,8 +82,8 @@ async function* listNewObjects(push: QuarantinedPush): AsyncGenerator<PushedObje
       yield `${id}\n`
     }
   }
-  const before: GitCommand = { folder, args: ["cat-file", "--batch-check"], signal }
-  for await (const line of gitOutputLines(runtime, before, ids())) {
+  const existing: GitCommand = { folder, args: ["cat-file", "--batch-check"], signal }
+  for await (const line of gitOutputLines(runtime, existing, ids())) {
     const one = pending.shift()
     if (one === undefined) throw new Error("git answered more objects than were requested")
     if (line === `${one.id} missing`) yield one
@@ -237,11 +237,11 @@ async function findPath(push: QuarantinedPush, blob: string): Promise<string | n
 
 /** The lines of a command's output. @throws GitFailed if it fails */
 export async function* gitOutputLines(
-  machine: GitRuntime,
+  runtime: GitRuntime,
   command: GitCommand,
   input: Iterable<string> | AsyncIterable<string> = [],
 ): AsyncGenerator<string> {
-  const reader = startReader(machine, command, input)
+  const reader = startReader(runtime, command, input)
   try {
     for (let line = await reader.line(); line !== null; line = await reader.line()) yield line
     await reader.end()
@@ -252,11 +252,11 @@ export async function* gitOutputLines(
 
 /** Starts a command whose input is written while its output is read. */
 function startReader(
-  machine: GitRuntime,
+  runtime: GitRuntime,
   command: GitCommand,
   input: Iterable<string> | AsyncIterable<string>,
 ) {
-  const process = startGit(machine, command)
+  const process = startGit(runtime, command)
   const written = writeInput(process, input)
   // `end` awaits this; a reader that stops earlier ignores it.
   written.catch(() => process.kill())
@@ -300,12 +300,12 @@ async function writeInput(
 
 /** The type of an object, without a quarantine; null if it does not exist. */
 export async function gitObjectType(
-  machine: GitRuntime,
+  runtime: GitRuntime,
   folder: string,
   name: string,
 ): Promise<string | null> {
   const command = { folder, args: ["cat-file", "--batch-check=%(objecttype)"] }
-  const line = (await gitOutput(machine, command, `${name}\n`)).toString("utf8").trim()
+  const line = (await gitOutput(runtime, command, `${name}\n`)).toString("utf8").trim()
   return line.endsWith(" missing") ? null : line
 }
 
@@ -317,7 +317,7 @@ interface ByteReader {
   /** The next `count` bytes. @throws Error if fewer arrive */
   readonly bytes: (count: number) => Promise<Buffer>
   /** The next available bytes, at least one and at most `maxBytes`. @throws Error at the end */
-  readonly chunk: (most: number) => Promise<Buffer>
+  readonly chunk: (maxBytes: number) => Promise<Buffer>
   /** All remaining bytes; the other methods must not be used afterwards. */
   readonly rest: () => AsyncIterable<Uint8Array>
 }
@@ -334,13 +334,13 @@ export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
     const next = await chunks.next()
     return next.done === true ? null : Buffer.from(next.value)
   }
-  const chunk = async (most: number): Promise<Buffer> => {
+  const chunk = async (maxBytes: number): Promise<Buffer> => {
     if (rest.length === 0) {
       const data = await more()
-      if (data === null) throw new Error(`git wrote ${most} bytes too few`)
+      if (data === null) throw new Error(`git wrote ${maxBytes} bytes too few`)
       rest = data
     }
-    const part = rest.subarray(0, most)
+    const part = rest.subarray(0, maxBytes)
     rest = rest.subarray(part.length)
     return part
   }
@@ -362,7 +362,7 @@ export function byteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
         const data = await more()
         if (data !== null) rest = Buffer.concat([rest, data])
         else if (rest.length === 0) return null
-        else throw new Error("git wrote a line withoutFolder an end")
+        else throw new Error("git wrote a line without an end")
       }
     },
     bytes: async (count) => {

@@ -115,7 +115,7 @@ export const DEFAULT_SESSION_TIMEOUTS: GitSessionTimeouts = {
 export async function relaySession(
   running: GitProcess,
   { input, send, signal }: Pick<GitSession, "input" | "send" | "signal">,
-  limits: GitSessionTimeouts,
+  timeouts: GitSessionTimeouts,
   onLeft: () => void = () => undefined,
 ): Promise<GitExit> {
   const { stdin, stdout, kill } = running
@@ -126,12 +126,12 @@ export async function relaySession(
     leaveReason = reason
     onLeft()
     stdin.end()
-    killing = setTimeout(kill, limits.graceMs)
+    killing = setTimeout(kill, timeouts.graceMs)
   }
   const currentReason = () => leaveReason
   const onDisconnect = (): void => leave("gone")
-  const idle = setTimeout(leave, limits.idleMs, "late")
-  const end = setTimeout(leave, limits.totalMs, "late")
+  const idle = setTimeout(leave, timeouts.idleMs, "late")
+  const end = setTimeout(leave, timeouts.totalMs, "late")
   signal.addEventListener("abort", onDisconnect)
   if (signal.aborted) onDisconnect()
   let isAnswered = false
@@ -152,7 +152,7 @@ export async function relaySession(
     // A cut-off answer tells the client that the session failed.
     if (currentReason() === "late")
       throw new GitFailed(
-        `the client was idle for ${limits.idleMs} ms, or the session took longer than ${limits.totalMs} ms`,
+        `the client was idle for ${timeouts.idleMs} ms, or the session took longer than ${timeouts.totalMs} ms`,
       )
     return ended
   } finally {

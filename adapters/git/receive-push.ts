@@ -18,7 +18,7 @@ const MAX_HOOK_MESSAGE_LENGTH = 4 * 1024 * 1024
 
 export interface ReceiveContext {
   readonly runtime: GitRuntime
-  readonly limits: GitSessionTimeouts
+  readonly timeouts: GitSessionTimeouts
   readonly folder: string
   readonly settings?: GitCommand["settings"]
   readonly env?: GitCommand["env"]
@@ -28,7 +28,7 @@ export interface ReceiveContext {
 
 /** Receives a push. @throws errors of `judge`; GitFailed */
 export async function runReceivePack(
-  { runtime, limits, folder, settings = [], env = {}, senderHead = null }: ReceiveContext,
+  { runtime, timeouts, folder, settings = [], env = {}, senderHead = null }: ReceiveContext,
   session: Pick<GitSession, "input" | "send" | "signal">,
   judge: (push: IncomingPush) => Promise<PushVerdict>,
 ): Promise<void> {
@@ -57,7 +57,7 @@ export async function runReceivePack(
   const input = checkCommands(session.input, (report) => {
     rejection = report
   })
-  const ended = await relaySession(running, { ...session, input }, limits, () => {
+  const ended = await relaySession(running, { ...session, input }, timeouts, () => {
     // A verdict that was already sent stays; a pending one is canceled.
     clientGone.abort()
     sendVerdict(hook, { ok: false, lines: [CLIENT_GONE_MESSAGE] })

@@ -29,7 +29,7 @@ export const mailInvitation = reaction({
   },
   endOn: { InvitationWithdrawn: ({ inviteId }) => [inviteId] },
   hasPersonalData: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work) => {
     const { companyId, payload } = work
     const { inviteId, role, expiresAt } = payload
@@ -67,7 +67,7 @@ export const mailLeakedKey = reaction({
     },
   },
   hasPersonalData: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work) => {
     const { payload: leaked, companyId } = work
     const behind = await waitForPeopleReadModels(ports, work)

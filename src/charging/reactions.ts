@@ -30,7 +30,7 @@ export const closeMonth = reaction({
     LedgerOpened: ({ at }, { companyId }) => [closeMonthJob(companyId, at)],
     MonthClosed: ({ at }, { companyId }) => [closeMonthJob(companyId, at)],
   },
-  discard: "owed",
+  discard: "never",
   perform: async ({ runner, clock }, { companyId, payload: { month } }) => {
     const dueAt = monthEnd(Date.parse(`${month}-01T00:00:00Z`))
     // An operator may run the job early; it must not end before the month does.
@@ -74,7 +74,7 @@ export const chargeApiCalls = reaction({
       return [{ name: `${companyId}:${dayText(day)}`, payload: { day }, dueAt }]
     },
   },
-  discard: "owed",
+  discard: "never",
   perform: async ({ runner, clock }, { companyId, payload: { day } }) => {
     const dueAt = day + DAY_MS
     // An operator may run the job early; it must not end before the day does.
@@ -110,7 +110,7 @@ export const sendLowFundsAlert = reaction({
     },
   },
   hasPersonalData: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: mailLowFundsAlert,
 })
 
@@ -185,7 +185,7 @@ export const sendReminder = reaction({
     },
   },
   hasPersonalData: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: mailReminder,
 })
 

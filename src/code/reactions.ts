@@ -30,7 +30,7 @@ export const reconcilePush = reaction({
     PushCompleted: ({ pushId }) => [pushId],
     RefsReconciled: ({ pushId }) => (pushId === null ? [] : [pushId]),
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   isDiscardedOnErasure: true,
   perform: async (ports, work) => {
     const { companyId, name, payload } = work
@@ -58,7 +58,7 @@ export const maintainRepository = reaction({
   },
   concurrency: { process: 1, machine: 1 },
   isLong: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async ({ repositories }, work) => {
     try {
       await repositories.maintain(work.companyId)
@@ -89,7 +89,7 @@ export const finishScrub = reaction({
     ],
   },
   endOn: { ScrubFinished: (_fact, { companyId }) => [companyId] },
-  discard: "nothing is lost",
+  discard: "allowed",
   isDiscardedOnErasure: true,
   perform: async (ports, work) => {
     const { companyId, name, payload } = work

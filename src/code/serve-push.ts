@@ -138,7 +138,7 @@ export async function scrubObject(
     runner.execute(codeStreamOf(companyId), { type: "FinishScrub", blob, isGone }, cause)
   try {
     const found = await repositories.scrub(companyId, blob)
-    await end(found.outcome !== "reached")
+    await end(found.outcome !== "reachable")
     return found
   } catch (error) {
     await end(false)

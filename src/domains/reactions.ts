@@ -40,7 +40,7 @@ export const checkDomainDaily = reaction({
   },
   endOn: { DomainRemoved: ({ domainId }) => [domainId] },
   isDiscardedOnErasure: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   earliestRetryAt: AT_ANY_TIME,
   perform: async (ports, { companyId, name, payload: { domainId } }) => {
     const stream = domainStreamOf(companyId, domainId)
@@ -68,7 +68,7 @@ export const expireReservation = reaction({
     ],
   },
   endOn: { DomainReleased: ({ domainId }) => [domainId] },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, work) => {
     const { runner, clock } = ports
     const { companyId, name, payload } = work
@@ -124,7 +124,7 @@ export const publishZone = reaction({
     AppAddressSaved: publishZoneJob,
     DomainRemoved: publishZoneJob,
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work) => {
     const { companyId, payload, name } = work
     try {
@@ -189,7 +189,7 @@ export const checkSendingDomainDaily = reaction({
     },
   },
   isDiscardedOnErasure: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   earliestRetryAt: AT_ANY_TIME,
   perform: async (ports, { companyId, name, payload }) => {
     const now = ports.clock.now()

@@ -285,7 +285,7 @@ export const eraseLead = reaction({
   },
   // Rewriting runs table by table, so concurrent erasures would not help.
   concurrency: { process: 1 },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, work) => {
     const { companyId, payload } = work
     await ports.erasure.destroySubjectKey(companyId, payload.leadId)

@@ -78,7 +78,7 @@ const settleCharge = reaction({
   kind: "settle-publish-charge",
   payload: PublishPayload,
   on: { PublishLive: publishJob(), PublishFailed: publishJob(), PublishReplaced: publishJob() },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name, payload: { publishId } }) => {
     const view = await ports.runner.readLatest(publishStreamOf(companyId), publishOf(publishId))
     await publish.settle(ports, companyId, view, causedBy(`settle-publish-charge ${name}`))

@@ -44,7 +44,7 @@ export const fetchAudio = reaction({
   },
   isLong: true,
   // Audio that the carrier no longer has is lost anyway.
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work) => {
     const { companyId, name, payload } = work
     const { voice, pacer, runner } = ports
@@ -87,7 +87,7 @@ export const deleteAudio = reaction({
       { name: `${callId}:${kind}`, payload: { callId, kind }, dueAt: at },
     ],
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, work) => {
     const { companyId, payload } = work
     const { callId, kind } = payload
@@ -134,7 +134,7 @@ export const chargeStoredMinutes = reaction({
       ]
     },
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, payload }) => {
     const { day, minutes: quantity } = payload
     const cause = causedBy(`charge-stored-minutes ${formatDay(day)}`)
@@ -182,7 +182,7 @@ export const expireRecordings = reaction({
     RecordingStored: ({ at }, { companyId }) => nightlyJob(companyId, dayStart(at)),
     StoredMinutesCounted: ({ day }, { companyId }) => nightlyJob(companyId, day + DAY_MS),
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, payload }) => {
     const dayEnd = payload.day + DAY_MS
     // An operator may retry the job early; it must wait for its time.
@@ -209,7 +209,7 @@ export const eraseRecordings = reaction({
   on: {
     CompanyErased: ({ companyId, at }) => [{ name: companyId, companyId, payload: {}, dueAt: at }],
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId }) => {
     const cause = causedBy(`erase-recordings ${companyId}`)
     await repeatUntilDone(

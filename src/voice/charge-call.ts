@@ -224,7 +224,7 @@ export const chargeCallMinute = reaction({
     CallerHungUp: settlementJobs,
     CallEnded: settlementJobs,
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name, payload: { callId } }) => {
     const call = await chargeCall(
       ports,

@@ -179,7 +179,7 @@ export const releaseCallSlot = reaction({
     },
   },
   endOn: { SlotFreed: ({ holderId }) => [`${holderId}:taken`] },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name, payload: { callId } }) => {
     const call = await readCall(ports, { companyId, callId })
     if (call !== null && call.endedAt === null) {

@@ -116,7 +116,7 @@ describe("a push that unpacks to more than the limit", () => {
     const settings = [["receive.maxInputSize", "100000"]] as const
     const accept = async (): Promise<PushVerdict> => ({ ok: true })
     await runReceivePack(
-      { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder, settings },
+      { runtime, timeouts: DEFAULT_SESSION_TIMEOUTS, folder, settings },
       conversation,
       accept,
     )
@@ -267,7 +267,7 @@ describe("a push whose client has disconnected", () => {
     const conversation = { input, send: async () => undefined, signal: client.signal }
     let isJudged = false
     await runReceivePack(
-      { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder },
+      { runtime, timeouts: DEFAULT_SESSION_TIMEOUTS, folder },
       conversation,
       async (push) => {
         client.abort()
@@ -321,7 +321,7 @@ it("folders that many commits share are read once", async () => {
   const conversation = { input, send: async () => undefined, signal: new AbortController().signal }
   const found: (readonly [number, number | undefined])[] = []
   await runReceivePack(
-    { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder },
+    { runtime, timeouts: DEFAULT_SESSION_TIMEOUTS, folder },
     conversation,
     async (push) => {
       for (const path of ["", "nowhere"]) {

@@ -271,8 +271,8 @@ describe.each([
 
 describe("a client", () => {
   it("that sends a byte now and then is disconnected", async () => {
-    const limits = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 200, graceMs: 10_000 }
-    const git = openGit({ codeDir, limits })
+    const timeouts = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 200, graceMs: 10_000 }
+    const git = openGit({ codeDir, timeouts })
     const companyId = newId("co")
     await git.create(companyId)
     await workspace.run(["init", "--quiet", "drip"])
@@ -290,8 +290,8 @@ describe("a client", () => {
   })
 
   it("that is silent is disconnected, and nothing of its push stays", async () => {
-    const limits = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 50, graceMs: 10_000 }
-    const git = openGit({ codeDir, limits })
+    const timeouts = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 50, graceMs: 10_000 }
+    const git = openGit({ codeDir, timeouts })
     const companyId = newId("co")
     await git.create(companyId)
     await workspace.run(["init", "--quiet", "silent"])

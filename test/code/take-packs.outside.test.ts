@@ -103,7 +103,7 @@ describe("an invalid pack", () => {
     }
     const accept = async (): Promise<PushVerdict> => ({ ok: true })
     const result = await applyPack(
-      { runtime, folder, limits: DEFAULT_SESSION_TIMEOUTS, settings },
+      { runtime, folder, timeouts: DEFAULT_SESSION_TIMEOUTS, settings },
       sent,
       accept,
     )

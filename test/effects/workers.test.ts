@@ -181,7 +181,7 @@ const working = (own: string, kind: string, bounded: Bounded = {}) =>
   reaction<object>({
     kind,
     payload: z.object({}),
-    discard: "nothing is lost",
+    discard: "allowed",
     ...bounded,
     perform: async (_ports, { signal, name }) => {
       begun.push(`${own}: ${kind} ${name}`)

@@ -1,17 +1,17 @@
 /** Log lines of an outage of the event store, and of other failures meanwhile. */
 import { expect, it, onTestFinished } from "vitest"
 import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import type { SuppressionWaits } from "../../src/bootstrap/open/log-suppression.ts"
+import type { SuppressionTimeouts } from "../../src/bootstrap/open/log-suppression.ts"
 import { openSuppressedLog } from "../../src/bootstrap/open/log-suppression.ts"
 import { worldDatabase } from "../support/world-database.ts"
 import { newSignal } from "../support/signal.ts"
 
-const WAITS = { probeTimeoutMs: 100, probeIntervalMs: 20 }
+const TIMEOUTS = { probeTimeoutMs: 100, probeIntervalMs: 20 }
 const BEGINS = /^EventStoreDB has not answered since 20\S+Z$/
 const ENDS = /^EventStoreDB answers again after \d+ s; failures meanwhile: (\d+) /
 
 /** A log that watches a server with faults on demand, and a database that answers. */
-async function openLogFixture(waits: SuppressionWaits = WAITS) {
+async function openLogFixture(timeouts: SuppressionTimeouts = TIMEOUTS) {
   const database = await worldDatabase()
   onTestFinished(() => database.drop())
   const { notify, until } = newSignal()
@@ -31,7 +31,7 @@ async function openLogFixture(waits: SuppressionWaits = WAITS) {
     if (server.fault !== null) throw server.fault
     return null
   }
-  const watch = suppressed.watchStore(head, waits)
+  const watch = suppressed.watchStore(head, timeouts)
   onTestFinished(() => watch.stop())
   const messages = () => lines.map(({ message }) => message)
   const untilLogged = async (count: number) => {
@@ -64,7 +64,7 @@ it("has two lines for an outage with any number of callers, whether the server i
 })
 
 it("has two lines for an outage that ended before it was noticed, and one for a single failure", async () => {
-  const { warn, messages, untilLogged, watch } = await openLogFixture({ ...WAITS, lateMs: 300 })
+  const { warn, messages, untilLogged, watch } = await openLogFixture({ ...TIMEOUTS, lateMs: 300 })
   for (let i = 0; i < 70; i += 1) warn(`call ${i}`, new UnknownOutcome("no answer in time"))
   await untilLogged(2)
   expect(messages()).toEqual([

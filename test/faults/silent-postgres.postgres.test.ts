@@ -22,7 +22,7 @@ import type { Company } from "../support/company.ts"
 import { makeSender, expectSoundLedger } from "./charge-audit.ts"
 
 /** Timeouts scaled to this machine's speed, so that slow answers do not count as an outage. */
-const WAITS: DatabaseTimeouts = {
+const TIMEOUTS: DatabaseTimeouts = {
   statementTimeoutMs: scaledMs(1_500),
   writeBehindTimeoutMs: scaledMs(2_000),
   probeIntervalMs: scaledMs(1_000),
@@ -65,7 +65,7 @@ async function openScene(): Promise<Scene> {
   const world = await openWorld("store", {
     url: connection.url,
     clock: "system",
-    waits: WAITS,
+    timeouts: TIMEOUTS,
     rateLimits: "off",
     deadlineMs: DEADLINE_MS,
   })

@@ -174,7 +174,7 @@ export function waitingReaction(begun: () => void): Reaction {
     },
     isLong: true,
     concurrency: { process: 2, machine: 2, company: 1 },
-    discard: "nothing is lost",
+    discard: "allowed",
     perform: async (_ports, { signal }) => {
       begun()
       await new Promise<void>((resolve) => {

@@ -149,7 +149,7 @@ describe("a start explains in one sentence a data folder", () => {
 
 describe("a start on a full disk", () => {
   const full = (): string =>
-    `StartupFault: The disk of ${home} is full. Free some space on it and start again.`
+    `StartupFault: The disk that holds ${home} is full. Free some space on it and start again.`
 
   const onSmallDisk = (mebibytes: number, between: string): Promise<string> =>
     startTwice(`mount -t tmpfs -o size=${mebibytes}m,mode=0700 none "$HOME"`, between)

@@ -34,7 +34,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   )
 
 /** A watched connection to the database that can hang, and pools over it. */
-async function openWatched(waits: DatabaseTimeouts = SHORT) {
+async function openWatched(timeouts: DatabaseTimeouts = SHORT) {
   const connection = await cuttableConnection(database.url)
   const changes: string[] = []
   const sinces: number[] = []
@@ -44,7 +44,7 @@ async function openWatched(waits: DatabaseTimeouts = SHORT) {
       onUnavailable: (since) => void sinces.push(since, changes.push("silent")),
       onAvailable: (since) => void sinces.push(since, changes.push("answers")),
     },
-    waits,
+    timeouts,
   )
   onTestFinished(() => watch.stop())
   const opened = <P extends { end: () => Promise<void> }>(pool: P): P => {

@@ -50,7 +50,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A child process that a test controls. */
 class FakeProcess extends EventEmitter {
-  readonly received: SupervisorMessage["is"][] = []
+  readonly received: SupervisorMessage["type"][] = []
   readonly pid: number | undefined
   connected = true
   isResponding = true
@@ -63,8 +63,8 @@ class FakeProcess extends EventEmitter {
   }
 
   readonly send = (message: SupervisorMessage): boolean => {
-    this.received.push(message.is)
-    if (message.is === "ask" && this.isResponding) this.emitMessage({ is: "answer" })
+    this.received.push(message.type)
+    if (message.type === "ping" && this.isResponding) this.emitMessage({ type: "pong" })
     return true
   }
   readonly kill = (signal: NodeJS.Signals): boolean => {
@@ -74,8 +74,8 @@ class FakeProcess extends EventEmitter {
   }
   readonly emitMessage = (message: WorkerMessage) => void this.emit("message", message)
   readonly becomeReady = (): void => {
-    this.emitMessage({ is: "begun" })
-    this.emitMessage({ is: "ready" })
+    this.emitMessage({ type: "loaded" })
+    this.emitMessage({ type: "ready" })
   }
   readonly exit = (signal: NodeJS.Signals | null = null): void => {
     this.connected = false
@@ -106,8 +106,8 @@ function openPoolFixture(count: number): PoolFixture {
     return partialFake<ChildProcess>(one)
   }
   const log = { info: () => undefined, warn: (message: string) => void warnings.push(message) }
-  const assignmentOf = (number: number, isAgain: boolean) =>
-    ({ is: "seat", number, isAgain }) as ReturnType<
+  const assignmentOf = (number: number, isRestart: boolean) =>
+    ({ type: "assignment", number, isRestart }) as ReturnType<
       ConstructorParameters<typeof WorkerPool>[0]["assignmentOf"]
     >
   const exits = process.listeners("exit")
@@ -146,7 +146,7 @@ async function routeTo({ pool, forked }: PoolFixture, number: number): Promise<n
   void pool.routeConnection({ ...start, workerNumber: number }, socket)
   await settled()
   const to = forked.findIndex(({ received }, i) => received.slice(before[i]).includes("connection"))
-  if (to !== -1) forked[to]?.emitMessage({ is: "taken" })
+  if (to !== -1) forked[to]?.emitMessage({ type: "received" })
   return to === -1 ? null : to + 1
 }
 
@@ -154,11 +154,11 @@ it("starts the first process before the others", async () => {
   const { pool, forked } = openPoolFixture(3)
   const started = pool.start()
   await settled()
-  expect(forked.map(({ received }) => received)).toEqual([["seat"]])
-  forked[0]?.emitMessage({ is: "ready" })
+  expect(forked.map(({ received }) => received)).toEqual([["assignment"]])
+  forked[0]?.emitMessage({ type: "ready" })
   await settled()
   expect(forked).toHaveLength(3)
-  for (const one of forked.slice(1)) one.emitMessage({ is: "ready" })
+  for (const one of forked.slice(1)) one.emitMessage({ type: "ready" })
   expect(await started).toBe(true)
 })
 
@@ -166,14 +166,14 @@ it("aborts the start on a stop, starts no more processes, and waits for the runn
   const { pool, forked, stop } = openPoolFixture(3)
   const started = pool.start()
   await settled()
-  forked[0]?.emitMessage({ is: "begun" })
+  forked[0]?.emitMessage({ type: "loaded" })
   stop.abort()
   expect(await started).toBe(false)
   const stopped = pool.stop(5_000)
   const [first] = forked
-  expect(first?.received).toEqual(["seat", "stop"])
+  expect(first?.received).toEqual(["assignment", "stop"])
   // It finished its start at this moment.
-  first?.emitMessage({ is: "ready" })
+  first?.emitMessage({ type: "ready" })
   await settled()
   expect(forked).toHaveLength(1)
   first?.exit()
@@ -228,7 +228,7 @@ it("restarts a process that does not respond for a minute, with a warning", asyn
     "process 2 ended by SIGKILL and is restarted",
   ])
   expect(forked).toHaveLength(3)
-  expect(last().received).toEqual(["seat"])
+  expect(last().received).toEqual(["assignment"])
   expect(forked[0]?.killSignal).toBe(null)
 })
 
@@ -241,7 +241,7 @@ it("routes no connections to a process while it does not respond", async () => {
   // No other process can answer for its metrics.
   expect(await routeTo(fixture, 2)).toBe(null)
   slow.isResponding = true
-  slow.emitMessage({ is: "answer" })
+  slow.emitMessage({ type: "pong" })
   expect(await routeTo(fixture, 2)).toBe(2)
   await fixture.pass(600_000)
   expect(slow.killSignal).toBe(null)
@@ -264,8 +264,8 @@ it("does not check processes that do not serve yet, because a start may take lon
   const { pool, forked, pass } = openPoolFixture(1)
   const started = pool.start()
   await pass(600_000)
-  expect(forked[0]?.received).toEqual(["seat"])
-  forked[0]?.emitMessage({ is: "ready" })
+  expect(forked[0]?.received).toEqual(["assignment"])
+  forked[0]?.emitMessage({ type: "ready" })
   expect(await started).toBe(true)
 })
 
@@ -296,7 +296,7 @@ it("retries a failed fork until it succeeds, and serves meanwhile", async () => 
   expect(await routeTo(fixture, 1)).toBe(1)
   fixture.forks = forks
   await fixture.pass(2_000)
-  fixture.last().emitMessage({ is: "ready" })
+  fixture.last().emitMessage({ type: "ready" })
   expect(await routeTo(fixture, 2)).toBe(fixture.forked.length)
 })
 
@@ -316,7 +316,7 @@ it("gives up after a process ends five times in a row right after its start", as
   for (let i = 0; i < 5; i++) {
     last().exit("SIGSEGV")
     await pass(1_000)
-    last().emitMessage({ is: "ready" })
+    last().emitMessage({ type: "ready" })
     await settled()
   }
   expect(await pool.lost).toBe("process 1 ended by SIGSEGV")

@@ -88,7 +88,7 @@ export interface WorldOptions {
   /** Proxies whose forwarding headers are trusted; by default none. */
   readonly trustProxy?: readonly string[]
   /** Timeouts for the database; by default those of production. */
-  readonly waits?: DatabaseTimeouts
+  readonly timeouts?: DatabaseTimeouts
   /** The program; by default all slices. */
   readonly program?: Program
 }
@@ -135,7 +135,7 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
     baseUrl: () => "http://ledger.test",
     log,
     ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
-    ...(options.waits === undefined ? {} : { waits: options.waits }),
+    ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
     ...(options.program === undefined ? {} : { program: options.program }),
   })
   const world = await worldOf(installation, database, options)

@@ -4,7 +4,7 @@ import type { Position, ReadAllRange, StoredEvent, Subscriber } from "../port.ts
 import { comparePositions, START } from "../port.ts"
 import type { EventStoreDbConnection } from "./connection.ts"
 import { isConsumerTooSlow, storeErrorFromGrpc } from "./session.ts"
-import { subscribeRequest, toStoredEvent } from "./read-requests.ts"
+import { subscriptionRequest, toStoredEvent } from "./read-requests.ts"
 import type { EventStoreDbReader } from "./reader.ts"
 import type { ClusterNode } from "./cluster-node.ts"
 
@@ -96,7 +96,7 @@ export class CatchUpSubscription {
     if (this.#stopping.aborted) stopBuffer()
     try {
       const { call, node } = await session.call((grpc, ...parameters) => {
-        const stream = grpc.read(subscribeRequest(this.#deliveredUpTo), ...parameters)
+        const stream = grpc.read(subscriptionRequest(this.#deliveredUpTo), ...parameters)
         stream.on("data", (message: ReadResp) => buffer.receive(message))
         stream.on("error", (cause: Error) => this.#endSubscription(buffer, cause))
         stream.on("end", stopBuffer)

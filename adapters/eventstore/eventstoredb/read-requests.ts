@@ -16,8 +16,8 @@ const SEARCH_WINDOW_EVENTS = 1_000
 /** Excludes the server's own streams (statistics, settings, links to events), which start with `$`. */
 const NON_SYSTEM_STREAMS = "^[^$]"
 
-/** Reads one stream. */
-export function readStreamRequest(stream: string, range: ReadRange): ReadReq {
+/** Builds a request that reads one stream. */
+export function streamReadRequest(stream: string, range: ReadRange): ReadReq {
   const selection = new streams.ReadReq.Options.StreamOptions().setStreamIdentifier(
     new shared.StreamIdentifier().setStreamName(Buffer.from(stream, "utf8")),
   )
@@ -32,8 +32,14 @@ export function readStreamRequest(stream: string, range: ReadRange): ReadReq {
   return readRequest(options)
 }
 
-/** Reads all streams from a position, including the event there if it passes the filter. */
-export function readAllRequest(from: Position, prefixes: readonly string[] | undefined): ReadReq {
+/**
+ * Builds a request that reads all streams from a position, including the event there if it passes the
+ * filter.
+ */
+export function allStreamsReadRequest(
+  from: Position,
+  prefixes: readonly string[] | undefined,
+): ReadReq {
   return readRequest(
     readOptions(true)
       .setAll(positionOptions(from))
@@ -42,18 +48,18 @@ export function readAllRequest(from: Position, prefixes: readonly string[] | und
   )
 }
 
-/** Reads the newest event that is not the server's own. */
-export function readNewestRequest(): ReadReq {
+/** Builds a request that reads the newest event that is not the server's own. */
+export function newestEventRequest(): ReadReq {
   return readRequest(lastEventOptions().setFilter(filterOptions(undefined)))
 }
 
-/** Reads the newest event of all, including the server's own. */
-export function readEndRequest(): ReadReq {
+/** Builds a request that reads the newest event of all, including the server's own. */
+export function storeEndRequest(): ReadReq {
   return readRequest(lastEventOptions().setNoFilter(new shared.Empty()))
 }
 
-/** Follows all streams after a position. */
-export function subscribeRequest(after: Position): ReadReq {
+/** Builds a request that follows all streams after a position. */
+export function subscriptionRequest(after: Position): ReadReq {
   return readRequest(
     readOptions(true)
       .setAll(positionOptions(after))
@@ -89,8 +95,8 @@ function positionOptions(position: Position): ReadReq.Options.AllOptions {
 }
 
 /**
- * Filters by stream name. It uses a regular expression because the server compares prefixes by the
- * rules of a culture, which may ignore characters.
+ * Filters by stream name. It uses a regular expression because the server's prefix
+ * comparison is culture-sensitive and may ignore characters.
  */
 function filterOptions(prefixes: readonly string[] | undefined): ReadReq.Options.FilterOptions {
   const names = prefixes?.map((prefix) => prefix.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"))

@@ -5,9 +5,9 @@ import type { EventStoreDbConnection } from "./connection.ts"
 import type { EventStoreDbSession } from "./session.ts"
 import { requireNotHidden, MAX_REDIRECTS, NotLeader, storeErrorFromGrpc } from "./session.ts"
 import {
-  readAllRequest,
-  readNewestRequest,
-  readStreamRequest,
+  allStreamsReadRequest,
+  newestEventRequest,
+  streamReadRequest,
   settingsStream,
   toStoredEvent,
 } from "./read-requests.ts"
@@ -69,7 +69,7 @@ export class EventStoreDbReader {
     if (stream === "") return
     const limit = range.limit ?? UNLIMITED_SCOPE.limit
     let isEmpty = true
-    for await (const page of this.#readPages(readStreamRequest(stream, range), {
+    for await (const page of this.#readPages(streamReadRequest(stream, range), {
       ...UNLIMITED_SCOPE,
       limit,
     })) {
@@ -87,7 +87,7 @@ export class EventStoreDbReader {
    * @throws Unavailable, AccessDenied, CorruptStream
    */
   async #requireNeverDeleted(stream: string): Promise<void> {
-    const newest = readStreamRequest(settingsStream(stream), { direction: "backwards", limit: 1 })
+    const newest = streamReadRequest(settingsStream(stream), { direction: "backwards", limit: 1 })
     for await (const [settings] of this.#readPages(newest, { ...UNLIMITED_SCOPE, limit: 1 })) {
       requireNotHidden(stream, settings)
     }
@@ -97,7 +97,7 @@ export class EventStoreDbReader {
   async *readAll(range: AllRange): AsyncGenerator<readonly StoredEvent[]> {
     const { after, upTo, prefixes, limit = UNLIMITED_SCOPE.limit, signal } = range
     if (comparePositions(after, upTo) >= 0 || prefixes?.length === 0) return
-    yield* this.#readPages(readAllRequest(after, prefixes), {
+    yield* this.#readPages(allStreamsReadRequest(after, prefixes), {
       limit,
       isWanted: ({ position }) => comparePositions(position, after) > 0,
       upTo,
@@ -154,7 +154,7 @@ export class EventStoreDbReader {
         requiredPosition: readEnd,
         signal,
       }
-      const newest = this.#readPages(readNewestRequest(), scope)
+      const newest = this.#readPages(newestEventRequest(), scope)
       while ((await newest.next()).done !== true);
     }
     // An aborted search has not covered the range.

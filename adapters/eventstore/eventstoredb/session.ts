@@ -19,8 +19,8 @@ import type { EventStoreDbAddress } from "./connection-string.ts"
 import type { KnownPositions } from "./cluster-node.ts"
 import { ClusterNode } from "./cluster-node.ts"
 import {
-  readEndRequest,
-  readStreamRequest,
+  storeEndRequest,
+  streamReadRequest,
   settingsStream,
   toStoredEvent,
   findHidingSetting,
@@ -176,7 +176,7 @@ export class EventStoreDbSession {
     const node = new ClusterNode(knownPositions, {
       readEnd: async () =>
         this.#withTimeout(
-          this.#readFirst({ grpc }, readEndRequest()).then((found) => found?.position ?? START),
+          this.#readFirst({ grpc }, storeEndRequest()).then((found) => found?.position ?? START),
         ),
       mayContain: async (event) =>
         this.#withTimeout(mayContainEvent(this.#readFirstFrom({ grpc }), event)),
@@ -244,12 +244,12 @@ export class EventStoreDbSession {
 
   #readFirstFrom(connection: Pick<NodeConnection, "grpc">): ReadFirstEvent {
     return async (stream, from) => {
-      const first = await this.#readFirst(connection, readStreamRequest(stream, { from, limit: 1 }))
+      const first = await this.#readFirst(connection, streamReadRequest(stream, { from, limit: 1 }))
       if (first !== null || from > 0) return first
       const newest = { direction: "backwards", limit: 1 } as const
       const settings = await this.#readFirst(
         connection,
-        readStreamRequest(settingsStream(stream), newest),
+        streamReadRequest(settingsStream(stream), newest),
       )
       requireNotHidden(stream, settings ?? undefined)
       return null

@@ -38,7 +38,7 @@ export function explainErrorCode(code: string | undefined, path: string): string
   switch (code) {
     case "ENOSPC":
     case "EDQUOT":
-      return `The disk of ${path} is full. Free some space on it and start again.`
+      return `The disk that holds ${path} is full. Free some space on it and start again.`
     case "EACCES":
     case "EPERM":
       return (

@@ -68,7 +68,7 @@ export interface DemoWeek {
 export function openDemoWeek(options: DemoWeekOptions): DemoWeek {
   const { config, onProgress } = options
   let isNew = false
-  let isPlayed = false
+  let isSeeded = false
   return {
     onFolderLocked: async () => {
       const isOwn = config.databaseUrl === null && config.eventStoreUrl === null
@@ -85,9 +85,9 @@ export function openDemoWeek(options: DemoWeekOptions): DemoWeek {
         throw error
       }
       await markSeedingDone(config.dataDir)
-      isPlayed = true
+      isSeeded = true
     },
-    isSeeded: () => isPlayed,
+    isSeeded: () => isSeeded,
   }
 }
 

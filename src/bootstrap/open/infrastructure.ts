@@ -113,7 +113,7 @@ export async function openInfrastructure(
     checkpoints: openPostgresCheckpoints(pool, writeBehindPool),
     locks: openPostgresLocks(writeBehindPool, log.warn),
     idempotency: openPostgresIdempotency(pool, processes),
-    jobs: openPostgresJobQueue(writeBehindPool, processes, options.seat),
+    jobs: openPostgresJobQueue(writeBehindPool, processes, options.workerSlot),
     ttlStore: openPostgresTtlStore({ pool, clock: time.clock.clock }),
     activityLog: openPostgresActivityLogs(pool),
     blobs: openPostgresBlobs({ pool, writeBehindPool, sealing }),

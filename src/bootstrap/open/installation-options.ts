@@ -8,14 +8,12 @@ import type { InjectedFaults } from "../settings/injected-faults.ts"
 import type { TraceCollector } from "../settings/traces.ts"
 import { JOBS_PROJECTION, DELAYED_JOBS_PROJECTION } from "../../../projections/kernel/jobs.ts"
 
-/**
- * Projections that write jobs: they continue after their position even if the events are migrated.
- */
+/** Projections that write jobs. A migration keeps their positions, so that no job is enqueued twice. */
 export const JOB_PROJECTIONS: readonly string[] = [JOBS_PROJECTION, DELAYED_JOBS_PROJECTION]
 
 /**
  * Connections outside the pools: the event store appends with one, listens with one and reads with
- * four; the process has two, the watch one.
+ * four; the process registry uses two and the watch uses one.
  */
 const RESERVED_CONNECTIONS = 9
 
@@ -36,11 +34,11 @@ export interface InstallationOptions {
   /** Aborted when the result is no longer needed: whatever was opened is closed again. */
   readonly signal?: AbortSignal
   /** Timeouts for the database; default `DEFAULT_DATABASE_TIMEOUTS`. */
-  readonly waits?: DatabaseTimeouts
+  readonly timeouts?: DatabaseTimeouts
   /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
   /** The worker's number among the workers of this machine; default the only process. */
-  readonly seat?: WorkerSlot
+  readonly workerSlot?: WorkerSlot
   /** The trace collector; default none. */
   readonly traces?: TraceCollector | null
   /** Injected faults, in tests. */
@@ -49,7 +47,10 @@ export interface InstallationOptions {
   readonly program?: Program
 }
 
-/** Sizes of the pools. Background writes get most, because each read model writes by itself. */
+/**
+ * Sizes of the pools. Background writes get the largest pool, because each read model writes on its own
+ * connection.
+ */
 export function poolSizesFor(connections: number) {
   const shared = connections - RESERVED_CONNECTIONS
   const owner = Math.floor(shared * 0.31)

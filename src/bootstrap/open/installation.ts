@@ -70,8 +70,8 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   const { databaseUrl, databaseConnections } = given
   const { migrations } = given.program ?? PROGRAM
   await migrateToLatest(databaseUrl, migrations, given.signal)
-  const { waits, deadlineMs } = given
-  const suppressing = openSuppressedLog(databaseUrl, given.log, waits, deadlineMs)
+  const { timeouts, deadlineMs } = given
+  const suppressing = openSuppressedLog(databaseUrl, given.log, timeouts, deadlineMs)
   const { log, watch, watchStore } = suppressing
   const options = { ...given, log }
   const tracing = await openTraces(given.traces ?? null, log)

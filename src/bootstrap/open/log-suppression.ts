@@ -23,7 +23,7 @@ const STORE_ERROR_NAMES: ReadonlySet<string> = new Set([
 const LATE_FAILURE_MS = 10_000
 
 /** Timeouts for watching an event store. */
-export interface SuppressionWaits extends StoreTimeouts {
+export interface SuppressionTimeouts extends StoreTimeouts {
   /** How long after an answer a failure is still attributed to the outage. */
   readonly lateMs?: number
 }
@@ -117,7 +117,7 @@ export interface SuppressedLog {
   readonly log: Log
   readonly watch: DatabaseWatch
   /** Also watches an EventStoreDB server; `head` sends it a request. */
-  readonly watchStore: (head: () => Promise<unknown>, waits?: SuppressionWaits) => StoreWatch
+  readonly watchStore: (head: () => Promise<unknown>, timeouts?: SuppressionTimeouts) => StoreWatch
 }
 
 /**
@@ -128,27 +128,27 @@ export interface SuppressedLog {
 export function openSuppressedLog(
   databaseUrl: string,
   base: DetailedLog,
-  waits: DatabaseTimeouts = DEFAULT_DATABASE_TIMEOUTS,
+  timeouts: DatabaseTimeouts = DEFAULT_DATABASE_TIMEOUTS,
   deadlineMs: number = DEFAULT_DEADLINE_MS,
 ): SuppressedLog {
   // A call that came during the outage fails at its own deadline.
-  const lateMs = Math.max(waits.outageTimeoutMs + waits.recoveryTimeoutMs, deadlineMs)
+  const lateMs = Math.max(timeouts.outageTimeoutMs + timeouts.recoveryTimeoutMs, deadlineMs)
   const database = new WatchedService(base, "PostgreSQL", lateMs, mayBeDatabaseFault, (listener) =>
-    watchDatabase(databaseUrl, listener, waits),
+    watchDatabase(databaseUrl, listener, timeouts),
   )
   const suspects: WatchedService[] = [database]
   let server: WatchedService | null = null
   const watchStore: SuppressedLog["watchStore"] = (
     head,
-    storeWaits: SuppressionWaits = DEFAULT_STORE_TIMEOUTS,
+    storeTimeouts: SuppressionTimeouts = DEFAULT_STORE_TIMEOUTS,
   ) => {
-    const { lateMs: storeLateMs = LATE_FAILURE_MS } = storeWaits
+    const { lateMs: storeLateMs = LATE_FAILURE_MS } = storeTimeouts
     const store = new WatchedService(
       base,
       "EventStoreDB",
       storeLateMs,
       mayBeEventStoreFault,
-      (listener) => watchEventStore(head, listener, storeWaits),
+      (listener) => watchEventStore(head, listener, storeTimeouts),
     )
     suspects.push(store)
     server = store

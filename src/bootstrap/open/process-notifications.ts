@@ -65,10 +65,10 @@ const JOBS_CHANNEL = "ledger_work"
  */
 export async function openJobNotifications(
   processes: ProcessNotifications & Pick<Processes, "ownId">,
-  { seat, log }: { readonly seat?: WorkerSlot; readonly log: Log },
+  { workerSlot, log }: { readonly workerSlot?: WorkerSlot; readonly log: Log },
   wake: () => void,
 ): Promise<() => void> {
-  if (seat === undefined || seat.total === 1) return wake
+  if (workerSlot === undefined || workerSlot.total === 1) return wake
   await processes.listen(JOBS_CHANNEL, (senderId) => {
     // The sender has already checked for jobs.
     if (senderId !== processes.ownId) wake()

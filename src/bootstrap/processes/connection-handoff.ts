@@ -59,7 +59,7 @@ export class ConnectionHandoff {
     const { socket, homeWorker, start } = connection
     if (socket.destroyed) return this.#next()
     this.#sent = socket
-    const message: SupervisorMessage = { is: "connection", home: homeWorker, head: start.head }
+    const message: SupervisorMessage = { type: "connection", home: homeWorker, head: start.head }
     this.#child.send(message, socket, { keepOpen: true }, () => undefined)
   }
 }
@@ -84,7 +84,7 @@ export function openConnectionReceiver(app: FastifyInstance): ConnectionReceiver
     const isLeaving = homes.has(socket) && (leaving.has(socket) || reply.statusCode === TRY_AGAIN)
     if (isLeaving) reply.header("connection", "close")
   })
-  const takeOne = (socket: Socket, home: number, head: Uint8Array) => {
+  const serveConnection = (socket: Socket, home: number, head: Uint8Array) => {
     homes.set(socket, home)
     socket.once("close", () => {
       homes.delete(socket)
@@ -99,10 +99,10 @@ export function openConnectionReceiver(app: FastifyInstance): ConnectionReceiver
   return {
     receive: (message, socket) => {
       // A connection that ended on the way has no socket.
-      if (message.is === "connection" && socket !== undefined) {
-        takeOne(socket, message.home, message.head)
+      if (message.type === "connection" && socket !== undefined) {
+        serveConnection(socket, message.home, message.head)
       }
-      if (message.is !== "home") return
+      if (message.type !== "home") return
       for (const [one, home] of homes) if (home === message.number) leaving.add(one)
     },
     whenEmpty: () =>
@@ -115,8 +115,8 @@ export function openConnectionReceiver(app: FastifyInstance): ConnectionReceiver
 
 /** The first message to a worker: which worker it is, and what all workers share. */
 export const WorkerAssignment = z.object({
-  is: z.literal("seat"),
-  /** 1 for the worker that also serves operators and runs what exists once per machine. */
+  type: z.literal("assignment"),
+  /** The worker's number, from 1. Worker 1 also serves operators and runs the tasks that run once per machine. */
   number: z.int(),
   /** Total number of workers. */
   total: z.int(),
@@ -128,9 +128,10 @@ export const WorkerAssignment = z.object({
   /** The supervisor, which receives stop signals. */
   parentPid: z.int(),
   demo: z.boolean(),
-  isPlayed: z.boolean(),
+  /** Whether this start created the demo company's week. */
+  isSeeded: z.boolean(),
   /** Whether this replaces a worker that has announced the server already. */
-  isAgain: z.boolean(),
+  isRestart: z.boolean(),
 })
 
 export type WorkerAssignment = z.infer<typeof WorkerAssignment>
@@ -138,19 +139,19 @@ export type WorkerAssignment = z.infer<typeof WorkerAssignment>
 /** A later message to a worker. */
 export type SupervisorMessage =
   /** The socket sent with it is a connection; `head` was read from it. */
-  | { readonly is: "connection"; readonly home: number; readonly head: Uint8Array }
+  | { readonly type: "connection"; readonly home: number; readonly head: Uint8Array }
   /** This worker serves again, so connections with it as their home should return to it. */
-  | { readonly is: "home"; readonly number: number }
-  | { readonly is: "stop" }
+  | { readonly type: "home"; readonly number: number }
+  | { readonly type: "stop" }
   /** A health check. */
-  | { readonly is: "ask" }
+  | { readonly type: "ping" }
 
 export type WorkerMessage =
   /** The program is loaded and starts to open the installation. */
-  | { readonly is: "begun" }
-  | { readonly is: "ready" }
+  | { readonly type: "loaded" }
+  | { readonly type: "ready" }
   /** The answer to a health check. */
-  | { readonly is: "answer" }
+  | { readonly type: "pong" }
   /** The connection has arrived. */
-  | { readonly is: "taken" }
-  | { readonly is: "fault"; readonly sentence: string }
+  | { readonly type: "received" }
+  | { readonly type: "fault"; readonly sentence: string }

@@ -17,8 +17,8 @@ const sendToSupervisor = (message: WorkerMessage) =>
   process.send?.(message, undefined, {}, () => undefined)
 
 process.on("message", (message: SupervisorMessage) => {
-  if (message.is === "stop") stopping.begin()
-  if (message.is === "ask") sendToSupervisor({ is: "answer" })
+  if (message.type === "stop") stopping.begin()
+  if (message.type === "ping") sendToSupervisor({ type: "pong" })
 })
 // Without its supervisor a worker gets no connections and loses its database.
 process.once("disconnect", stopping.begin)
@@ -26,7 +26,7 @@ process.once("disconnect", stopping.begin)
 async function main(): Promise<void> {
   const [message] = (await once(process, "message")) as [unknown]
   const assignment = WorkerAssignment.parse(message)
-  sendToSupervisor({ is: "begun" })
+  sendToSupervisor({ type: "loaded" })
 
   try {
     process.exitCode = await runWorker({
@@ -36,10 +36,10 @@ async function main(): Promise<void> {
       signal: stopping.signal,
       settings: listSettings(env),
       say: (line) => process.stdout.write(`${line}\n`),
-      onMessage: (take) =>
-        process.on("message", take as (message: unknown, socket: unknown) => void),
-      onConnectionReceived: () => sendToSupervisor({ is: "taken" }),
-      onReady: () => sendToSupervisor({ is: "ready" }),
+      onMessage: (receive) =>
+        process.on("message", receive as (message: unknown, socket: unknown) => void),
+      onConnectionReceived: () => sendToSupervisor({ type: "received" }),
+      onReady: () => sendToSupervisor({ type: "ready" }),
     })
   } catch (error) {
     process.exitCode = 1
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
       const isSentence = error instanceof Error && error.name === "StartupFault"
       if (!isSentence) log.warn("this worker could not start", error)
       sendToSupervisor({
-        is: "fault",
+        type: "fault",
         sentence: error instanceof Error ? error.message : String(error),
       })
     }

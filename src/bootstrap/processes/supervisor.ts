@@ -56,8 +56,8 @@ export async function runSupervisor(options: ServerOptions, count: number): Prom
   if (environment === null) return 0
   const { databaseUrl, folder } = environment
   let url = ""
-  const assignmentOf = (number: number, isAgain: boolean): WorkerAssignment => ({
-    is: "seat",
+  const assignmentOf = (number: number, isRestart: boolean): WorkerAssignment => ({
+    type: "assignment",
     number,
     total: count,
     // The path must not be longer than that of the operator socket, because socket paths are
@@ -68,8 +68,8 @@ export async function runSupervisor(options: ServerOptions, count: number): Prom
     databaseConnections: connectionsPerWorker(config),
     parentPid: process.pid,
     demo: options.demo,
-    isPlayed: week?.isSeeded() === true,
-    isAgain,
+    isSeeded: week?.isSeeded() === true,
+    isRestart,
   })
   const pool = new WorkerPool({ count, log, signal, pacer: machinePacer, assignmentOf })
   const databaseLost = Promise.race([environment.databaseLost, pool.lost])

@@ -25,9 +25,9 @@ const MAX_UNANSWERED_CHECKS = 6
 /** Options of a worker's health checks. */
 interface HealthCheckOptions {
   readonly pacer: Pacer
-  readonly ask: () => void
+  readonly ping: () => void
   /** Called when a check is missed, and when the worker answers again. */
-  readonly onResponsiveChange: (answers: boolean) => void
+  readonly onResponsiveChange: (isResponsive: boolean) => void
   /** Called when the worker is given up. */
   readonly onUnresponsive: () => void
   /** Aborted when the worker has exited. */
@@ -52,14 +52,14 @@ export interface WorkerPoolOptions {
   /** Default: a process of this program. */
   readonly fork?: () => ChildProcess
   /** The first message to a worker. */
-  readonly assignmentOf: (number: number, isAgain: boolean) => WorkerAssignment
+  readonly assignmentOf: (number: number, isRestart: boolean) => WorkerAssignment
 }
 
 interface WorkerState {
   child: ChildProcess | null
   handOver: ConnectionHandoff | null
-  /** Whether it has opened anything yet. */
-  hasBegun: boolean
+  /** Whether its program is loaded; before that it reads no messages. */
+  isLoaded: boolean
   isServing: boolean
   /** Resolves when the current process exits. */
   ended: Promise<void>
@@ -92,7 +92,7 @@ export class WorkerPool {
     this.#members = Array.from({ length: options.count }, () => ({
       child: null,
       handOver: null,
-      hasBegun: false,
+      isLoaded: false,
       isServing: false,
       ended: Promise.resolve(),
     }))
@@ -144,8 +144,8 @@ export class WorkerPool {
     this.#anyServes.resolve()
     const tooLate = new AbortController()
     const late = this.#options.pacer.pause(withinMs, tooLate.signal).then(() => true)
-    for (const [place, { child, hasBegun }] of this.#members.entries()) {
-      if (hasBegun) this.#send(place + 1, { is: "stop" })
+    for (const [place, { child, isLoaded }] of this.#members.entries()) {
+      if (isLoaded) this.#send(place + 1, { type: "stop" })
       // A worker that is still loading, which takes seconds on a busy machine, would not read the
       // message.
       else child?.kill("SIGKILL")
@@ -188,18 +188,18 @@ export class WorkerPool {
   }
 
   /** Runs a worker; resolves when it serves, or with the fault that prevented it. */
-  async #run(number: number, isAgain: boolean) {
-    const begun = Promise.withResolvers<string | null>()
-    const exited = this.#fork(number, begun.resolve).then((exit) => {
-      begun.resolve(`process ${number} ${exit.reason} before it served.`)
+  async #run(number: number, isRestart: boolean) {
+    const started = Promise.withResolvers<string | null>()
+    const exited = this.#fork(number, started.resolve).then((exit) => {
+      started.resolve(`process ${number} ${exit.reason} before it served.`)
       return exit
     })
-    this.#send(number, this.#options.assignmentOf(number, isAgain))
-    return { fault: await begun.promise, exited }
+    this.#send(number, this.#options.assignmentOf(number, isRestart))
+    return { fault: await started.promise, exited }
   }
 
   /** Forks a worker, which first reports whether it could start; resolves when it has exited. */
-  async #fork(number: number, begun: (fault: string | null) => void): Promise<WorkerExit> {
+  async #fork(number: number, onStarted: (fault: string | null) => void): Promise<WorkerExit> {
     const { log, fork: forkOne = forkWorker } = this.#options
     const member = this.#members[number - 1] as WorkerState
     const ended = new AbortController()
@@ -217,14 +217,14 @@ export class WorkerPool {
       })
       member.child = child
       member.handOver = new ConnectionHandoff(child)
-      this.#listen(number, child, begun, ended.signal)
+      this.#listen(number, child, onStarted, ended.signal)
     } catch (error) {
       exited.resolve({ reason: `could not be started (${String(error)})`, isForked: false })
     }
     const exit = await exited.promise
     ended.abort()
     const { handOver } = member
-    Object.assign(member, { child: null, handOver: null, hasBegun: false })
+    Object.assign(member, { child: null, handOver: null, isLoaded: false })
     this.#serves(number, false)
     for (const { start, socket } of handOver?.stop() ?? []) void this.routeConnection(start, socket)
     return exit
@@ -234,19 +234,19 @@ export class WorkerPool {
   #listen(
     number: number,
     child: ChildProcess,
-    begun: (fault: string | null) => void,
+    onStarted: (fault: string | null) => void,
     ended: AbortSignal,
   ): void {
     const { log, pacer } = this.#options
     const member = this.#members[number - 1] as WorkerState
-    const begin = (): (() => void) => {
+    const startServing = (): (() => void) => {
       this.#serves(number, true)
-      begun(null)
+      onStarted(null)
       return startHealthChecks({
         pacer,
         ended,
-        ask: () => this.#send(number, { is: "ask" }),
-        onResponsiveChange: (answers) => this.#serves(number, answers),
+        ping: () => this.#send(number, { type: "ping" }),
+        onResponsiveChange: (isResponsive) => this.#serves(number, isResponsive),
         onUnresponsive: () => {
           log.warn(`process ${number} does not respond and is killed`, null)
           child.kill("SIGKILL")
@@ -255,18 +255,18 @@ export class WorkerPool {
     }
     let answered = () => undefined as void
     child.on("message", (message: WorkerMessage) => {
-      switch (message.is) {
+      switch (message.type) {
         case "fault":
-          return begun(message.sentence)
-        case "begun":
-          member.hasBegun = true
+          return onStarted(message.sentence)
+        case "loaded":
+          member.isLoaded = true
           return
-        case "taken":
+        case "received":
           return member.handOver?.acknowledge()
-        case "answer":
+        case "pong":
           return answered()
         case "ready":
-          answered = begin()
+          answered = startServing()
       }
     })
   }
@@ -277,7 +277,7 @@ export class WorkerPool {
     member.isServing = isServing
     if (isServing) {
       this.#anyServes.resolve()
-      for (const other of this.#members.keys()) this.#send(other + 1, { is: "home", number })
+      for (const other of this.#members.keys()) this.#send(other + 1, { type: "home", number })
     } else if (served && !this.#stopping.aborted && this.#members.every((one) => !one.isServing)) {
       this.#anyServes = Promise.withResolvers<void>()
     }
@@ -313,12 +313,12 @@ function workerEnvironment(): NodeJS.ProcessEnv {
  * @returns a function to call with each answer
  */
 function startHealthChecks(options: HealthCheckOptions): () => void {
-  const { pacer, ask, onResponsiveChange, onUnresponsive, ended } = options
+  const { pacer, ping, onResponsiveChange, onUnresponsive, ended } = options
   let unanswered = 0
   const run = async (): Promise<void> => {
     for (;;) {
       unanswered += 1
-      ask()
+      ping()
       await pacer.pause(HEALTH_CHECK_EVERY_MS, ended)
       if (ended.aborted) return
       if (unanswered === 1) onResponsiveChange(false)

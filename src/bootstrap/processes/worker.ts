@@ -19,8 +19,8 @@ const WORKER_STOP_WITHIN_MS = STOP_WITHIN_MS - 3_500
 
 export interface WorkerOptions extends Omit<ServerOptions, "demo" | "onDemoProgress"> {
   readonly assignment: WorkerAssignment
-  /** Takes the supervisor's messages after the assignment. */
-  readonly onMessage: (take: ConnectionReceiver["receive"]) => void
+  /** Registers a handler of the supervisor's messages after the assignment. */
+  readonly onMessage: (receive: ConnectionReceiver["receive"]) => void
   /** Reports that a connection has arrived. */
   readonly onConnectionReceived: () => void
   /** Reports that the worker serves. */
@@ -38,7 +38,14 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     throw explainStartupFault(error, config)
   }
   const { databaseUrl, databaseConnections } = assignment
-  const opening = { ...config, databaseUrl, databaseConnections, seat: assignment, log, signal }
+  const opening = {
+    ...config,
+    databaseUrl,
+    databaseConnections,
+    workerSlot: assignment,
+    log,
+    signal,
+  }
   const baseUrl = () => config.baseUrl ?? assignment.url
   const installation = await openInstallation({ ...opening, baseUrl }).catch(explain)
   // The supervisor reports the loss of its database.
@@ -73,10 +80,10 @@ async function serve(
     },
   })
   if (assignment.number === 1) {
-    const announcement = assignment.isAgain
+    const announcement = assignment.isRestart
       ? { say: () => undefined, demo: false }
       : { say, demo: assignment.demo }
-    const { url, total: processes, parentPid: pid, isPlayed: isSeeded } = assignment
+    const { url, total: processes, parentPid: pid, isSeeded } = assignment
     const folder = await openDataFolder(config.dataDir)
     await startSideServers(
       { ...options, ...announcement, url, processes, pid, isSeeded },
@@ -86,7 +93,7 @@ async function serve(
   }
   options.onMessage((message, socket) => {
     receiver.receive(message, socket)
-    if (message.is === "connection") options.onConnectionReceived()
+    if (message.type === "connection") options.onConnectionReceived()
   })
   options.onReady()
 }

@@ -116,7 +116,7 @@ export const chargeBoxMinutes = reaction({
       { name: boxId, payload: { boxId }, dueAt: at + BOX_MINUTE_MS + 1 },
     ],
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name, payload: { boxId } }) => {
     const cause = causedBy(`charge-box-minute ${name}`)
     const known = await readBox(ports, companyId, boxId)

@@ -27,7 +27,7 @@ export const stopCompanyBoxes = reaction({
       { name: `${companyId}:${revision}`, payload: {}, dueAt: at },
     ],
   },
-  discard: "owed",
+  discard: "never",
   perform: async ({ runner }, { companyId, name }) => {
     const cause = causedBy(`stop-boxes ${name}`)
     const live = await runner.readLatest(boxSlotsStreamOf(companyId), slotHoldersOf)
@@ -69,7 +69,7 @@ export const endBoxMachine = reaction({
   payload: BoxPayload,
   on: { BoxStopped: jobWhenEnded, BoxFailed: jobWhenEnded },
   // A machine that is left running ends with its lease.
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work) => {
     const { companyId, payload } = work
     const { boxId } = payload
@@ -99,7 +99,7 @@ export const releaseBoxSlot = reaction({
     },
   },
   endOn: { SlotFreed: ({ holderId }) => [`${holderId}:taken`] },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name, payload: { boxId } }) => {
     const cause = causedBy(`free-slot ${name}`)
     const view = await abandonBox(ports, companyId, boxId, cause)

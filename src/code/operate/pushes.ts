@@ -116,7 +116,7 @@ export const scrubOperation: AdminOperation = operation({
       await ports.runner.execute(codeStreamOf(companyId), { type: "StartScrub", blob }, cause),
     )
     const found = await scrubObject(ports, companyId, blob, cause)
-    if (found.outcome === "reached") {
+    if (found.outcome === "reachable") {
       const at = escapeNonPrintable(found.path)
       const message = `A branch or tag, or its history, still has it${at === "" ? "" : ` at ${at}`}. Rewrite that history first.`
       throw new OperatorRefused("still_reached", message)

@@ -75,7 +75,7 @@ export const switchKeys = reaction({
     LedgerClosed: ({ at }, recorded) => [switchKeysJob(recorded, at)],
     LedgerReopened: ({ at }, recorded) => [switchKeysJob(recorded, at)],
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name }) => {
     await applyDeletionToKeys(ports, companyId, causedBy(`switch-keys ${name}`))
     return { result: "done" }

@@ -38,7 +38,7 @@ export const eraseCompany = reaction({
     },
   },
   endOn: { LedgerReopened: (_fact, { companyId }) => [companyId] },
-  discard: "owed",
+  discard: "never",
   perform: erase,
 })
 

@@ -120,7 +120,7 @@ export const openCompanyReaction = reaction({
     },
   },
   hasPersonalData: true,
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { payload: { place: registrationIndex, actor = null, ...plan } }) => {
     const cause = { ...causedBy(`open-company ${plan.companyId}`), actor }
     await openCompany(ports, plan, registrationIndex, cause)

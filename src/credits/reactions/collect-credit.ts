@@ -39,7 +39,7 @@ export const collectCredit = reaction({
       return [{ name, subject, payload, dueAt: at }]
     },
   },
-  discard: "owed",
+  discard: "never",
   perform: collect,
 })
 

@@ -45,6 +45,6 @@ export const suppressDeadAddresses = reaction({
     )
     return { result: "done" }
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   isDiscardedOnErasure: true,
 })

@@ -23,12 +23,12 @@ export async function discardJob(
   if (isUnknown)
     return { refusal: `This version of the program does not know jobs of the kind ${kind}.` }
   const { discard: how, payload } = found
-  if (how === "owed") {
+  if (how === "never") {
     return {
       refusal: `A ${kind} job cannot be discarded: its company is owed the result. Fix the cause, then run "job retry".`,
     }
   }
-  if (how === "nothing is lost") return null
+  if (how === "allowed") return null
   const parsed = payload.safeParse(work.payload)
   if (!parsed.success) {
     return {

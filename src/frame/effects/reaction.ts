@@ -71,12 +71,14 @@ export type DiscardedJob<P> = Omit<StuckJob, "payload" | "companyId"> & {
 }
 
 /**
- * How a job is discarded: without further effect; never, because a company is owed its result; or by a
- * function that ends what the job was for, or returns why it cannot and what to do instead.
+ * Whether an operator may discard a stuck job. A function ends what the job was for, or returns why it cannot
+ * and what to do instead.
  */
 export type DiscardPolicy<P> =
-  | "nothing is lost"
-  | "owed"
+  /** Discarding the job loses nothing. */
+  | "allowed"
+  /** A company is owed the job's result. */
+  | "never"
   | ((
       ports: Ports,
       work: DiscardedJob<P>,

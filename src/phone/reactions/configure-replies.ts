@@ -27,7 +27,7 @@ export const configureReplies = reaction({
             },
           ],
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   isDiscardedOnErasure: true,
   perform: async (ports, work) => {
     const { companyId } = work

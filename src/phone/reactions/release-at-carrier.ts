@@ -14,7 +14,7 @@ export const releaseAtCarrier = reaction({
     NumberReleased: ({ numberId, carrierRef, at }) =>
       carrierRef === null ? [] : [{ name: numberId, payload: { carrierRef }, dueAt: at }],
   },
-  discard: "owed",
+  discard: "never",
   perform: async ({ carrier, pacer }, work) => {
     try {
       await withProviderTimeout(

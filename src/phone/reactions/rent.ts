@@ -38,7 +38,7 @@ export const collectRent = reaction({
       dueAt === null ? [] : [rentJob({ numberId, dueAt })],
     RentPaid: ({ numberId, through: dueAt }) => [rentJob({ numberId, dueAt })],
   },
-  discard: "owed",
+  discard: "never",
   // An operator may retry refused rent at any time during the grace period.
   earliestRetryAt: ({ dueAt }) => dueAt,
   perform: async (ports, { companyId, payload }) => {

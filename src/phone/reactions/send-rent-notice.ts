@@ -48,7 +48,7 @@ export const sendRentNotice = reaction({
       }),
   },
   hasPersonalData: true,
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work) => {
     const { companyId } = work
     const { numberId, since, at: dueAt, code } = work.payload

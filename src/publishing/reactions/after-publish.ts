@@ -42,7 +42,7 @@ export const endReplacedVersion = reaction({
   on: { PublishReplaced: (fact, to) => (fact.wasLive ? publishJob()(fact, to) : []) },
   isLong: true,
   // A version that is left running ends when the preview sleeps.
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work) => {
     const { companyId, signal, payload } = work
     const version = { companyId, publishId: payload.publishId }
@@ -68,7 +68,7 @@ export const removeArtifacts = reaction({
     PublishFailed: publishJob(DAY_MS),
     PublishReplaced: (fact, to) => (fact.wasLive ? [] : publishJob(DAY_MS)(fact, to)),
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, { companyId, name }) => {
     const stream = publishStreamOf(companyId)
     const cause = causedBy(`remove-artifacts ${name}`)
@@ -87,7 +87,7 @@ export const deleteArtifact = reaction({
   on: {
     ArtifactRemoved: orderedPublishJob,
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, payload: { publishId } }) => {
     await removeArtifact(ports, { companyId, publishId })
     return { result: "done" }
@@ -101,7 +101,7 @@ export const deleteBuildLogs = reaction({
   on: {
     PublishQueued: publishJob(LOG_RETENTION_MS),
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, { companyId, payload: { publishId } }) => {
     await forget(ports, { companyId, publishId })
     return { result: "done" }

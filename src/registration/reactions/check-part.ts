@@ -36,7 +36,7 @@ export const checkPart = reaction({
       },
     ],
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   earliestRetryAt: AT_ANY_TIME,
   isDiscardedOnErasure: true,
   perform: async (ports, work) => {

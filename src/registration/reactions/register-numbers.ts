@@ -53,7 +53,7 @@ export const registerNumbers = reaction({
     NumberAdded: ({ numberId, sms, at }) =>
       sms ? [{ name: numberId, payload: { numberId, begunAt: at }, dueAt: at }] : [],
   },
-  discard: "nothing is lost",
+  discard: "allowed",
   earliestRetryAt: AT_ANY_TIME,
   isDiscardedOnErasure: true,
   isLong: true,

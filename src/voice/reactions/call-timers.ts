@@ -71,7 +71,7 @@ export const callTimer = reaction({
     CallEnded: ({ callId }) =>
       DEADLINE_NAMES.flatMap((of) => LEGS.map((leg) => timerName(callId, of, leg))),
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name, payload: { callId, ...deadline } }) => {
     const { deadlineAt: dueAt } = deadline
     if (ports.clock.now() < dueAt) return { result: "rescheduled", dueAt }
@@ -99,7 +99,7 @@ export const checkCall = reaction({
       { name: callId, payload: { callId }, dueAt: at + SILENT_CHECK_MS },
     ],
   },
-  discard: "owed",
+  discard: "never",
   perform: async (ports, { companyId, name, payload: { callId } }) => {
     const reference = { companyId, callId }
     const cause = causedBy(`check-call ${name}`)

@@ -69,7 +69,7 @@ export const sendCallCommands = reaction({
   },
   isDiscardedOnErasure: true,
   // If a command is lost, the deadline that follows it hangs up the call.
-  discard: "nothing is lost",
+  discard: "allowed",
   perform: async (ports, work): Promise<JobResult> => {
     const cause = causedBy(`send-call-command ${work.name}`)
     try {

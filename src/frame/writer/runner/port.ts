@@ -107,7 +107,7 @@ export interface Runner {
     deadlineMs?: number,
   ) => Promise<V>
   /**
-   * Buffers an item, which the next append to the stream stores, or a timer after five seconds. Null if it was
+   * Buffers an item. The next append to the stream stores it, within five seconds. Returns null if it was
    * buffered; otherwise the reason why the stored facts reject it.
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: it was not buffered
@@ -123,13 +123,13 @@ export interface Runner {
   readonly noteConfirmed: (asOfMs: number) => void
   /** The streams that are held back, and those that this process found corrupt and has not read intact since. */
   readonly corruptStreams: () => readonly CorruptStream[]
-  /** Resolves once all buffered items are stored, or a warning says which are not. */
+  /** Stores the buffered items; logs a warning for those that could not be stored. */
   readonly flush: () => Promise<void>
   /** Stores buffered items, waits for work in flight and saves checkpoints. Further calls wait for the first. */
   readonly close: () => Promise<void>
 }
 
-/** What the runner works with. */
+/** The runner's dependencies. */
 export interface RunnerPorts {
   readonly store: EventStore
   /** The streams that are held back in every process and must not be loaded. Default none. */
