@@ -105,7 +105,7 @@ describe("CreateKey", () => {
       .records({ ...keyCreated, personId: null })
   })
 
-  it("records nothing for an existing key, also for a deleted one", () => {
+  it("records nothing for an existing key, even for a deleted one", () => {
     given(accessDecider, ...withKey)
       .when(createKey())
       .recordsNothing()

@@ -6,8 +6,8 @@ const world = await ownWorld("time")
 
 const URL = "/api/v1/people"
 
-describe("200", () => {
-  it("shows a person with Team all people, with permissions and invitations", async () => {
+describe("GET /people 200", () => {
+  it('shows all people, permissions and invitations to a person with the permission "Team"', async () => {
     const { key, ownerId } = await makeCompany(world)
     const { status, body } = await world.call(key, "GET", URL)
     expect(status).toBe(200)
@@ -34,7 +34,7 @@ describe("200", () => {
     })
   })
 
-  it("shows a person without Team only themselves, without permissions or invitations", async () => {
+  it('shows a person without the permission "Team" only themselves, without permissions or invitations', async () => {
     const company = await makeCompany(world)
     const { key, personId } = await makeKey(world, company, { role: "developer", name: "Dev" })
     const { body } = await world.call(key, "GET", URL)
@@ -43,7 +43,7 @@ describe("200", () => {
     expect(Object.keys(body.people[0])).not.toContain("permissions")
   })
 
-  it("respects Team that was granted in addition to a role", async () => {
+  it('respects the permission "Team" that was granted in addition to a role', async () => {
     const company = await makeCompany(world)
     const options = { role: "user", permissions: ["Team"] } as const
     const { key, personId } = await makeKey(world, company, options)
@@ -107,7 +107,7 @@ describe("200", () => {
   })
 })
 
-describe("403", () => {
+describe("GET /people 403", () => {
   it("requires team.people.read, which every role has", async () => {
     const company = await makeCompany(world)
     const sender = await makeKey(world, company, { operations: ["phone.messages.send"] })

@@ -98,7 +98,7 @@ describe("invitations", () => {
   const invite = (email: string, role = "developer") =>
     world.operate("person invite", { company: company.companyId, email, role })
 
-  it("are shown to people with Team, until they expire", async () => {
+  it('are shown to people with the permission "Team" until they expire', async () => {
     const { expiresAt } = await invite("new@example.com")
     expect((await shown()).invited).toEqual([
       { email: "new@example.com", role: "developer", expiresAt },

@@ -143,7 +143,7 @@ describe("a grant or denial", () => {
     expect(canPerform(denied, "phone.optouts.add")).toBe(true)
   })
 
-  it("denies one operation, also one that every role has", () => {
+  it("denies one operation, even one that every role has", () => {
     const denied = user([], ["phone.messages.send", "team.people.read"], "manager")
     expect(canPerform(denied, "phone.messages.send")).toBe(false)
     expect(canPerform(denied, "phone.messages.read")).toBe(true)

@@ -149,7 +149,7 @@ describe("the time of a sign-in", () => {
   )
 })
 
-describe("401", () => {
+describe("a 401 answer", () => {
   const faults: readonly (readonly [string, (headers: Record<string, string>) => object])[] = [
     ["another person", () => ({ "x-person-id": company.ownerId })],
     ["another time", () => ({ "x-person-time": "2031-05-06T12:00:00.001Z" })],

@@ -145,7 +145,7 @@ describe("ChangePerson", () => {
       .records(changed("per_2", { email, emailTag: "e2" }))
   })
 
-  it("is rejected for the role of the last owner", () => {
+  it("cannot change the role of the last owner", () => {
     given(accessDecider, companyOpened, owner, user)
       .when(change("per_1", { role: "admin" }))
       .refuses("last_owner")

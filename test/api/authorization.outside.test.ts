@@ -194,7 +194,7 @@ describe("every route", () => {
     await expectOutcomes(await Promise.all(rows))
   })
 
-  it("refuses an owner's key without its operation and names the operation", async () => {
+  it("rejects an owner's key without its operation and names the operation", async () => {
     const operations = new Set(ROWS.flatMap(({ spec }) => spec.operation ?? []))
     expect(operations.size).toBe(50)
     for (const operation of operations) {
@@ -204,7 +204,7 @@ describe("every route", () => {
     }
   })
 
-  it("refuses an owner's key without its second operation and names the operation", async () => {
+  it("rejects an owner's key without its second operation and names the operation", async () => {
     const rows = ROWS.filter(({ spec }) => spec.also !== undefined)
     expect(rows.length).toBeGreaterThan(5)
     for (const row of rows) {
@@ -215,7 +215,7 @@ describe("every route", () => {
     }
   })
 
-  it("refuses a person who lacks one of its permissions", async () => {
+  it("rejects a person who lacks one of its permissions", async () => {
     for (const row of ROWS) {
       for (const permission of permissionsFor(row.spec)) {
         await expectOutcomes([
@@ -225,7 +225,7 @@ describe("every route", () => {
     }
   })
 
-  it("refuses a person whose access to its operation was denied", async () => {
+  it("rejects a person whose access to its operation was denied", async () => {
     for (const row of ROWS) {
       const { operation } = row.spec
       if (operation === null || NEEDS[operation] === "owner") continue

@@ -52,7 +52,7 @@ describe("a call of a counted route", () => {
     expect(await storedCounts()).toBe(1)
   })
 
-  it("counts if its operation is refused afterwards, but not if its key is refused", async () => {
+  it("counts if its operation is rejected afterwards, but not if its key is rejected", async () => {
     const { key } = await makeKey(world, company, { operations: ["phone.messages.send"] })
     expect((await read(key)).body.error).toBe("operation_not_granted")
     expect((await read(`${key}x`)).status).toBe(401)
@@ -84,7 +84,7 @@ describe("a call of a counted route", () => {
 
 describe("a limit", () => {
   it.each(["company", "person", "key"] as const)(
-    "of the %s refuses a call that exceeds it and does not count the call",
+    "of the %s rejects a call that exceeds it and does not count the call",
     async (holder) => {
       const holders = {
         company: { class: "general" },
@@ -123,7 +123,7 @@ describe("a limit", () => {
     expect(events[0].data).toMatchObject({ unrecordedMicros: String(2 * CALL) })
   })
 
-  it("of a key that a call uses up refuses a charge, and then the key", async () => {
+  it("of a key that a call uses up refuses a charge, and then rejects the key", async () => {
     await limit(2 * CALL, { key: company.keyId, period: "day" })
     await read()
     const body = { to: "+14155550144", body: "STOP to end" }

@@ -91,7 +91,7 @@ describe("the same key and body", () => {
     }
   })
 
-  it("are not checked or refused again if limits, card or account have changed since", async () => {
+  it("are not checked or rejected again if limits, card or account have changed since", async () => {
     const company = await makeCompany(world)
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newPhoneNumber() }

@@ -50,7 +50,7 @@ describe("401", () => {
     ["a key with one character too many", (key: string) => `Bearer ${key}x`],
     ["a key of another service", () => "Bearer sk-live-0123456789"],
     ["a very long key", () => `Bearer cpk_${"a".repeat(10_000)}`],
-  ] as const)("refuses %s", async ([, header]) => {
+  ] as const)("rejects %s", async ([, header]) => {
     for (const url of [PEOPLE, MESSAGES_PATH]) {
       const { status, body } = await callWith(header(company.key), url)
       expect([status, body.error]).toEqual([401, "invalid_key"])
@@ -58,21 +58,21 @@ describe("401", () => {
     }
   })
 
-  it("refuses a well-formed key that was never created, of a known or unknown company", async () => {
+  it("rejects a well-formed key that was never created, of a known or unknown company", async () => {
     for (const companyId of [company.companyId, "co_unknown"] as const) {
       const { key } = makeApiKey(companyId)
       expect((await callWith(`Bearer ${key}`)).status).toBe(401)
     }
   })
 
-  it("refuses a well-formed key with the tag of another key", async () => {
+  it("rejects a well-formed key with the tag of another key", async () => {
     const { key } = makeApiKey(company.companyId)
     const [, companyTag, , secret] = key.split("_")
     const keyTag = company.key.split("_")[2]
     expect((await callWith(`Bearer cpk_${companyTag}_${keyTag}_${secret}`)).status).toBe(401)
   })
 
-  it("refuses a paused key until it is resumed, and a deleted key forever", async () => {
+  it("rejects a paused key until it is resumed, and a deleted key forever", async () => {
     const { key, keyId } = await makeKey(world, company)
     const authorization = `Bearer ${key}`
     await world.operate("key pause", { keyId })

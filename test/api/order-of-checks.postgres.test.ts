@@ -226,13 +226,13 @@ async function attemptWith(names: readonly string[]): Promise<readonly [number, 
   return [status, body.error]
 }
 
-it.for(CHECKS.map(({ name }) => name))("%s refuses alone", async (name) => {
+it.for(CHECKS.map(({ name }) => name))("the check of %s rejects a request alone", async (name) => {
   const expected = CHECKS.find((check) => check.name === name)?.answer
   expect(await attemptWith([name])).toEqual(expected)
 })
 
 it.for(CHECKS.flatMap(({ name }, i) => groupsAfter(i).map((group) => [name, group] as const)))(
-  "%s refuses before %s",
+  "the check of %s comes before %s",
   async ([first, later]) => {
     const expected = CHECKS.find((check) => check.name === first)?.answer
     expect(await attemptWith([first, ...later])).toEqual(expected)

@@ -127,7 +127,7 @@ describe("Ledger-Position", () => {
   })
 })
 
-describe("a refusal that recorded facts", () => {
+describe("a rejection that recorded facts", () => {
   const headers = () => ({ "idempotency-key": randomUUID() })
   const buy = (key: string) =>
     world.call(key, "POST", "/api/v1/credits", { body: { amount: 20 }, headers: headers() })

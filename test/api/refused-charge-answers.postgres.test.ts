@@ -61,19 +61,16 @@ describe("a first request", () => {
     new ClockUnsure("no time"),
     new Overloaded("too many"),
     Object.assign(new Error("terminating connection"), { code: "57P01" }),
-  ])(
-    "that waited in vain for its turn was not charged, and the answer says so (%s)",
-    async (error) => {
-      const { company, sendTo } = await newRequest()
-      const answer = await sendTo(chargeFails(error))
-      expect(answer).toMatchObject({
-        status: 503,
-        later: "5",
-        message: expect.stringMatching(NOTHING),
-      })
-      expect(await chargeAmountsOf(world, company)).toEqual([])
-    },
-  )
+  ])("that never got its turn was not charged, and the answer says so (%s)", async (error) => {
+    const { company, sendTo } = await newRequest()
+    const answer = await sendTo(chargeFails(error))
+    expect(answer).toMatchObject({
+      status: 503,
+      later: "5",
+      message: expect.stringMatching(NOTHING),
+    })
+    expect(await chargeAmountsOf(world, company)).toEqual([])
+  })
 
   it("whose append was under way is answered that the outcome is unknown, with its charge id", async () => {
     const { sendTo } = await newRequest()
@@ -119,7 +116,7 @@ describe("a retry of a request with an unknown outcome", () => {
     ["too many calls wait", () => chargeFails(new Overloaded("too many")), STILL_UNKNOWN],
   ]
 
-  it.for(stages)("that fails while %s still has an unknown outcome", async ([, ports, pattern]) => {
+  it.for(stages)("keeps the unknown outcome if it fails while %s", async ([, ports, pattern]) => {
     const { company, sendTo } = await newRequest()
     const unknown = new OutcomeUnknown("unknown")
     const isStored = pattern === UNKNOWN

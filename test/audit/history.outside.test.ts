@@ -57,7 +57,7 @@ const exported = async (name: string, ...words: readonly string[]) =>
   run("audit", "export", ...words, "--out", at(name), "--json")
 
 describe("a replay", () => {
-  it("decides every charge and refusal again, also closed months and nightly charges", async () => {
+  it("decides every charge and refusal again, including closed months and nightly charges", async () => {
     const { code, json } = await run("audit", "replay", "--json")
     expect(json).toMatchObject({ ok: true, companies: 2, differences: 0, first: null })
     expect(json.refusals).toBe(1)
@@ -224,7 +224,7 @@ describe("signed heads", () => {
     }
   })
 
-  it("have the current time and size, also when the size gains a digit", async () => {
+  it("have the current time and size, even when the size gains a digit", async () => {
     const of = { company: company.companyId }
     const signed = async (): Promise<{ size: number; at: string }> => {
       const { json } = await run("audit", "head", "--company", of.company, "--json")

@@ -221,8 +221,10 @@ describe("an invalid file", () => {
     expect(ours).toMatch(/^HistoryFileFault: line \d+.*expected .*, found .*$/s)
     expect(theirs).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
   })
+})
 
-  it("that cannot be read is rejected by the script in one sentence", async () => {
+describe("docs/verify.mjs", () => {
+  it("rejects an unreadable file in one sentence", async () => {
     for (const words of [[], [join(folder, "none")], [folder]]) {
       const ran = await run(process.execPath, [SCRIPT, ...words]).then(String, (error) => error)
       expect(ran).toMatchObject({ code: 1 })

@@ -28,8 +28,9 @@ const tampered = (statements: readonly string[], input: object = {}) =>
 
 const faults = ({ checks }: AuditReport) => checks.filter(({ ok }) => !ok)
 
+const HEADS_CHECK = "signed heads belong to this history"
+
 describe("a signed head", () => {
-  const name = "signed heads belong to this history"
   const foreign = `${"A".repeat(43)}=`
 
   it.each([
@@ -42,15 +43,17 @@ describe("a signed head", () => {
     const tree = `tree = '${company.companyId}'`
     const where = `where ${tree} and size = (${sizes} where ${tree})`
     const found = await tampered([`update ledger.tree_heads set ${column} = '${value}' ${where}`])
-    expect(faults(found)).toMatchObject([{ name }])
+    expect(faults(found)).toMatchObject([{ name: HEADS_CHECK }])
     expect(found.firstBroken?.expected).toContain(`the head of ${company.companyId} at `)
     expect(found.firstBroken?.found).toBe(expected)
   })
+})
 
-  it("or event that was noted is reported if the history does not contain it", async () => {
+describe("audit verify --head", () => {
+  it("reports a hash that is no head or event of the history", async () => {
     const found = await tampered([], { head: "a".repeat(64) })
     const [check] = faults(found)
-    expect(check?.name).toBe(name)
+    expect(check?.name).toBe(HEADS_CHECK)
     expect(check?.detail).toMatch(
       /^expected the given head a{64}, .*no event or head with this hash/,
     )

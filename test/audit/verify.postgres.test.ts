@@ -56,7 +56,7 @@ async function rewritten(stream: string, type: string, from: string | RegExp, to
 }
 
 describe("an audit", () => {
-  it("passes on unchanged data, also with a closed month", async () => {
+  it("passes on unchanged data, even with a closed month", async () => {
     const verdict: AuditReport = await world.operate("audit verify")
     expect(verdict).toMatchObject({ ok: true, firstBroken: null })
     const stream = ledgerStreamOf(company.companyId).stream

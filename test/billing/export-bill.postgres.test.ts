@@ -37,7 +37,7 @@ const download = (format: string, from: World["app"] = world.app) =>
     headers: { authorization: `Bearer ${company.key}` },
   })
 
-describe("200", () => {
+describe("GET /billing/export 200", () => {
   it.each(BILL_FORMATS)(
     "has the same %s file as the command line, with its file name",
     async (format) => {
@@ -92,7 +92,7 @@ describe("late read models", () => {
   })
 })
 
-describe("400", () => {
+describe("GET /billing/export 400", () => {
   it.each([
     ["month", urlOf("csv", "2031-3")],
     ["month", urlOf("csv", "2031-02")],
@@ -105,7 +105,7 @@ describe("400", () => {
   })
 })
 
-describe("429", () => {
+describe("GET /billing/export 429", () => {
   const exportSevenTimes = async (app: World["app"], key: string) => {
     const answers = []
     for (let i = 0; i < 7; i += 1) answers.push(await callApp(app, key, "GET", urlOf("ndjson")))

@@ -365,7 +365,7 @@ describe("a Parquet file, read by another program", () => {
     expect(found).toEqual([{ cost: "9000000000.000001" }])
   })
 
-  it("has the month and the ledger head in its metadata, also without lines", async () => {
+  it("has the month and the ledger head in its metadata, even without lines", async () => {
     const bytes = await bytesOf([], 1, { ...EMPTY_BILL_HEAD, state: "closed" })
     const found = await readBack(
       bytes,

@@ -34,7 +34,7 @@ const charge = (...names: readonly string[]) =>
     ...names.map((resource) => chargeCommandFor({ chargeId: `chg_${resource}`, resource })),
   )
 
-describe("200", () => {
+describe("GET /billing/lines 200", () => {
   it("has the same lines as the export", async () => {
     await executeEverything(world, company)
     await world.operate("clock advance", { duration: "2d" })
@@ -114,7 +114,7 @@ describe("200", () => {
   })
 })
 
-describe("400", () => {
+describe("GET /billing/lines 400", () => {
   it("rejects cursors that are invented, of another company or changed", async () => {
     await charge("a", "b")
     await world.operate("wait")

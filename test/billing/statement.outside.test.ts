@@ -122,7 +122,7 @@ describe("a statement", () => {
     expect(first.length + second.length + third.length).toBe(100)
   })
 
-  it("distinguishes items with the same start, also if they exceed three lines", async (ctx) => {
+  it("distinguishes items with the same start, even if they exceed three lines", async (ctx) => {
     ctx.skip(absent !== null, needed)
     const alike = "Tokens of a large language model with a long context, read from its cache, for"
     const items = [`${alike} the writers`, `${alike} the readers`]
@@ -139,7 +139,7 @@ describe("a statement", () => {
     expect(words).toMatch(/very [very ]*… ?[very ]+long B /)
   })
 
-  it("never cuts an amount, also the largest with six decimals", async (ctx) => {
+  it("never truncates an amount, even the largest with six decimals", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await world.operate("funds correct", { company: company.companyId, dollars: "4500000000" }, "x")
     await world.operate("funds correct", { company: company.companyId, dollars: "4499998765" }, "x")
@@ -194,7 +194,7 @@ describe("a statement", () => {
     expect(info).toMatch(new RegExp(`CreationDate:\\s+${year}-03-01T00:00:00Z`))
   })
 
-  it("of a closed month never changes its bytes, also if a person is renamed", async () => {
+  it("of a closed month never changes its bytes, even if a person is renamed", async () => {
     await spend()
     await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
     const before = await pdf()

@@ -99,7 +99,7 @@ describe("a box's person", () => {
 })
 
 describe("a call to a box", () => {
-  it("is refused before the box runs and after it stopped", async () => {
+  it("is rejected before the box runs and after it stopped", async () => {
     await world.operate("simulator set", { name: "boxhost", outcome: "unavailable" })
     const started = await requestBox(world, company)
     expect(started.body.error).toBe("box_unavailable")
@@ -194,7 +194,7 @@ describe("a command", () => {
     [{ command: "true", timeoutMs: 1_000.5 }, "timeoutMs"],
     [{ command: "true", cwd: "x".repeat(1_001) }, "cwd"],
     [{ command: "true", cwd: "/no/such/folder" }, "cwd"],
-  ] as const)("is refused outside of the limits: %#", async ([body, field]) => {
+  ] as const)("is rejected outside of the limits: %#", async ([body, field]) => {
     const refused = await ask("POST", "/exec", body)
     expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
     expect(Object.keys(refused.body.fields)).toEqual([field])
@@ -256,7 +256,7 @@ describe("a background command", () => {
     await expect.poll(logs).toEqual({ stdout: "caf\ufffd", stderr: "", replacedBytes: true })
   })
 
-  it("is refused with a conflict beyond the limit", async () => {
+  it("is rejected with a conflict beyond the limit", async () => {
     const busy = { key: company.key, id: await startBoxAndWait(world, company) }
     for (let i = 0; i < 32; i += 1) {
       const begun = await ask("POST", "/processes", { command: "sleep 600" }, busy)

@@ -93,7 +93,7 @@ describe("a box's minutes", () => {
     expect(late.view()).toMatchObject({ minutes: 5, reason: "idle" })
   })
 
-  it("go on while there is activity or a command runs, and end one idle time after the last", () => {
+  it("continue while there is activity or a command runs, and end one idle time after the last", () => {
     const one = running({ idleMinutes: 5 })
     tickOn(one, 100, (n) => Math.min(n, 10))
     // The last activity was seen at the end of minute 9.
@@ -222,7 +222,7 @@ describe("a box", () => {
     expect(one.ask(remove, NOW)).toEqual([])
   })
 
-  it("begins as many minutes as it ran, in any order of ticks and a stop", () => {
+  it("counts exactly the minutes that it ran, in any order of ticks and a stop", () => {
     const steps = fc.array(fc.nat(100_000), { maxLength: 40 })
     fc.assert(
       fc.property(steps, fc.nat(2_000_000), (gaps, stopAfter) => {

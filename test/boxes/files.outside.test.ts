@@ -144,7 +144,7 @@ describe("a file", () => {
     ["PUT", { path: "a" }, "content"],
     ["PUT", { path: "a", content: "\ud800" }, "content"],
     ["PUT", { path: "a", content: "a", encoding: "latin1" }, "encoding"],
-  ] as const)("is refused outside of the limits: %#", async ([method, body, field]) => {
+  ] as const)("is rejected outside of the limits: %#", async ([method, body, field]) => {
     const refused = await call(method, "/content", body)
     expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
     expect(Object.keys(refused.body.fields)).toEqual([field])

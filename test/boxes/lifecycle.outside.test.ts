@@ -154,7 +154,7 @@ describe("a start", () => {
     expect(await spentMicrosOf(world, company)).toBe(0)
   })
 
-  it("is refused in the specification's order, without a charge or a slot", async () => {
+  it("is rejected in the specification's order, without a charge or a slot", async () => {
     const withoutCode = await makeCompany(world)
     expect(await requestBox(world, withoutCode)).toMatchObject({
       status: 502,

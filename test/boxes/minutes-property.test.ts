@@ -246,32 +246,28 @@ const expectRuleHolds = (world: MinuteWorld, isOver: boolean): void => {
 }
 
 describe("minutes", () => {
-  it(
-    "that began are charged once each, in any interleaving",
-    { timeout: TEST_TIMEOUT_MS },
-    async () => {
-      const seen = new Map<string, number>()
-      await fc.assert(
-        fc.asyncProperty(histories, async ({ running, steps }) => {
-          const run = new HistoryRun()
-          const { world } = run
-          await run.open(running)
-          for (const one of steps) {
-            await run.step(one)
-            await untilAllWaiting()
-          }
-          expectRuleHolds(world, false)
-          await run.end()
-          expectRuleHolds(world, true)
-          const { occurrences } = auditMinutes(world.stored.facts, true)
-          for (const [what, times] of occurrences) seen.set(what, (seen.get(what) ?? 0) + times)
-        }),
-        // Shrinking takes longer than a test may; the seed reproduces the failure.
-        { numRuns: RUNS, endOnFailure: true },
-      )
-      expect(REQUIRED_OCCURRENCES.filter((what) => !seen.has(what))).toEqual([])
-    },
-  )
+  it("are charged once each, in any interleaving", { timeout: TEST_TIMEOUT_MS }, async () => {
+    const seen = new Map<string, number>()
+    await fc.assert(
+      fc.asyncProperty(histories, async ({ running, steps }) => {
+        const run = new HistoryRun()
+        const { world } = run
+        await run.open(running)
+        for (const one of steps) {
+          await run.step(one)
+          await untilAllWaiting()
+        }
+        expectRuleHolds(world, false)
+        await run.end()
+        expectRuleHolds(world, true)
+        const { occurrences } = auditMinutes(world.stored.facts, true)
+        for (const [what, times] of occurrences) seen.set(what, (seen.get(what) ?? 0) + times)
+      }),
+      // Shrinking takes longer than a test may; the seed reproduces the failure.
+      { numRuns: RUNS, endOnFailure: true },
+    )
+    expect(REQUIRED_OCCURRENCES.filter((what) => !seen.has(what))).toEqual([])
+  })
 
   it(
     "are the same after a crash at any step of a start, of creating the box, or of a minute",

@@ -215,7 +215,7 @@ describe("an upgraded connection", () => {
     expect(await readText(socket)).toBe(UPGRADED + text)
   })
 
-  it("gets an ordinary answer if the box refuses the upgrade, without cookies for other hosts", async () => {
+  it("gets an ordinary answer if the box rejects the upgrade, without cookies for other hosts", async () => {
     const cookies = "set-cookie: a=1; Domain=box.localhost; Path=/\r\n"
     const refusal = `HTTP/1.1 426 \x01No\r\n${cookies}transfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n`
     const refused = `GET / HTTP/1.1\r\nhost: ${await answerWith(refusal)}\r\n${OFFER}\r\n`
@@ -258,7 +258,7 @@ describe("an upgraded connection", () => {
     await ended
   })
 
-  it("is refused if nothing listens, or if the link does not exist", async () => {
+  it("is rejected if nothing listens, or if the link does not exist", async () => {
     const answerOf = (host: string) =>
       readText(preview.sendRaw(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`))
     expect(await answerOf(await preview.hostOf(5_999))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
@@ -269,7 +269,7 @@ describe("an upgraded connection", () => {
 })
 
 describe("a link with too many visitors", () => {
-  it("refuses more than a hundred concurrent connections, until some of them end", async () => {
+  it("rejects more than a hundred concurrent connections, until some of them end", async () => {
     let received = 0
     const isFull = Promise.withResolvers<null>()
     const host = await linkTo((inner) => {

@@ -67,7 +67,7 @@ describe("a link", () => {
     }
   })
 
-  it("is refused for an invalid port, and beyond the limit of a box", async () => {
+  it("is rejected for an invalid port, and beyond the limit of a box", async () => {
     for (const port of [80, 65_536, 3_000.5, "3000"]) {
       expect((await preview.openLink(port as number)).status, String(port)).toBe(400)
     }
@@ -305,7 +305,7 @@ const expectEcho = async (socket: ReturnType<PreviewWorld["sendRaw"]>, text: str
   expect(String(await once(socket, "data"))).toBe(text)
 }
 
-it("connections end when their link is closed, and those of other links go on", async () => {
+it("connections end when their link is closed, and those of other links continue", async () => {
   const { world } = preview.one
   const company = await makeBoxCompany(preview.one)
   const { boxId, host } = await startServingBox(company)

@@ -72,7 +72,7 @@ describe("a push", () => {
     expect(inCode(company, "rev-parse", "main")).toBe(first)
   })
 
-  it("is refused with the reason if another push came first", async () => {
+  it("is rejected with the reason if another push came first", async () => {
     const company = await makeBoxCompany(one)
     const [boxId, other] = [
       await startBoxAndWait(world, company),
@@ -92,7 +92,7 @@ describe("a push", () => {
   it.for([
     ["a secret", "key", SAMPLE_SECRETS["github"] ?? "", "key, line 1: github"],
     ["a changed protected core", "src/sealed/core.ts", "mine\n", "protected core"],
-  ] as const)("is refused with the reason for %s", async ([, path, content, reason]) => {
+  ] as const)("is rejected with the reason for %s", async ([, path, content, reason]) => {
     const company = await makeBoxCompany(one)
     const tip = inCode(company, "rev-parse", "main")
     const boxId = await startBoxAndWait(world, company)

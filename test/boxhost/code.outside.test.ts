@@ -146,7 +146,7 @@ describe("a box with a real git", () => {
     expect(await workspace.run(["log", "--format=%an", branch], { folder: COPY })).toBe(PERSON.name)
   })
 
-  it("refuses a truncated pack with git's message, and accepts a complete one afterwards", async () => {
+  it("rejects a truncated pack with git's message, and accepts a complete one afterwards", async () => {
     const { box } = shell
     const pack = await packed(tip)
     const torn = { branch: "main", tip, identity: null }
@@ -156,7 +156,7 @@ describe("a box with a real git", () => {
     expect(await readBoxFile(box, "README.md", 100)).toMatchObject({ ok: true })
   })
 
-  it("refuses to commit on an unknown base", async () => {
+  it("rejects a commit on an unknown base", async () => {
     const { box } = shell
     await checkOut(box)
     await writeBoxFile(box, "one", Buffer.from("1"))
@@ -198,7 +198,7 @@ describe("a box with a malicious repository", () => {
     expect(existsSync(seen)).toBe(false)
   })
 
-  it("is refused if its repository was deleted", async () => {
+  it("is rejected if its repository was deleted", async () => {
     await checkOut(shell.box)
     rmSync(at(".git"), { recursive: true })
     const output = expect.stringContaining("was deleted")
@@ -212,7 +212,7 @@ describe("a box with a malicious repository", () => {
     ["no-path", "12 "],
     ["minus", "-5 /tmp/x"],
     ["nothing", ""],
-  ])("is refused if it reports an invalid pack: %s", async (_name, report) => {
+  ])("is rejected if it reports an invalid pack: %s", async (_name, report) => {
     await checkOut(shell.box)
     writeFileSync(at("work"), "work")
     const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from(report))
@@ -222,7 +222,7 @@ describe("a box with a malicious repository", () => {
     })
   })
 
-  it("is refused if its pack is larger than the limit", async () => {
+  it("is rejected if its pack is larger than the limit", async () => {
     await checkOut(shell.box)
     writeFileSync(at("work"), "work")
     const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from("536870913 /tmp/none"))

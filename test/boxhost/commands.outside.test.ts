@@ -106,7 +106,7 @@ describe("a command in a box", () => {
     expect((await runShell(box, "pkill -f '[s]leep 8888'; echo $?")).stdout).toBe("0\n")
   })
 
-  it("goes on when its caller ends, and no longer keeps the box busy", async () => {
+  it("continues when its caller ends, and no longer keeps the box busy", async () => {
     const source = `
       import { openBubblewrap } from "./adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
       import { machinePacer } from "./adapters/machine/clock/database-clock.ts"
@@ -126,7 +126,7 @@ describe("a command in a box", () => {
     await expect.poll(async () => (await runShell(box, "ls went")).exitCode).toBe(0)
   })
 
-  it("is refused for invalid arguments, and beyond the limit", async () => {
+  it("is rejected for invalid arguments and beyond the limit", async () => {
     const environment = { "A B": "" }
     expect(await rejectionOf(box.run(["echo", "a\0b"], SANDBOX_RUN_OPTIONS))).toBeInstanceOf(
       BoxRequestRejected,
@@ -147,7 +147,7 @@ describe("a command in a box", () => {
 })
 
 describe("a background process", () => {
-  it("keeps the newest part of its output", async () => {
+  it("keeps the last 1,000,000 bytes of its output", async () => {
     for (const { id } of await box.listProcesses()) await box.stopProcess(id)
     const { id } = await box.spawn("head -c 5000000 /dev/zero | tr '\\0' a; echo end; echo bad >&2")
     const logs = async () => (await box.readLogs(id)) ?? { stdout: "", stderr: "" }
@@ -182,7 +182,7 @@ describe("a background process", () => {
     expect((await runShell(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("0\n")
   })
 
-  it("is refused beyond thirty-two", async () => {
+  it("is rejected beyond 32", async () => {
     const started = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
     expect(await rejectionOf(box.spawn("sleep 600"))).toEqual(
       new BoxRequestRejected("busy", "The box already runs 32 background commands, its limit."),
@@ -217,7 +217,7 @@ describe("a port in a box", () => {
 })
 
 describe("a box's first process", () => {
-  it("cannot be killed from within, so the box goes on", async () => {
+  it("cannot be killed from inside the box, which keeps running", async () => {
     const before = await box.readHealth()
     await runShell(box, "kill -9 1; pkill -9 node; kill -9 -1", { timeoutMs: 5_000 })
     expect((await runShell(box, "echo still")).stdout).toBe("still\n")

@@ -80,7 +80,7 @@ describe.each([
     expect(await namesIn(box, "names")).toEqual([])
   })
 
-  it("keeps a name at the top that looks like an option", async () => {
+  it("accepts a file name in the top folder that looks like an option", async () => {
     const box = boxOf()
     expect(await writeBoxFile(box, "-rf", Buffer.from("x"))).toEqual({ ok: true })
     expect(await readBoxFile(box, "-rf", MAX_BYTES)).toEqual({ ok: true, bytes: Buffer.from("x") })
@@ -123,7 +123,7 @@ describe.each([
     expect(await namesIn(box, "shown")).toEqual([".file", "file", "folder"])
   })
 
-  it("gives the reason of a refusal", async () => {
+  it("gives the reason of a rejection", async () => {
     const box = boxOf()
     await writeBoxFile(box, "faults/file", Buffer.from("12345"))
     expect(await readBoxFile(box, "faults", MAX_BYTES)).toEqual(refused("folder"))
@@ -190,7 +190,7 @@ describe("a real file system", () => {
     expect(readFileSync(at("a/b"), "utf8")).toBe("new")
   })
 
-  it("refuses pipes and devices", async () => {
+  it("rejects pipes and devices", async () => {
     execFileSync("sh", ["-c", 'mkfifo "$1"', "sh", at("pipe")])
     expect(await readBoxFile(shell.box, "pipe", MAX_BYTES)).toEqual(refused("no-file"))
     expect(await writeBoxFile(shell.box, "pipe", Buffer.from("x"))).toEqual(refused("no-file"))
@@ -213,7 +213,7 @@ describe("a real file system", () => {
     expect(readdirSync(shell.folder).filter((name) => name.startsWith(".write-"))).toEqual([])
   })
 
-  it("lists modification times in milliseconds, also for names with tabs", async () => {
+  it("lists modification times in milliseconds, even for names with tabs", async () => {
     mkdirSync(at("timed"))
     writeFileSync(at("timed/a\tb\t"), "")
     const seconds = 1_600_000_000.25

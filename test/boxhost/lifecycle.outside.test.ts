@@ -141,7 +141,7 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("is refused beyond the limit of boxes", async () => {
+  it("is rejected beyond the limit of boxes", async () => {
     const small = await hosts.open({ maxBoxes: 1 })
     const tried = await Promise.all([1, 2, 3, 4].map(() => rejectionOf(small.start(newBoxPlan()))))
     expect(tried.filter((error) => error === null).length).toBe(1)

@@ -82,7 +82,7 @@ describe("a box that takes more than its share", () => {
     await expectBothWell()
   })
 
-  it("refuses commands while it has no room for processes", async () => {
+  it("rejects commands while it has no room for processes", async () => {
     const id = await fill()
     await box.stopProcess(id)
     await expectBothWell()

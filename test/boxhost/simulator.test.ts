@@ -103,7 +103,7 @@ describe("a background command", () => {
     await expect.poll(() => box.listProcesses()).toMatchObject([{}, { exitCode: 0 }])
   })
 
-  it("is refused beyond the limit", async () => {
+  it("is rejected beyond the limit", async () => {
     for (let i = 0; i < 32; i += 1) await box.spawn("sleep infinity")
     await expect(box.spawn("sleep infinity")).rejects.toThrow(BoxRequestRejected)
   })

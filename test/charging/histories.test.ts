@@ -27,7 +27,7 @@ const count = <T>(values: readonly T[], isSo: (value: T) => boolean): number =>
   values.filter(isSo).length
 
 describe("the histories", () => {
-  it("contain every fact, also with an exemption, a caller's id, or calls already counted", () => {
+  it("contain every fact, even with an exemption, a caller's id, or calls already counted", () => {
     const kinds = new Set(
       facts().map((fact) => {
         const marks = ["exemption", "isExternalId", "isAlreadyCounted"] as const

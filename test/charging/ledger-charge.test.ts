@@ -97,13 +97,13 @@ describe("Charge", () => {
       .records(charged({ amountMicros: 0 }))
   })
 
-  it("is refused below zero, because it would add funds", () => {
+  it("is rejected below zero, because it would add funds", () => {
     given(ledgerDecider, ...ready)
       .when(chargeCommand({ amountMicros: -1 }))
       .refuses("bad_amount")
   })
 
-  it("is refused if its amount is not quantity times unit price", () => {
+  it("is rejected if its amount is not quantity times unit price", () => {
     const two = chargeCommand({ quantity: 2, unitPriceMicros: 4_500, amountMicros: 9_000 })
     given(ledgerDecider, ...ready)
       .when(two)

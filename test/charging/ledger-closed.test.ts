@@ -65,7 +65,7 @@ describe("StartErasure", () => {
     })
   })
 
-  it("is refused for a company that is not deleted, or was deleted again later", () => {
+  it("is rejected for a company that is not deleted, or was deleted again later", () => {
     given(ledgerDecider).when({ type: "StartErasure", at: due }).refuses("not_deleted")
     given(ledgerDecider, shut, reopened)
       .when({ type: "StartErasure", at: due })
@@ -101,7 +101,7 @@ describe("a closed ledger", () => {
     ["SetLimit", setLimitCommand({ period: "day" })],
     ["RemoveLimit", { type: "RemoveLimit", at: NOW, ...name }],
     ["SetPurchaseTerms", { type: "SetPurchaseTerms", at: NOW, keyId: "key_1", ...terms }],
-  ] as const)("refuses %s, before it checks the command's fields", (_case, command) => {
+  ] as const)("rejects %s, before it checks the command's fields", (_case, command) => {
     given(ledgerDecider, ...ready, limitSet(), shut)
       .when(command)
       .refuses("ledger_closed")

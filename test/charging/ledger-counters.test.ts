@@ -89,7 +89,7 @@ describe("a charge that is decided and then folded", () => {
     },
   )
 
-  it("counts correctly after a read for unknown holders", () => {
+  it("counts correctly after a read of holders without a counter", () => {
     const sums = used((state) => {
       expect(exhaustedLimit(state, OWN, NOW)).toBeNull()
       ledgerDecider.evolve(state, charged(OWN))

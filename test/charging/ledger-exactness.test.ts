@@ -32,8 +32,8 @@ const [SAME_DAY, SAME_WEEK, MAY] = [
   isoInstant("2026-05-04"),
 ]
 
-describe("a charge that could not be added exactly is refused", () => {
-  it("for the funds, which cannot fall below the lowest exact sum", () => {
+describe("a charge", () => {
+  it("is refused if the funds would fall below the lowest exact sum", () => {
     const one = { ...free, amountMicros: 1, at: MAY }
     given(ledgerDecider, most).when(chargeCommand(one)).refuses(code)
     given(ledgerDecider, { ...most, amountMicros: MAX_MICROS - 1 })
@@ -44,7 +44,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .refuses(code)
   })
 
-  it("for an amount that is not a whole number of micros", () => {
+  it("is rejected if its amount is not a whole number of micros", () => {
     given(ledgerDecider, fundsAdded(1))
       .when(chargeCommand({ amountMicros: 0.5 }))
       .refuses(code)
@@ -53,7 +53,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .refuses("bad_amount")
   })
 
-  it("for a window's counter: the month, and the week that crosses its end", () => {
+  it("is refused if a counter of the month, or of the week that crosses its end, would be inexact", () => {
     const one = { ...free, amountMicros: 1 } as const
     const whole = [most, fundsAdded(MAX_MICROS)]
     const nearly = [{ ...most, amountMicros: MAX_MICROS - 1 }, fundsAdded(MAX_MICROS)]
@@ -75,7 +75,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged({ ...one, at: MAY }))
   })
 
-  it("for the counter of a window that a fact has begun", () => {
+  it("is refused if the counter of a window that a fact has begun would be inexact", () => {
     const one = { ...free, amountMicros: 1, at: SAME_WEEK } as const
     const begun = charged({ chargeId: "chg_3", amountMicros: 0, isPending: false, at: SAME_WEEK })
     given(ledgerDecider, most, fundsAdded(MAX_MICROS), begun).when(chargeCommand(one)).refuses(code)
@@ -98,7 +98,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged({ ...one, at: SAME_DAY }))
   })
 
-  it("for the key's counter, which counts both classes, if the company's is zero", () => {
+  it("is refused if the key's counter would be inexact, even if the company's counter of the class is zero", () => {
     const one = { ...free, amountMicros: 1, at: SAME_DAY } as const
     given(ledgerDecider, { ...most, class: "ai" }, fundsAdded(MAX_MICROS))
       .when(chargeCommand(one))
@@ -108,7 +108,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged(one))
   })
 
-  it("for the company's counter, even if the key reaches a reminder first", () => {
+  it("is refused if the company's counter would be inexact, even if the key reaches a reminder first", () => {
     const key = limitSet({ ...KEY_LIMIT, remindersMicros: [1] })
     const others = { ...most, keyId: "key_2", personId: "per_2", at: NOW } as const
     given(ledgerDecider, key, others, fundsAdded(MAX_MICROS))
@@ -120,7 +120,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .refuses(code)
   })
 
-  it("for the month's total of charges, until the month is over", () => {
+  it("is refused if the month's total of charges would be inexact, until the month is over", () => {
     // After the operator's refund the windows are empty; only the month's total contains the charge.
     const back = chargeReduced({ amountMicros: MAX_MICROS, at: SAME_DAY, countedAt: SAME_DAY })
     const one = { ...free, amountMicros: 1 } as const
@@ -143,7 +143,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged({ ...one, at: SAME_DAY }))
   })
 
-  it("for the month's possible refunds, if the charge is pending", () => {
+  it("is refused if it is pending and the month's possible refunds would be inexact", () => {
     const back = chargeReduced({
       chargeId: "chg_0",
       amountMicros: MAX_MICROS - 9_000,
@@ -174,7 +174,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged(open(8_999)))
   })
 
-  it("only after limits and funds, which are checked first", () => {
+  it("is checked for exact sums only after limits and funds", () => {
     given(ledgerDecider, most, fundsAdded(MAX_MICROS), limitSet({ amountMicros: 0 }))
       .when(chargeCommand({ ...free, amountMicros: 1, at: SAME_DAY }))
       .refuses("spend_limit_reached")
@@ -183,7 +183,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .refuses("payment_required")
   })
 
-  it("but a charge of the largest exact amount is accepted", () => {
+  it("of the largest exact amount is accepted", () => {
     const all = { ...free, amountMicros: MAX_MICROS }
     given(ledgerDecider, ledgerOpened()).when(chargeCommand(all)).records(charged(all))
     expect(accountOf(foldFacts(ledgerDecider, ledgerOpened(), charged(all))).fundsMicros).toBe(

@@ -46,19 +46,19 @@ describe("AddFunds", () => {
       .records(fundsAdded(7))
   })
 
-  it.each([0, -1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused for %d micros", (amountMicros) => {
+  it.each([0, -1, 0.5, Number.NaN, MAX_MICROS + 1])("is rejected for %d micros", (amountMicros) => {
     given(ledgerDecider, ledgerOpened())
       .when({ ...add, amountMicros })
       .refuses("bad_amount")
   })
 
-  it("is refused if the funds would exceed the exact range", () => {
+  it("is rejected if the funds would exceed the exact range", () => {
     given(ledgerDecider, fundsAdded(MAX_MICROS))
       .when({ ...add, amountMicros: 1 })
       .refuses("bad_amount")
   })
 
-  it("is refused an inexact amount, even if a debt keeps the sum exact", () => {
+  it("is rejected for an inexact amount, even if a debt keeps the sum exact", () => {
     const debt = charged({ amountMicros: MAX_MICROS, exemption: "funds" })
     given(ledgerDecider, debt)
       .when({ ...add, amountMicros: MAX_MICROS + 2 })
@@ -107,7 +107,7 @@ describe("AddFunds", () => {
       .records(fundsAdded(MAX_MICROS, "wire 1"))
   })
 
-  it("is refused if its month's total would not be exact, until the next month", () => {
+  it("is rejected if its month's total would not be exact, until the next month", () => {
     const spent = charged({ amountMicros: MAX_MICROS, exemption: "funds", isPending: false })
     const facts = [ledgerOpened(), fundsAdded(MAX_MICROS), spent]
     given(ledgerDecider, ...facts)
@@ -155,7 +155,7 @@ describe("CorrectFunds", () => {
   })
 
   it.each([0, 0.5, Number.NaN, MAX_MICROS + 1, -MAX_MICROS - 1])(
-    "is refused for %d micros",
+    "is rejected for %d micros",
     (amountMicros) => {
       given(ledgerDecider, ledgerOpened()).when(correctBy(amountMicros)).refuses("bad_amount")
     },
@@ -185,7 +185,7 @@ describe("CorrectFunds", () => {
       .records(corrected(1))
   })
 
-  it("is refused if its month's total would not be exact", () => {
+  it("is rejected if its month's total would not be exact", () => {
     const spent = charged({ amountMicros: MAX_MICROS, exemption: "funds", isPending: false })
     given(ledgerDecider, ledgerOpened(), corrected(MAX_MICROS), spent)
       .when(correctBy(1))
@@ -244,11 +244,14 @@ describe("ChangeCreditTerms", () => {
       .records(changed(false, 0))
   })
 
-  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused a credit line of %d", (micros) => {
-    given(ledgerDecider, ledgerOpened())
-      .when({ ...change, creditLineMicros: micros })
-      .refuses("bad_amount")
-  })
+  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])(
+    "is rejected for a credit line of %d",
+    (micros) => {
+      given(ledgerDecider, ledgerOpened())
+        .when({ ...change, creditLineMicros: micros })
+        .refuses("bad_amount")
+    },
+  )
 
   it("stops a prepaid-only company from using its credit line, and keeps the line", () => {
     const facts = [ledgerOpened(9_000), changed(true, 9_000)]

@@ -90,7 +90,7 @@ describe("SetLimit", () => {
     ["more than can be added exactly", { amountMicros: MAX_MICROS + 1 }],
     ["a reminder at zero", { remindersMicros: [0] }],
     ["a reminder at half a micro", { remindersMicros: [0.5] }],
-  ] as const)("is refused for %s", (_case, changed) => {
+  ] as const)("is rejected for %s", (_case, changed) => {
     given(ledgerDecider, ...ready)
       .when(setLimitCommand(changed))
       .refuses("bad_limit")
@@ -113,7 +113,7 @@ describe("RemoveLimit", () => {
       .records({ type: "LimitRemoved", at: NOW, ...name })
   })
 
-  it("is refused if there is no such limit, after a removal or for another class", () => {
+  it("is rejected if there is no such limit, after a removal or for another class", () => {
     given(ledgerDecider, limitSet(), { type: "LimitRemoved", at: NOW, ...name })
       .when(remove)
       .refuses("no_such_limit")

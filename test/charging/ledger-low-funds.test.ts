@@ -86,7 +86,7 @@ describe("the low-funds alert", () => {
     given(ledgerDecider, ledgerOpened(), deleted).when(alertCommand(1)).refuses("ledger_closed")
   })
 
-  it("is sent immediately if the funds are below its amount, also after its amount changed", () => {
+  it("is sent immediately if the funds are below its amount, even after its amount changed", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(9_999))
       .when(alertCommand(10_000))
       .records(alertSet(10_000), low(9_999))

@@ -68,7 +68,7 @@ describe("a charge with an id chosen by its caller", () => {
       .records(bought)
   })
 
-  it("is refused for its amount before its id is looked up", () => {
+  it("is rejected for its amount before its id is looked up", () => {
     given(ledgerDecider, ...ready, bought)
       .when(chargeCommand({ ...order, amountMicros: -1, searchedUpTo: 1 }))
       .refuses("bad_amount")

@@ -51,13 +51,13 @@ describe("RecordApiCalls", () => {
       .recordsNothing()
   })
 
-  it.each([0, -1, 0.5, Number.NaN, Infinity])("is refused for %d calls", (calls) => {
+  it.each([0, -1, 0.5, Number.NaN, Infinity])("is rejected for %d calls", (calls) => {
     given(ledgerDecider)
       .when(recordCallsCommand({ counters: [callCounter(1), callCounter(calls)] }))
       .refuses("bad_calls")
   })
 
-  it("is refused for a price below zero, or if its amount would not be exact", () => {
+  it("is rejected for a price below zero, or if its amount would not be exact", () => {
     given(ledgerDecider)
       .when(recordCallsCommand({ unitPriceMicros: -1 }))
       .refuses("bad_calls")

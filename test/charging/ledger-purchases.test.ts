@@ -54,14 +54,17 @@ describe("SetPurchaseTerms", () => {
       .records(purchaseTermsSetFact())
   })
 
-  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused a limit of %d micros", (micros) => {
-    given(ledgerDecider)
-      .when({ ...set, perPurchaseMicros: micros })
-      .refuses("bad_amount")
-    given(ledgerDecider)
-      .when({ ...set, perMonthMicros: micros })
-      .refuses("bad_amount")
-  })
+  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])(
+    "is rejected for a limit of %d micros",
+    (micros) => {
+      given(ledgerDecider)
+        .when({ ...set, perPurchaseMicros: micros })
+        .refuses("bad_amount")
+      given(ledgerDecider)
+        .when({ ...set, perMonthMicros: micros })
+        .refuses("bad_amount")
+    },
+  )
 
   it("accepts limits of zero and of the largest amount", () => {
     const ends = { perPurchaseMicros: 0, perMonthMicros: MAX_MICROS }
@@ -96,7 +99,7 @@ describe("StartPurchase", () => {
       .recordsNothing()
   })
 
-  it("without a key is refused without a person, and for an amount out of range", () => {
+  it("without a key is rejected without a person, and for an amount out of range", () => {
     given(ledgerDecider)
       .when(startPurchaseCommand({ keyId: null, personId: null }))
       .refuses("purchase_not_allowed")
@@ -134,7 +137,7 @@ describe("StartPurchase", () => {
     ["a part of a cent", 5 * DOLLAR + 1],
     ["half a micro", 5 * DOLLAR + 0.5],
     ["no number", Number.NaN],
-  ])("is refused for %s, before its terms are checked", (_case, amountMicros) => {
+  ])("is rejected for %s, before its terms are checked", (_case, amountMicros) => {
     given(ledgerDecider)
       .when(startPurchaseCommand({ amountMicros }))
       .refuses("bad_amount", { terms: null, takenMicros: 0 })
@@ -149,7 +152,7 @@ describe("StartPurchase", () => {
     }
   })
 
-  it("is refused unless an owner has turned purchases on, or if an owner must review it", () => {
+  it("is rejected unless an owner has turned purchases on, or if an owner must review it", () => {
     given(ledgerDecider)
       .when(startPurchaseCommand())
       .refuses("purchase_not_allowed", { terms: null })
@@ -169,7 +172,7 @@ describe("StartPurchase", () => {
       .records(purchaseStartedFact())
   })
 
-  it("is refused above the limit for one purchase, and can reach it to the cent", () => {
+  it("is rejected above the limit for one purchase, and can reach it to the cent", () => {
     given(ledgerDecider, purchaseTermsSetFact())
       .when(startPurchaseCommand({ amountMicros: 25 * DOLLAR + CENT }))
       .refuses("over_purchase_limit")
@@ -178,7 +181,7 @@ describe("StartPurchase", () => {
       .refuses("over_purchase_limit")
   })
 
-  it("is refused above the month's allowance, which includes pending purchases", () => {
+  it("is rejected above the month's allowance, which includes pending purchases", () => {
     const rest = { purchaseId: "pur_2", amountMicros: 15 * DOLLAR } as const
     for (const begun of [[purchaseStartedFact()], [purchaseStartedFact(), purchasePaidFact()]]) {
       given(ledgerDecider, purchaseTermsSetFact(), ...begun)
@@ -218,7 +221,7 @@ describe("StartPurchase", () => {
       .records(purchaseStartedFact())
   })
 
-  it("is refused for a deleted company, before anything else", () => {
+  it("is rejected for a deleted company, before anything else", () => {
     given(ledgerDecider, { type: "LedgerClosed", at: NOW })
       .when(startPurchaseCommand({ amountMicros: 1 }))
       .refuses("ledger_closed")
@@ -230,7 +233,7 @@ describe("StartPurchase", () => {
       .recordsNothing()
   })
 
-  it("is refused if the funds or the month's total would not be exact", () => {
+  it("is rejected if the funds or the month's total would not be exact", () => {
     const [five, rest] = [{ amountMicros: 5 * DOLLAR }, MAX_MICROS - 5 * DOLLAR]
     given(ledgerDecider, purchaseTermsSetFact(), fundsAdded(rest))
       .when(startPurchaseCommand(five))

@@ -69,7 +69,7 @@ describe("RefundPendingCharge", () => {
     given(ledgerDecider, charged(), chargeReduced()).when(refund).recordsNothing()
   })
 
-  it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
+  it.each([0, -1, 9_001, 0.5, Number.NaN])("is rejected for %d micros of 9,000", (amountMicros) => {
     given(ledgerDecider, charged())
       .when({ ...refund, amountMicros })
       .refuses("bad_amount")
@@ -129,7 +129,7 @@ describe("RefundSettledCharge", () => {
     }
   })
 
-  it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
+  it.each([0, -1, 9_001, 0.5, Number.NaN])("is rejected for %d micros of 9,000", (amountMicros) => {
     given(ledgerDecider, ...ready, final)
       .when(operatorRefund({ amountMicros }))
       .refuses("bad_amount")
@@ -252,7 +252,7 @@ describe("RefundSettledCharge", () => {
       .refuses("bad_amount")
   })
 
-  it("has its own refusal if too many facts followed the search for the charge", () => {
+  it("is rejected with a code of its own if too many facts followed the search for the charge", () => {
     const others = Array.from({ length: 257 }, (_, i) =>
       operatorRefunded({ chargeId: `chg_${i + 10}` }),
     )

@@ -106,7 +106,7 @@ it("shows a pending charge's fields, and the payment of a pending purchase", () 
   expect(paymentIdOfPending(open, "pur_1")).toBeNull()
 })
 
-describe("the reason to refuse a purchase", () => {
+describe("the reason to reject a purchase", () => {
   const { command } = splitStamp(startPurchaseCommand())
 
   it("is null while the key's terms allow it in the current month", () => {

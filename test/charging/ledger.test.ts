@@ -32,11 +32,14 @@ describe("OpenLedger", () => {
       .recordsNothing()
   })
 
-  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused a credit line of %d", (micros) => {
-    given(ledgerDecider)
-      .when({ ...open, creditLineMicros: micros })
-      .refuses("bad_amount")
-  })
+  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])(
+    "is rejected for a credit line of %d",
+    (micros) => {
+      given(ledgerDecider)
+        .when({ ...open, creditLineMicros: micros })
+        .refuses("bad_amount")
+    },
+  )
 })
 
 describe("SettleCharges", () => {

@@ -83,7 +83,7 @@ describe("SetPrice", () => {
     }
   })
 
-  it.each([-1, 0.5, Number.NaN, 10_000_000_001])("is refused %d micros", (unitPriceMicros) => {
+  it.each([-1, 0.5, Number.NaN, 10_000_000_001])("is rejected for %d micros", (unitPriceMicros) => {
     given(priceBookDecider)
       .when({ ...set, unitPriceMicros })
       .refuses("bad_amount")

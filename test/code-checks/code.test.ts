@@ -132,7 +132,7 @@ describe("a change of the default branch", () => {
   } as const
   const command = { ...changed, type: "ChangeDefaultBranch" } as const
 
-  it("is recorded once, and refused while a push is under way", () => {
+  it("is recorded once, and rejected while a push is under way", () => {
     given(codeDecider).when(command).refuses("no_repository")
     given(codeDecider, created, one).when(command).refuses("push_under_way")
     given(codeDecider, created, one, landedPush("push_1")).when(command).records(changed)
@@ -188,7 +188,7 @@ describe("the core of the default branch", () => {
   })
 })
 
-describe("refusals", () => {
+describe("rejected pushes", () => {
   const refusal = (i: number, at: number) => {
     const of = { pushId: `push_${i}`, personId: null, keyId: null, at } as const
     return { type: "PushRefused", ...of, code: "secret", shownLines: null } as const
@@ -266,7 +266,7 @@ describe("a repository that is scrubbed", () => {
     at: NOW,
   })
 
-  it("refuses pushes until the scrub ends, and those that git began to receive before", () => {
+  it("rejects pushes until the scrub ends, and those that git began to receive before", () => {
     given(codeDecider, created).when(begin).records(begun)
     for (const scrubs of [0, 1]) {
       given(codeDecider, created, begun).when(push(scrubs)).refuses("being_cleaned")

@@ -79,7 +79,7 @@ describe("a key of this service", () => {
     expect(world.warnings.slice(seen)).toEqual([])
   })
 
-  it("has its push listed although ten pushes were already refused in this minute", async () => {
+  it("has its push listed although ten pushes were already rejected in this minute", async () => {
     const { companyId, key } = company
     for (let i = 0; i < 10; i += 1) await judgeTestPush(world, company, misnamed)
     await judge({ bytes: key })
@@ -168,14 +168,14 @@ describe("the protected core", () => {
     expect((await judgeCommits({ id: fakeObjectId("1") })).ok).toBe(true)
   })
 
-  it("is refused when a commit in the middle changes it, although the last one restores it", async () => {
+  it("is rejected when a commit in the middle changes it, although the last one restores it", async () => {
     const middle = { id: fakeObjectId("2"), parents: [first.id], ...sealed(fakeObjectId("bad")) }
     const last = { id: fakeObjectId("3"), parents: [middle.id], ...sealed(official) }
     const { text } = await judgeCommits(first, middle, last)
     expect(text).toContain(`  commit ${"0".repeat(12)}: src/sealed: it differs from every official`)
   })
 
-  it("is refused when a commit removes it, also from a parent that was stored before", async () => {
+  it("is rejected when a commit removes it, even if its parent was stored before", async () => {
     const old = { ...first, isStored: true } as const
     const without = { id: fakeObjectId("2"), parents: [old.id], root: [file("README.md")] }
     expect((await judgeCommits(old, without)).text).toContain("src/sealed: it was removed")
@@ -195,7 +195,7 @@ describe("the protected core", () => {
       "a folder whose parent has a sibling named SRC",
       { root: [folder("SRC", "x"), ...inSrc], src: [folder("sealed", official)] },
     ],
-  ])("is refused as %s", async (_what, folders) => {
+  ])("is rejected as %s", async (_what, folders) => {
     expect((await judgeCommits({ id: fakeObjectId("1"), ...folders })).ok).toBe(false)
   })
 })

@@ -280,7 +280,7 @@ describe("names of refs", () => {
     ["refs/tags/a\u001b[2J", /control/],
     [`refs/heads/caf${Buffer.of(0xe9).toString()}`, /UTF-8/],
     [`refs/heads/${"x".repeat(190)}`, /200 bytes/],
-  ])("%j is refused", (name, says) => {
+  ])("%j is rejected", (name, says) => {
     expect(refFaults([wanting(name)])).toEqual([
       { ref: name, message: expect.stringMatching(says) },
     ])

@@ -61,7 +61,7 @@ describe("a valid push", () => {
 
 describe("refs", () => {
   it.each(["refs/replace/x", "refs/meta/config", "refs/heads/HEAD", "refs/heads/-x", "HEAD"])(
-    "named %s are refused before an object is read",
+    "named %s are rejected before an object is read",
     async (ref) => {
       const updates = [{ ref, old: null, new: fakeObjectId(1) }]
       const push = fakePush({ updates, objects: [{ bytes: github }] })
@@ -70,7 +70,7 @@ describe("refs", () => {
     },
   )
 
-  it("are refused when a push moves 201", async () => {
+  it("are rejected when a push moves 201", async () => {
     const updates = Array.from({ length: 201 }, (_, i) => {
       return { ref: `refs/heads/b${i}`, old: null, new: fakeObjectId(1) }
     })
@@ -91,7 +91,7 @@ describe("refs", () => {
 })
 
 describe("sizes", () => {
-  it("refuse a file of 10 GB by the size that git reports, without reading it", async () => {
+  it("reject a file of 10 GB by the size that git reports, without reading it", async () => {
     const push = fakePush({ objects: [{ size: 10_000_000_000, path: "zeros.bin" }] })
     const { text } = await judgeTestPush(world, company, push)
     expect(text).toContain("  zeros.bin: 10000000000 bytes")
@@ -185,7 +185,7 @@ describe("a key of this service", () => {
     expect(await works(company.key)).toBe(false)
   })
 
-  it("that was made up is refused and revokes nothing", async () => {
+  it("that was made up is rejected and revokes nothing", async () => {
     const unknownCompany = makeApiKey("co_zzzzzz").key
     const unknownKey = makeApiKey(company.companyId).key
     const { text } = await judge({ bytes: `${unknownCompany}\n${unknownKey}`, path: "x" })
@@ -201,7 +201,7 @@ describe("a key of this service", () => {
 })
 
 describe("another secret", () => {
-  it("is refused with rule, path and line, and is not shown", async () => {
+  it("is rejected with rule, path and line, and is not shown", async () => {
     const { text } = await judge({ bytes: `a\n${github}\n`, path: "src/app.ts" })
     expect(text).toMatch(
       /^ {2}src\/app\.ts, line 2: github ghp_\*{4} \(fingerprint [0-9a-f]{32}\)$/m,
@@ -248,7 +248,7 @@ describe("another secret", () => {
   })
 })
 
-describe("refusals", () => {
+describe("rejected pushes", () => {
   it("are recorded with their locations, the first ten of a minute", async () => {
     const updates = [{ ref: "refs/notes/x", old: null, new: fakeObjectId(1) }]
     const refuse = () => judgeTestPush(world, company, fakePush({ updates }))

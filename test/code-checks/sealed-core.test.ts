@@ -111,7 +111,7 @@ function wrongIn(rule: Accepts, all: readonly Commit[]): readonly number[] | "re
 }
 
 describe("the rule of the core", () => {
-  it("holds in every commit of an accepted history, and refuses no valid history", () => {
+  it("holds in every commit of an accepted history, and rejects no valid history", () => {
     const seen = { accepted: 0, refused: 0 }
     fc.assert(
       fc.property(history, (all) => {

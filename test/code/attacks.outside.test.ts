@@ -76,7 +76,7 @@ describe("a tree that could harm a checkout", () => {
     ["..", "hasDotdot"],
     ["a/b", "fullPathname"],
   ]
-  it.each(named)("is refused for the name %j: %s", async (name, fault) => {
+  it.each(named)("is rejected for the name %j: %s", async (name, fault) => {
     const { commit } = await writeCommit(here.workspace, COPY, [entry(name)])
     const { code, stderr } = await push(`${commit}:refs/heads/main`)
     expect([code, stderr]).toEqual([1, expect.stringContaining(`: ${fault}: `)])
@@ -89,7 +89,7 @@ describe("a tree that could harm a checkout", () => {
     ["url = https://example.com/x", "../..", "gitmodulesName"],
     ["url = https://example.com/x\n\tupdate = !touch x", "x", "gitmodulesUpdate"],
     ["url = https://example.com/x\n\tpath = -x", "x", "gitmodulesPath"],
-  ])("is refused for a .gitmodules with %j in %j: %s", async (settings, name, fault) => {
+  ])("is rejected for a .gitmodules with %j in %j: %s", async (settings, name, fault) => {
     const id = await writeBlob(here.workspace, COPY, modules(name, settings))
     const { commit } = await writeCommit(here.workspace, COPY, [entry(".gitmodules", id)])
     const { code, stderr } = await push(`${commit}:refs/heads/main`)
@@ -111,7 +111,7 @@ describe("a tree that could harm a checkout", () => {
     await expectNothing()
   })
 
-  it("is refused for an empty name, which an ordinary git does not pack", async () => {
+  it("is rejected for an empty name, which an ordinary git does not pack", async () => {
     const { commit, tree } = await writeCommit(here.workspace, COPY, [entry("")])
     expect((await push(`${commit}:refs/heads/main`)).code).not.toBe(0)
     const answer = await pushByHand(
@@ -238,7 +238,7 @@ describe("a ref", () => {
     ["refs/tags/-x", "A name cannot start with a dash."],
     [long(201), "The name is longer than 200 bytes, the limit."],
     ["refs/heads/a\u0085b", "A name cannot contain control characters."],
-  ])("%j is refused: %s", async (ref, says) => {
+  ])("%j is rejected: %s", async (ref, says) => {
     // The ordinary git would refuse to push some of these names.
     const answer = await pushByHand(head, await packAt(head), ref)
     expect(answer).toContain(says)
@@ -264,7 +264,7 @@ describe("a ref", () => {
     "*",
     "[x",
     "a?",
-  ])("refs/heads/%s is refused before the push is recorded as accepted", async (name) => {
+  ])("refs/heads/%s is rejected before the push is recorded as accepted", async (name) => {
     const answer = await pushByHand(head, await packAt(head), `refs/heads/${name}`)
     expect(answer).toContain(`refs/heads/${name}: Git does not accept this name`)
     expect((await here.workspace.git(["check-ref-format", `refs/heads/${name}`])).code).toBe(1)
@@ -289,7 +289,7 @@ describe("a ref", () => {
     expect(await laterCodeFactTypes(here.world, other)).toEqual(["PushAccepted", "PushCompleted"])
   })
 
-  it("is refused in a push of more than 200 refs", async () => {
+  it("is rejected in a push of more than 200 refs", async () => {
     const refs = Array.from({ length: 201 }, (_, i) => `${head}:refs/heads/many/${i}`)
     const { code, stderr } = await push(...refs)
     expect([code, stderr]).toEqual([

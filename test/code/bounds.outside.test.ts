@@ -66,7 +66,7 @@ const headOf = (updates: readonly string[]) =>
   ])
 
 describe("a push that unpacks to more than the limit", () => {
-  it("is refused by the size of a file, without reading it", async () => {
+  it("is rejected by the size of a file, without reading it", async () => {
     // With an alias, the data goes from one process to the other and not through this one.
     const size = 300 * MIB
     const zeros = `alias.zeros=!head -c ${size} /dev/zero | git hash-object -w --stdin`
@@ -85,7 +85,7 @@ describe("a push that unpacks to more than the limit", () => {
     await expectNothing()
   })
 
-  it("is refused by git if a small delta makes a file larger than memory", async () => {
+  it("is rejected by git if a small delta makes a file larger than memory", async () => {
     const base = encodePackObject("blob", Buffer.alloc(0x10000))
     const pack = encodePack([base, encodeCopyDelta(base, 0x10000, 1_024 * MIB)])
     expect(pack.length).toBeLessThan(1_000)
@@ -98,7 +98,7 @@ describe("a push that unpacks to more than the limit", () => {
     await expectNothing()
   })
 
-  it("is refused by git if its pack is over the limit", async () => {
+  it("is rejected by git if its pack is over the limit", async () => {
     const runtime = { isSandboxed: false }
     const folder = repositoryFolder(here.codeDir, company)
     await here.workspace.commit(COPY, "random", randomBytes(200_000))
@@ -169,7 +169,7 @@ describe("a gzipped body", () => {
 describe("the commands of a push", () => {
   const headCommit = () => here.workspace.run(["rev-parse", "HEAD"], { folder: COPY })
 
-  it("may not be signed: git stores the certificate even if the push is refused", async () => {
+  it("may not be signed: git stores the certificate even if the push is rejected", async () => {
     const commit = await headCommit()
     const secret = "a text that no check reads"
     const lines = [
@@ -233,7 +233,7 @@ describe("the commands of a push", () => {
   })
 })
 
-it("a repository has at most 5,000 refs, and a push of one more is refused with the limit", async () => {
+it("a repository has at most 5,000 refs, and a push of one more is rejected with the limit", async () => {
   const many = await makeCodeCompany(here.world)
   const commit = await here.workspace.run(["rev-parse", "HEAD"], { folder: COPY })
   const address = here.addressOf(many)

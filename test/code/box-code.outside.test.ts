@@ -14,7 +14,7 @@ const packWorld = await openPackWorld(await ownWorld("settings"))
 beforeEach(() => packWorld.renew())
 
 describe("a pack from a box", () => {
-  it("with a secret is refused, and the refusal is recorded", async () => {
+  it("with a secret is rejected, and the rejection is recorded", async () => {
     const tip = await packWorld.here.workspace.commit(
       COPY_FOLDER,
       "key",
@@ -27,7 +27,7 @@ describe("a pack from a box", () => {
     await packWorld.expectNothing(["PushRefused"])
   })
 
-  it("with a changed protected core is refused, and the refusal is recorded", async () => {
+  it("with a changed protected core is rejected, and the rejection is recorded", async () => {
     const tip = await packWorld.here.workspace.commit(COPY_FOLDER, "src/sealed/core.ts", "mine\n")
     const pack = await packWorld.packFrom(packWorld.first, tip)
     await packWorld.git("reset", "--quiet", "--hard", packWorld.second)
@@ -36,7 +36,7 @@ describe("a pack from a box", () => {
     await packWorld.expectNothing(["PushRefused"])
   })
 
-  it("is refused if its key was deleted during the transfer", async () => {
+  it("is rejected if its key was deleted during the transfer", async () => {
     const { companyId, keyId } = packWorld.company
     const bytes = await packWorld.packFrom(packWorld.first, packWorld.second)
     const slowly = (async function* () {
@@ -48,7 +48,7 @@ describe("a pack from a box", () => {
     await packWorld.expectNothing()
   })
 
-  it("is refused if its key lacks the operation of the route", async () => {
+  it("is rejected if its key lacks the operation of the route", async () => {
     const { companyId, ownerId: person } = packWorld.company
     packWorld.company = {
       ...packWorld.company,

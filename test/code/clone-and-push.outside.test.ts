@@ -198,7 +198,7 @@ it("one clone, fetch, shallow clone or push is one call", async () => {
   expect(await counted(["ls-remote", "--quiet", address])).toBe(1)
 })
 
-it("the last call that a limit allows is a whole clone; the next clone is refused", async () => {
+it("the last call that a limit allows is a whole clone; the next clone is rejected", async () => {
   const before = await unchargedCallsOf(here.world, company)
   await limitTo(before + 1, { class: "general" })
   expect((await clone()).code).toBe(0)
@@ -215,7 +215,7 @@ it("a limit of a key works the same", async () => {
   expect((await clone()).code).toBe(128)
 })
 
-it("a pack without a request for the refs is refused by a used-up limit and a lock", async () => {
+it("a pack without a request for the refs is rejected by a used-up limit and a lock", async () => {
   await limitTo(0, { class: "general" })
   expect(await fetchPack()).toContain("ERR spend_limit_reached")
   await limitTo(1_000, { class: "general" })

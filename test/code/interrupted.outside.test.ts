@@ -188,7 +188,7 @@ describe("a server that is killed", () => {
       folder: folder,
     })
 
-  it("while a push waits in its hook leaves nothing of it", async () => {
+  it("while a push waits in its hook leaves nothing of the push", async () => {
     const company = await makeUnpushedCommit("hook")
     const tips = await tipsOf(company)
     const server = await startServer()

@@ -62,7 +62,7 @@ describe("an incomplete push", () => {
     await workspace.run(["push", "--quiet", "origin", "main"], { folder: "gone" })
   })
 
-  it("shows its key to no process, and is refused at its end if the key was paused", async () => {
+  it("shows its key to no process, and is rejected at its end if the key was paused", async () => {
     const company = await makeUnpushedCommit("paused")
     const { tips, sent, answered, rest } = await sendHalf(company, "paused")
     const seen = await processes()
@@ -117,7 +117,7 @@ describe("concurrent pushes", () => {
     expect(await quarantineFolders(codeDir, company)).toEqual([])
   })
 
-  it("wait for a slot, and are refused when too many wait", async () => {
+  it("wait for a slot, and are rejected when too many wait", async () => {
     const company = await makeUnpushedCommit("waiting")
     const { packSlots } = world.ports
     const never = new AbortController()
@@ -168,7 +168,7 @@ describe("a push", () => {
     ])
   })
 
-  it("cannot land without the server: the hook refuses it", async () => {
+  it("cannot land without the server: the hook rejects it", async () => {
     const company = await makeUnpushedCommit("local")
     const tips = await tipsOf(company)
     const folder = repositoryFolder(codeDir, company)

@@ -40,7 +40,7 @@ describe("a caller", () => {
     expect(code).toBe(0)
   })
 
-  it("is refused with a wrong key, another company's name, or another company's path", async () => {
+  it("is rejected with a wrong key, another company's name, or another company's path", async () => {
     const other = await makeCodeCompany(world)
     const wrong = `${acme.key.slice(0, -1)}${acme.key.endsWith("A") ? "B" : "A"}`
     const before = await unchargedCallsOf(world, acme)
@@ -99,7 +99,7 @@ describe("a company", () => {
     await workspace.run(["push", "--quiet", addressOf(company), "main"], { folder: "own" })
   })
 
-  it("is refused while it is locked, or when its limit is used up", async () => {
+  it("is rejected while it is locked, or when its limit is used up", async () => {
     const company = await makeCodeCompany(world)
     await world.operate("company lock", { company: company.companyId })
     expect((await refsOf(addressOf(company))).stderr).toContain("remote: payment_required: ")
@@ -181,7 +181,7 @@ describe("a client without git", () => {
     expect(await unchargedCallsOf(world, company)).toBe(2)
   })
 
-  it("gets a refusal in git's protocol, and 415 for another content type", async () => {
+  it("gets a rejection in git's protocol, and 415 for another content type", async () => {
     const pushKey = await keyFor(acme, "code.push")
     const answer = await post(pushKey, "git-upload-pack", LS_REFS)
     expect([answer.status, answer.headers.get("content-type")]).toEqual([

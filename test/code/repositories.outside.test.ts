@@ -164,7 +164,7 @@ describe.each([
     }
   })
 
-  it("send the reasons of a refused push with control characters escaped", async () => {
+  it("send the reasons of a rejected push with control characters escaped", async () => {
     const old = await tipOf(git, companyId)
     const body = await pushBody(workspace, repository, { old })
     const lines = ["no: a\u001b[31m\nb\u202e"]
@@ -256,7 +256,7 @@ describe.each([
     await openGit({ codeDir: join(codeDir, "not-there") }).sweep()
   })
 
-  it("are erased completely, also repeatedly", async () => {
+  it("are erased completely, even repeatedly", async () => {
     await git.erase(companyId)
     await git.erase(companyId)
     expect(await git.has(companyId)).toBe(false)
@@ -270,7 +270,7 @@ describe.each([
 })
 
 describe("a client", () => {
-  it("that sends a byte now and then is disconnected", async () => {
+  it("that sends only a byte occasionally is disconnected", async () => {
     const timeouts = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 200, graceMs: 10_000 }
     const git = openGit({ codeDir, timeouts })
     const companyId = newId("co")

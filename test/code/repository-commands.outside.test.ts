@@ -112,7 +112,7 @@ describe("repository import and export", () => {
     expect(uploaded).toMatchObject({ pushId: null, commit: git(copy, "rev-parse", "HEAD") })
   })
 
-  it("refuse a bundle for the same reasons as a push, and store nothing", async () => {
+  it("reject a bundle for the same reasons as a push, and store nothing", async () => {
     const copy = makeWorkingCopy(code.folder, { "a.txt": `key ${company.key}\n` })
     await expect(operate("import", { file: writeBundle(copy) })).rejects.toMatchObject({
       code: "push_refused",
@@ -181,7 +181,7 @@ describe("repository upload", () => {
     expect(await facts()).toEqual(["RepositoryCreated", "PushAccepted", "PushCompleted"])
   })
 
-  it("is refused for a deleted company until it is restored, like create and import", async () => {
+  it("is rejected for a deleted company until it is restored, like create and import", async () => {
     const { companyId } = company
     await code.world.operate("company delete", { company: companyId }, "a test")
     const file = writeBundle(makeWorkingCopy(code.folder, { "a.txt": "one\n" }))
@@ -243,7 +243,7 @@ describe("repository upload", () => {
     expect(await code.repositories.has(company.companyId)).toBe(false)
   })
 
-  it("refuses a file that is not a zip or cannot be read", async () => {
+  it("rejects a file that is not a zip or cannot be read", async () => {
     await expect(upload(Buffer.from("no zip"))).rejects.toMatchObject({
       code: "bad_file",
       message: expect.stringMatching(/it is not a zip file, or is truncated\.$/),

@@ -41,7 +41,7 @@ async function isServed(company: Company, id: string, into: string): Promise<boo
 }
 
 describe("repository scrub", () => {
-  it("removes an object that no branch reaches, and refuses one that a branch reaches", async () => {
+  it("removes an object that no branch reaches, and rejects one that a branch reaches", async () => {
     const { company, blob } = await makeLeak("one")
     const commit = await workspace.run(["rev-parse", "side"], { folder: "one" })
     await expect(scrub(company, blob)).rejects.toMatchObject({
@@ -111,7 +111,7 @@ describe("repository scrub", () => {
     await workspace.run([...at, "fsck", "--strict"])
   })
 
-  it("refuses an invalid or unknown id, and a company without a repository", async () => {
+  it("rejects an invalid or unknown id, and a company without a repository", async () => {
     const company = await makeCodeCompany(world)
     await expect(scrub(company, "x")).rejects.toThrow(/40 hex digits/)
     await expect(scrub(company, "0".repeat(40))).rejects.toMatchObject({ code: "not_found" })
@@ -119,7 +119,7 @@ describe("repository scrub", () => {
     await expect(scrub(other, "0".repeat(40))).rejects.toMatchObject({ code: "no_repository" })
   })
 
-  it("refuses a push that began before it, and accepts the next one", async () => {
+  it("rejects a push that began before it, and accepts the next one", async () => {
     const { company, blob } = await makeLeak("two")
     await workspace.run(["push", "--quiet", "origin", ":side"], { folder: "two" })
     const body = await pushBody(workspace, "two", { ref: "refs/heads/again" })

@@ -66,7 +66,7 @@ describe("an invalid pack", () => {
     ["names a repository of the machine", () => Buffer.from(`gitdir: ${packWorld.here.codeDir}\n`)],
     ["is a bundle", (pack: Buffer) => Buffer.concat([Buffer.from("# v2 git bundle\n\n"), pack])],
     ["has no object", () => encodePack([])],
-  ])("is refused with git's message: it %s", async (_what, change) => {
+  ])("is rejected with git's message: it %s", async (_what, change) => {
     const result = await packWorld.receive(
       change(await packWorld.packFrom(packWorld.first, packWorld.second)),
     )
@@ -77,7 +77,7 @@ describe("an invalid pack", () => {
     await packWorld.expectNothing()
   })
 
-  it("rethrows the error of its stream, and nothing of it stays", async () => {
+  it("rethrows the error of its stream, and stores nothing", async () => {
     const bytes = await packWorld.packFrom(packWorld.first, packWorld.second)
     const torn = (async function* () {
       yield bytes.subarray(0, 30)
@@ -87,7 +87,7 @@ describe("an invalid pack", () => {
     await packWorld.expectNothing()
   })
 
-  it("is refused over the size limit of a push", async () => {
+  it("is rejected over the size limit of a push", async () => {
     const tip = await packWorld.here.workspace.commit(COPY_FOLDER, "random", randomBytes(200_000))
     const pack = asByteStream(await packWorld.packFrom(packWorld.first, tip))
     const folder = repositoryFolder(packWorld.here.codeDir, packWorld.company)
@@ -113,7 +113,7 @@ describe("an invalid pack", () => {
     await packWorld.expectNothing()
   })
 
-  it("is refused if a small delta makes a file larger than memory", async () => {
+  it("is rejected if a small delta makes a file larger than memory", async () => {
     const base = encodePackObject("blob", Buffer.alloc(0x10000))
     const { pushed, text } = await packWorld.receive(
       encodePack([base, encodeCopyDelta(base, 0x10000, 1_024 * MIB)]),
@@ -122,7 +122,7 @@ describe("an invalid pack", () => {
     await packWorld.expectNothing()
   })
 
-  it("is refused if it builds on objects that this company lacks", async () => {
+  it("is rejected if it builds on objects that this company lacks", async () => {
     const pack = await packWorld.packFrom(
       packWorld.second,
       await packWorld.here.workspace.commit(COPY_FOLDER, "b", "of another\n"),
@@ -139,7 +139,7 @@ describe("an invalid pack", () => {
 })
 
 describe("a commit that is unsafe to check out", () => {
-  it.each([".GIT", ".git", "git~1"])("is refused: it has %s/hooks", async (name) => {
+  it.each([".GIT", ".git", "git~1"])("is rejected: it has %s/hooks", async (name) => {
     const hook = await writeBlob(packWorld.here.workspace, COPY_FOLDER, "#!/bin/sh\n")
     const hooks = await writeCommit(packWorld.here.workspace, COPY_FOLDER, [
       { mode: "100755", name: "pre-commit", id: hook },
@@ -159,7 +159,7 @@ describe("a commit that is unsafe to check out", () => {
     await packWorld.expectNothing()
   })
 
-  it.each(["blob", "tree", "tag"])("is refused if it is a %s instead", async (type) => {
+  it.each(["blob", "tree", "tag"])("is rejected if it is a %s instead", async (type) => {
     const blob = await writeBlob(packWorld.here.workspace, COPY_FOLDER, "a blob\n")
     const { tree } = await writeCommit(packWorld.here.workspace, COPY_FOLDER, [
       { mode: "100644", name: "x", id: blob },
@@ -188,7 +188,7 @@ describe("a commit that is unsafe to check out", () => {
     [{ branch: "a b" }, "branch name is invalid"],
     [{ branch: "a\0report-status" }, "branch name is invalid"],
     [{ branch: "" }, "branch name is invalid"],
-  ])("is refused for an invalid commit id or branch name: %j", async (sent, fault) => {
+  ])("is rejected for an invalid commit id or branch name: %j", async (sent, fault) => {
     const { pushed, text } = await packWorld.receive(
       await packWorld.packFrom(packWorld.first, packWorld.second),
       sent,
@@ -197,7 +197,7 @@ describe("a commit that is unsafe to check out", () => {
     await packWorld.expectNothing()
   })
 
-  it("is refused for a branch name outside of the branches", async () => {
+  it("is rejected for a branch name outside of the branches", async () => {
     const sent = { branch: "../../config" }
     expect(
       await packWorld.receive(await packWorld.packFrom(packWorld.first, packWorld.second), sent),

@@ -34,7 +34,7 @@ const statuses = async () => {
 const isDeleted = async () =>
   (await world.operate("company show", { company: company.companyId })).deleted
 
-describe("200", () => {
+describe("POST /company/delete 200", () => {
   it("shows when the data is erased and how many keys it stopped, and stops them immediately", async () => {
     const second = await moreKeys()
     const paused = await moreKeys()
@@ -83,7 +83,7 @@ describe("200", () => {
   })
 })
 
-describe("400", () => {
+describe("POST /company/delete 400", () => {
   it.each([
     [{}, "Is required."],
     [{ confirm: 5 }, "Must be the company's name."],
@@ -94,7 +94,7 @@ describe("400", () => {
   })
 })
 
-describe("403", () => {
+describe("POST /company/delete 403", () => {
   const NOT_ALLOWED = [403, "not_allowed", null]
   const resultOf = async (key: string, body?: unknown) => {
     const answer = await deleteCompany(key, body)
@@ -114,7 +114,7 @@ describe("403", () => {
     }
   })
 
-  it("is the answer to an app key, also with an owner signed in", async () => {
+  it("is the answer to an app key, even with an owner signed in", async () => {
     const shared = await makeKey(world, company, { app: true })
     expect(await resultOf(shared.key)).toEqual(NOT_ALLOWED)
     const body = JSON.stringify({ confirm: name })

@@ -60,7 +60,7 @@ describe("GET /account 200", () => {
     expect((await world.call(shared.key, "GET", ACCOUNT)).body.person).toBeNull()
   })
 
-  it("is available to every role, also on a locked account, and is not counted", async () => {
+  it("is available to every role, even on a locked account, and is not counted", async () => {
     const { key } = await makeKey(world, company, { role: "user" })
     await world.operate("company lock", { company: company.companyId })
     expect((await world.call(key, "GET", ACCOUNT)).status).toBe(200)

@@ -34,7 +34,7 @@ async function start(body: unknown, from = `10.1.${address}.1`, app = world.app)
 const approve = (code: string, person = company.ownerId, of = company.companyId) =>
   world.operate("connect approve", { code, company: of, person })
 
-describe("202", () => {
+describe("POST /connect/start 202", () => {
   it("returns a code that is valid for ten minutes, and the same code until it is approved", async () => {
     const { status, body } = await start({ version: "2.0.0" })
     expect(status).toBe(202)
@@ -89,7 +89,7 @@ describe("the URL of a code", () => {
   })
 })
 
-describe("200", () => {
+describe("POST /connect/start 200", () => {
   it("returns an owner's key for the app's routes once it is approved", async () => {
     const { body: begun } = await start({ version: "2.0.0", installId: INSTALL })
     const approved = await approve(begun.code.toLowerCase())
@@ -149,7 +149,7 @@ describe("200", () => {
   })
 })
 
-describe("404", () => {
+describe("POST /connect/start 404", () => {
   it("is for an unknown or expired code", async () => {
     for (const code of ["ABCD-EFGH-JKMN-PQRS", "", "x"]) {
       const { status, body } = await start({ code })
@@ -205,7 +205,7 @@ describe("an approval", () => {
   })
 })
 
-describe("400", () => {
+describe("POST /connect/start 400", () => {
   it.each([
     [{}, "version"],
     [{ version: "a version" }, "version"],
@@ -220,7 +220,7 @@ describe("400", () => {
   })
 })
 
-describe("429", () => {
+describe("POST /connect/start 429", () => {
   it("is for the eleventh call in a minute from one address", async () => {
     freezeRateWindow(world)
     const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)

@@ -68,7 +68,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await ownerPage.getByRole("cell", { name: "main (default)" }).waitFor()
   })
 
-  it("lists pushes, and gives the reason of a refused one", async () => {
+  it("lists pushes, and gives the reason of a rejected one", async () => {
     await ownerPage.getByRole("link", { name: "Pushes", exact: true }).click()
     await ownerPage.getByRole("cell", { name: "Completed" }).waitFor()
     const row = ownerPage.getByRole("row").filter({ hasText: "Refused" })

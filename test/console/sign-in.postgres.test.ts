@@ -167,7 +167,7 @@ describe("a session", () => {
     expect(await isSignedIn(browser)).toBe(false)
   }, 60_000)
 
-  it("ends at sign-out, also for a copy of its cookie", async () => {
+  it("ends at sign-out, even for a copy of its cookie", async () => {
     const browser = await signInBrowser(world, (await person()).email)
     const thief = browser.copy()
     expect((await browser.send("DELETE", "/console/api/session")).status).toBe(200)

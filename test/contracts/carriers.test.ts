@@ -115,7 +115,7 @@ function carrierContract(name: string, open: () => Promise<CarrierUnderTest>): v
       expect(await fixture.carrier.checkOrderStatus(silent)).toMatchObject({ answer: "bought" })
     })
 
-    it("releases a number, also twice, and can sell it again", async () => {
+    it("releases a number, even twice, and can sell it again", async () => {
       const bought = await fixture.carrier.buyNumber(order())
       const { carrierRef } = bought as { readonly carrierRef: string }
       await fixture.carrier.releaseNumber(carrierRef)
@@ -277,7 +277,7 @@ describe("Telnyx", () => {
     ["delivery_failed", { answer: "undelivered", errorCode: "unknown" }],
     ["expired", { answer: "undelivered", errorCode: "expired" }],
   ])(
-    "returns the status %s of a text, also if only the billing records have it",
+    "returns the status %s of a text, even if only the billing records have it",
     async (status, expected) => {
       const { carrier, server } = await telnyx()
       await carrier.send(TEXT)
@@ -349,7 +349,7 @@ describe("Telnyx", () => {
 })
 
 describe("a test number, if Telnyx carries the others", () => {
-  it("belongs to the simulator, also when it is released", async () => {
+  it("belongs to the simulator, even when it is released", async () => {
     const [{ carrier: tests }, { carrier: real, server }] = await Promise.all([
       simulatedCarrier(),
       telnyx(),

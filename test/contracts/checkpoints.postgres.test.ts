@@ -61,7 +61,7 @@ describe.for([
     expect((await checkpoints.load("ledger-a"))?.hash).toBe("b".repeat(64))
   })
 
-  it("replaces one of another format, also by an earlier revision", async () => {
+  it("replaces one of another format, even by an earlier revision", async () => {
     const checkpoints = await open()
     await checkpoints.save("ledger-a", aCheckpoint({ revision: 400 }))
     await checkpoints.save("ledger-a", aCheckpoint({ revision: 200, format: 2 }))

@@ -240,7 +240,7 @@ async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
 
 describe("17: events stored in EventStoreDB", () => {
   it.for(STORED_CATEGORIES)(
-    "$category: are read byte for byte, also from parsed JSON",
+    "$category: are read byte for byte, even from parsed JSON",
     async ({ category, codec }) => {
       const facts = fc.tuple(
         ...codec.types.map((type) =>
@@ -323,7 +323,7 @@ describe("14: positions in EventStoreDB", () => {
     metadata: Buffer.alloc(0),
   })
 
-  it("exclude the server's system streams, also for the head", async () => {
+  it("exclude the server's system streams, even for the head", async () => {
     const before = await store.head()
     await mixed("mixed-")
     server.appendSystemEvents(40)

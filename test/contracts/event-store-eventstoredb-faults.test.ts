@@ -146,7 +146,7 @@ describe("EventStoreDB: a leader that stores nothing but answers other requests"
 })
 
 describe("EventStoreDB: connections", () => {
-  it("4: keep the order of appends that are not awaited, also on a new connection", async () => {
+  it("4: keep the order of appends that are not awaited, even on a new connection", async () => {
     const server = await eventStoreDb.start()
     const events = someEvents(60)
     const appended = async (): Promise<readonly number[]> => {

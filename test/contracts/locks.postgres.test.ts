@@ -62,7 +62,7 @@ describe.for(Object.entries(LOCKS))("%s locks", ([, open]) => {
     await next()
   })
 
-  it("let one of several callers in at a time", async () => {
+  it("admit one caller at a time", async () => {
     const { mine, theirs } = open()
     let inside = 0
     let most = 0

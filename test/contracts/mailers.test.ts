@@ -58,7 +58,7 @@ function mailerContract(name: string, open: () => Promise<MailerUnderTest>): voi
       if (arrived !== null) expect(arrived().map(String)).toEqual([BYTES.toString()])
     })
 
-    it("distinguishes an unknown recipient from a refused mail", async () => {
+    it("distinguishes an unknown recipient from a rejected mail", async () => {
       expect(await answerFor("rejects")).toMatchObject({ answer: "rejected" })
       expect(await answerFor("refuses")).toMatchObject({ answer: "refused" })
     })

@@ -53,7 +53,7 @@ function registryContract(name: string, open: () => Promise<RegistryUnderTest>):
       ).toEqual(taken)
     })
 
-    it("accepts a campaign of it, also if it is submitted twice, and returns its status", async () => {
+    it("accepts a campaign of it, even if it is submitted twice, and returns its status", async () => {
       const campaign = newCampaignSubmission(await submitted())
       const taken = await fixture.registry.submit(campaign)
       expect(taken).toMatchObject({ answer: "taken", review: { answer: "waiting" } })
@@ -299,7 +299,7 @@ describe("Telnyx, if it does not answer as expected", () => {
 })
 
 describe("test mode, if Telnyx is the registry", () => {
-  it("uses the simulator, also for references that the simulator gave", async () => {
+  it("uses the simulator, even for references that the simulator gave", async () => {
     const [{ registry: tests }, { registry: real, server }] = await Promise.all([
       simulatedRegistry(),
       telnyx(),

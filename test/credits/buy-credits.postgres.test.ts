@@ -13,7 +13,7 @@ import {
 const world = await ownWorld("settings")
 await makeCallsFree(world)
 
-describe("200", () => {
+describe("POST /credits 200", () => {
   it("adds funds immediately, and counts against the key's monthly allowance", async () => {
     const company = await makeBuyer(world, "1.5")
     const { status, body, headers } = await buyFunds(world, company.key, 19.99)
@@ -83,7 +83,7 @@ describe("200", () => {
   })
 })
 
-describe("400", () => {
+describe("POST /credits 400", () => {
   it.for([undefined, null, "10", 4.99, 5000.01, 5.001, -5, 0, 1e300, 10.005, [10], true])(
     "bad_amount: %j",
     async (amount) => {
@@ -121,7 +121,7 @@ describe("400", () => {
   )
 })
 
-describe("401", () => {
+describe("POST /credits 401", () => {
   it("answers a paused key before its purchase is checked", async () => {
     const { key, keyId } = await makeBuyer(world)
     await world.operate("key pause", { keyId })
@@ -129,7 +129,7 @@ describe("401", () => {
   })
 })
 
-describe("402", () => {
+describe("POST /credits 402", () => {
   it("no_card, and the same request succeeds once there is a card", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
@@ -179,7 +179,7 @@ describe("402", () => {
   })
 })
 
-describe("403", () => {
+describe("POST /credits 403", () => {
   it("purchase_not_allowed until an owner turns purchases on, and after one turns them off", async () => {
     const { key } = await makeCompany(world)
     const { status, body } = await buyFunds(world, key, 10)
@@ -230,7 +230,7 @@ describe("403", () => {
   })
 })
 
-describe("the order of its refusals", () => {
+describe("the order of the rejections of POST /credits", () => {
   it("is that of the decisions, when each cause is fixed in turn", async () => {
     const company = await makeCompany(world, { funds: "0" })
     const { companyId, key, keyId } = company
@@ -275,7 +275,7 @@ describe("the order of its refusals", () => {
   })
 })
 
-describe("503", () => {
+describe("POST /credits 503", () => {
   it("while the processor is unavailable: nothing is paid, and the same request succeeds later", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()

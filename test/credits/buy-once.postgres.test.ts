@@ -36,7 +36,7 @@ describe("one Idempotency-Key", () => {
     expect((await buyFunds(world, company.key, 25, name)).body).toEqual(paid[0]?.body)
   })
 
-  it("shows the current balance, also for an earlier purchase", async () => {
+  it("shows the current balance, even for an earlier purchase", async () => {
     const company = await makeBuyer(world)
     const { companyId, key } = company
     const name = newIdempotencyKey()
@@ -138,7 +138,7 @@ describe("one Idempotency-Key", () => {
     expect(new Set(ids.map(({ body }) => body.purchaseId)).size).toBe(2)
   })
 
-  it("is deleted after a refusal released it, so that refusals do not pile up", async () => {
+  it("is deleted after a rejection released it, so that rejected requests do not pile up", async () => {
     const company = await makeBuyer(world)
     const [freed, bought] = [newIdempotencyKey(), newIdempotencyKey()]
     await world.operate("card set", { company: company.companyId, outcome: "needs_owner" })

@@ -36,7 +36,7 @@ it("is executed as it is, and the original request then succeeds", async () => {
   await expectSoundAudit(world, company)
 })
 
-it("names a sufficient amount, also a large one", async () => {
+it("names a sufficient amount, even a large one", async () => {
   const company = await makeBuyer(world, "0", { perPurchase: "5000", perMonth: "5000" })
   await world.operate("price set", { item: "text_segment", dollars: "123.450001" })
   try {

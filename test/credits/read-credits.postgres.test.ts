@@ -9,7 +9,7 @@ const world = await ownWorld("time")
 
 const URL = "/api/v1/credits"
 
-describe("200", () => {
+describe("GET /credits 200", () => {
   it("shows the balance, and that a key without Add funds cannot buy", async () => {
     const { key } = await makeCompany(world, { funds: "12.345678" })
     const { status, body } = await world.call(key, "GET", URL)
@@ -164,7 +164,7 @@ describe("200", () => {
   })
 })
 
-describe("403", () => {
+describe("GET /credits 403", () => {
   it.for([
     ["manager", 200],
     ["developer", 403],

@@ -245,8 +245,8 @@ describe("a processor that does not answer", () => {
   })
 })
 
-describe("a process that is killed", () => {
-  it("between the hold and its release: the job finds the hold and releases it", async () => {
+describe("a failure of card verify", () => {
+  it("between the hold and its release leaves the release to the job", async () => {
     const { cards } = world.ports
     // A worker may claim the job before the command does, so all releases fail until the command has answered.
     const dying = vi.spyOn(cards, "release").mockRejectedValue(new Error("the process ended"))
@@ -259,7 +259,7 @@ describe("a process that is killed", () => {
     expect(await facts()).toEqual(["CardCheckStarted", "CardVerified"])
   })
 
-  it("before the result is recorded: the hold is checked, and not made again", async () => {
+  it("before the result is recorded makes no second hold", async () => {
     const { runner } = world.ports
     const execute = runner.execute.bind(runner)
     let failures = 0

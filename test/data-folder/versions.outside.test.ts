@@ -10,7 +10,7 @@ afterEach(async () => {
 })
 
 describe("an installation of a newer version", () => {
-  it("is refused with the fix before any of its files is opened", async () => {
+  it("is rejected with the fix before any of its files is opened", async () => {
     const folder = await makeDataFolder()
     closing.push(() => folder.removeFiles())
     await mkdir(folder.dataDir, { recursive: true })

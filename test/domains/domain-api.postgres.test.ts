@@ -68,7 +68,7 @@ describe("connecting a domain", () => {
     "acme.com\nevil.com",
     "so\u00ADft.com",
     "acme.com.",
-  ])("is refused for %j", async (domain) => {
+  ])("is rejected for %j", async (domain) => {
     const company = await makeCompany(world)
     const answer = await postDomain(world, company, { domain })
     expect(answer).toMatchObject({ status: 400, body: { fields: { domain: expect.any(String) } } })
@@ -82,7 +82,7 @@ describe("connecting a domain", () => {
     expect(body.warnings).toHaveLength(2)
   })
 
-  it("is refused while the registrar names the name servers of another company", async () => {
+  it("is rejected while the registrar names the name servers of another company", async () => {
     const { company, domain, domainId } = await makeConnectedDomain(world)
     const id = parseDomainId(domainId)
     if (id === null) throw new Error("no id")
@@ -182,7 +182,7 @@ describe("records", () => {
     })
   })
 
-  it("that are invalid are refused with the field; a CNAME next to others is refused as a whole", async () => {
+  it("that are invalid are rejected with the field; a CNAME next to others is rejected as a whole", async () => {
     const { company } = await makeConnectedDomain(world)
     const faults = [
       [{ type: "A", name: "x", content: "127.1" }, "record.content"],
@@ -227,7 +227,7 @@ describe("the body of a domain call", () => {
     { check: true, action: "x" },
     { domain: "a.com", action: "add_record", record: {} },
   ])(
-    "is refused with 400, and the call is counted, if it has no action or two: %j",
+    "is rejected with 400, and the call is counted, if it has no action or two: %j",
     async (body) => {
       const company = await makeCompany(world)
       expect(await postDomain(world, company, body)).toMatchObject({ status: 400 })

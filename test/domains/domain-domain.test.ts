@@ -70,7 +70,7 @@ describe("a connected domain", () => {
     expect(one.view()?.records.map(({ id }) => id)).toEqual(["rec_2", "rec_4"])
   })
 
-  it("copies a thousand records in facts of a hundred, and refuses more", () => {
+  it("copies up to 1,000 records, 100 per fact, and rejects more", () => {
     const many = Array.from({ length: MAX_DOMAIN_RECORDS + 1 }, (_, n) =>
       zoneRow(`rec_${n}`, "TXT", `n${n}`, "words", "copied"),
     )
@@ -98,7 +98,7 @@ describe("a connected domain", () => {
 })
 
 describe("records", () => {
-  it("are refused if they are duplicates, outside the domain or read-only", () => {
+  it("are rejected if they are duplicates, outside the domain or read-only", () => {
     const caa = zoneRow("rec_1", "CAA", "@", '0 issue "ca.test"', "copied")
     const one = connected([caa, zoneRow("rec_2", "NS", "sub", "ns.other.test", "copied")])
     const record = zoneRow("rec_3", "A", "www", "192.0.2.1")
@@ -115,7 +115,7 @@ describe("records", () => {
     expect(outcome({ type: "AddRecord", record: evil })).toBe("not_under")
   })
 
-  it("that are added concurrently never leave a CNAME next to another record", () => {
+  it("never have a CNAME next to another record of the same name", () => {
     const one = connected()
     const outcomes = Array.from({ length: 20 }, (_, n) => {
       const type = n % 2 === 0 ? "CNAME" : "A"
@@ -186,23 +186,35 @@ describe("an app address", () => {
     expect(one.ask(saveAddressCommand("app", 4), NOW)).toEqual([])
   })
 
-  it("waits for its domain, then for a request; fails with its domain, and ends with its records", () => {
+  const markReached: DomainCommand = { type: "MarkAppAddressReached", hostname: "app.acme.com" }
+  const addressUnderTest = () => {
     const one = connected()
     one.ask(saveAddressCommand("app"), NOW)
-    const markReached: DomainCommand = { type: "MarkAppAddressReached", hostname: "app.acme.com" }
     const status = () => one.view()?.appAddresses[0]?.status
-    const statuses = [
-      markReached,
-      checkDelegationCommand(OUR_NAME_SERVERS),
-      markReached,
-      checkDelegationCommand([]),
-      checkDelegationCommand(OUR_NAME_SERVERS),
-    ].map((command) => {
+    const statusAfter = (command: DomainCommand) => {
       one.ask(command, NOW)
       return status()
-    })
-    const certificate = "waiting_certificate"
-    expect(statuses).toEqual(["waiting_dns", certificate, "live", "failed", certificate])
+    }
+    return { one, status, statusAfter }
+  }
+
+  it("is live after its domain is live and a request has reached it", () => {
+    const { statusAfter } = addressUnderTest()
+    expect(statusAfter(markReached)).toBe("waiting_dns")
+    expect(statusAfter(checkDelegationCommand(OUR_NAME_SERVERS))).toBe("waiting_certificate")
+    expect(statusAfter(markReached)).toBe("live")
+  })
+
+  it("fails when its domain fails, and waits for a request again when the domain is live again", () => {
+    const { statusAfter } = addressUnderTest()
+    statusAfter(checkDelegationCommand(OUR_NAME_SERVERS))
+    statusAfter(markReached)
+    expect(statusAfter(checkDelegationCommand([]))).toBe("failed")
+    expect(statusAfter(checkDelegationCommand(OUR_NAME_SERVERS))).toBe("waiting_certificate")
+  })
+
+  it("is removed with its records", () => {
+    const { one, status } = addressUnderTest()
     expect(types(one.ask({ type: "RemoveRecord", recordId: "rec_1alias" }, NOW))).toEqual([
       "RecordRemoved",
       "AppAddressRemoved",

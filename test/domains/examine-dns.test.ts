@@ -30,7 +30,7 @@ const examined = (given: Record<string, string>) =>
     pacer: machinePacer,
   })
 
-it("reports nothing if neither is set", async () => {
+it("reports nothing if neither DNS_RESOLVER nor POWERDNS_URL is set", async () => {
   expect(await examined({})).toEqual([])
 })
 
@@ -65,7 +65,7 @@ describe("the DNS settings", () => {
     ],
     [{ DNS_LISTEN: "0.0.0.0:53" }, "Set DNS_RESOLVER"],
     [{ EDGE_ADDRESSES: "example.com" }, "EDGE_ADDRESSES must be addresses"],
-  ])("%j are refused", (given, fault) => {
+  ])("%j are rejected", (given, fault) => {
     expect(() => readConfig(given)).toThrow(fault)
   })
 })

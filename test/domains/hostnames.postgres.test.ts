@@ -37,7 +37,7 @@ describe("a proxy that asks for a certificate", () => {
     expect(await ask(hostname)).toBe(404)
   })
 
-  it("is refused once the domain was removed", async () => {
+  it("is rejected once the domain was removed", async () => {
     const { company, domain, hostname } = await makeAddress()
     await world.operate("domain remove", { company: company.companyId, domain })
     await world.ports.hostnames.refresh()

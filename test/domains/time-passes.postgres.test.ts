@@ -81,7 +81,7 @@ describe("a sending domain", () => {
 })
 
 describe("the removal of a domain", () => {
-  it("by an operator removes everything of it immediately, and the name can be connected again", async () => {
+  it("by an operator removes all its data immediately, and the name can be connected again", async () => {
     const { company, domain, domainId } = await makeLiveDomain(world)
     const find = await keyOf(company)
     expect(await find()).toMatchObject({ selector: "cp1" })

@@ -153,7 +153,7 @@ describe("a report that a mail failed permanently", () => {
     expect(await suppressed()).toEqual([])
   })
 
-  it("is refused if it is too long", async () => {
+  it("is rejected if it is too long", async () => {
     const long = report().replace("Sorry.", "x".repeat(80).concat("\r\n").repeat(14_000))
     expect(await deliver(await sendAndReadReturnPath(), long)).toBe(552)
     expect(await suppressed()).toEqual([])

@@ -126,7 +126,7 @@ describe("a mail", () => {
     expect(mailing.copy(0).status).toBe("delivered")
   })
 
-  it("is refused if no recipient has it", () => {
+  it("is rejected if no recipient has it", () => {
     const mailing = accepted()
     mailing.progress(0, "bounced", "550")
     mailing.execute({ type: "RefuseMail", mailId: MAIL_ID, recipientIndexes: [1], code: "554" })

@@ -253,7 +253,7 @@ describe("a mailer that does not accept the mail", () => {
 })
 
 describe("a retry", () => {
-  it("after a crash between sending and settling the job sends the same mail", async () => {
+  it("of a job that sent its mail but was not settled sends the same mail", async () => {
     await remindAt(["1"], { class: "general" })
     // Otherwise another job could be the first to be settled.
     await world.operate("wait")

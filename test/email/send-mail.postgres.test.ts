@@ -82,7 +82,7 @@ describe("400", () => {
     expect(await chargeAmountsOf(world, none)).toEqual([])
   })
 
-  it("not_sent, with a full refund, if the mailer refuses the mail for all recipients", async () => {
+  it("not_sent, with a full refund, if the mailer rejects the mail for all recipients", async () => {
     const sender = await makeMailingCompany(world)
     await setMailerOutcome(world, "refuse")
     const headers = { "idempotency-key": "refused" }

@@ -86,7 +86,7 @@ it("has two lines for an outage that ended before it was noticed, and one for a 
   ])
 })
 
-it("logs failures with other causes, also during an outage", async () => {
+it("logs failures with other causes, even during an outage", async () => {
   const { warn, messages, untilLogged, server } = await openLogFixture()
   warn("busy", new Unavailable("too many appends are under way"))
   await untilLogged(1)

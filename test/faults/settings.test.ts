@@ -87,7 +87,7 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
 })
 
 describe("a failpoint", () => {
-  it("ends the process at the configured arrival only", () => {
+  it("ends the process only on the configured hit", () => {
     let ends = 0
     const reach = openFailpoints(parseFailpoints("append.after=3"), () => (ends += 1))
     const seen = Array.from({ length: 5 }, () => {
@@ -98,7 +98,7 @@ describe("a failpoint", () => {
     expect(seen).toEqual([0, 0, 1, 1, 1])
   })
 
-  it("with an event type counts each arrival with such an event once", () => {
+  it("with an event type counts each hit with such an event once", () => {
     let ends = 0
     const reach = openFailpoints(parseFailpoints("append.after:Charged=2"), () => (ends += 1))
     const seen = [["Charged"], ["Kept"], [], ["Kept", "Charged", "Charged"], ["Charged"]].map(

@@ -127,7 +127,7 @@ describe("a form", () => {
     expect([program.statusCode, program.json()]).toEqual([409, { error: "conflict", message }])
   })
 
-  it("is rejected with a page also by checks before its handler", async () => {
+  it("is rejected with a page even by checks before its handler", async () => {
     const page = await send(`a=${"b".repeat(999)}`, FORM)
     expect([page.statusCode, page.headers["content-type"]]).toEqual([
       413,

@@ -84,7 +84,7 @@ describe("a database that cannot be opened is named, with the fix, if it", () =>
   })
 })
 
-it("names an event store that does not answer", () => {
+it("explainStartupFault names an event store that does not answer", () => {
   const silent = new Unavailable("timeout expired")
   const fault = explainStartupFault(silent, { eventStoreUrl: "esdb://events.test:2113" })
   expect(String(fault)).toContain(
@@ -92,7 +92,7 @@ it("names an event store that does not answer", () => {
   )
 })
 
-it("returns other errors unchanged", () => {
+it("explainStartupFault returns other errors unchanged", () => {
   const missing = Object.assign(new Error("ENOENT: no such file"), {
     code: "ENOENT",
     syscall: "open",

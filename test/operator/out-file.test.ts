@@ -74,7 +74,7 @@ describe("export billing --out", () => {
     expect((await readdir(folder)).toSorted()).toEqual(["bill.csv", young, ...others].toSorted())
   })
 
-  it("gives a file with personal data mode 600, also when it replaces another file", async () => {
+  it("gives a file with personal data mode 600, even when it replaces another file", async () => {
     const folder = await testFolder()
     const host = fakeHost([fakeOperation("company export", async () => RESULT)])
     for (const mode of [null, 0o644]) {
@@ -99,23 +99,26 @@ describe("export billing --out", () => {
     expect(seen).toEqual([[]])
   })
 
-  it.each(["refusal", "fault", "interruption"])("leaves nothing behind after a %s", async (end) => {
-    const folder = await testFolder()
-    const path = join(folder, "bill.csv")
-    await writeFile(path, "old")
-    const abort = new AbortController()
-    const host = exporting(async ({ send }) => {
-      await send("half")
-      if (end === "refusal") throw new OperatorRefused("conflict", "It changed.")
-      if (end === "fault") throw new TypeError("x is undefined")
-      abort.abort()
-      return RESULT
-    })
-    const ran = await runTestCommand(words(path), host, abort.signal)
-    expect(ran.code).toBe(end === "interruption" ? 130 : 1)
-    expect(await readdir(folder)).toEqual(["bill.csv"])
-    expect(await readFile(path, "utf8")).toBe("old")
-  })
+  it.each(["rejection", "fault", "interruption"])(
+    "leaves nothing behind after a %s",
+    async (end) => {
+      const folder = await testFolder()
+      const path = join(folder, "bill.csv")
+      await writeFile(path, "old")
+      const abort = new AbortController()
+      const host = exporting(async ({ send }) => {
+        await send("half")
+        if (end === "rejection") throw new OperatorRefused("conflict", "It changed.")
+        if (end === "fault") throw new TypeError("x is undefined")
+        abort.abort()
+        return RESULT
+      })
+      const ran = await runTestCommand(words(path), host, abort.signal)
+      expect(ran.code).toBe(end === "interruption" ? 130 : 1)
+      expect(await readdir(folder)).toEqual(["bill.csv"])
+      expect(await readFile(path, "utf8")).toBe("old")
+    },
+  )
 
   it("keeps the former file if the interruption comes before the rename", async () => {
     const folder = await testFolder()
@@ -130,7 +133,7 @@ describe("export billing --out", () => {
     expect(await readFile(path, "utf8")).toBe("old")
   })
 
-  it("rejects a path that cannot be written before it runs the operation", async () => {
+  it("rejects an unwritable path before it runs the operation", async () => {
     const folder = await testFolder()
     const host = exporting(async () => RESULT)
     for (const out of [folder, join(folder, "gone", "bill.csv"), "/dev/null"]) {

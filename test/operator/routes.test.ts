@@ -173,7 +173,7 @@ describe("an operation over the socket", () => {
     expect(ran).toMatchObject({ code: 1, stderr: "It was changed meanwhile.\n" })
   })
 
-  it("answers with a refusal, and with an error for an unknown operation", async () => {
+  it("answers with an operation's rejection, and with an error for an unknown operation", async () => {
     const refusing = fakeOperation("wait", async () => {
       throw new OperatorRefused("not_found", "There is nothing.")
     })

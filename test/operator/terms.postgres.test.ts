@@ -33,7 +33,7 @@ const codeOf = async (done: Promise<unknown>) => (await operatorRefusalOf(done))
 await makeCallsFree(world)
 
 describe("funds correct", () => {
-  it("increases and reduces the funds, also below zero, and records the reason", async () => {
+  it("increases and reduces the funds, even below zero, and records the reason", async () => {
     expect(await correct("1.5")).toMatchObject({ balanceMicros: 1_509_000 })
     expect(await correct("-2")).toMatchObject({ correctedMicros: -2_000_000 })
     expect((await show()).balanceMicros).toBe(-491_000)

@@ -55,7 +55,7 @@ describe("a limit of exactly three texts", () => {
   })
 })
 
-describe("429", () => {
+describe("POST /phone/messages 429", () => {
   it.for([
     ["company", "month", MONTH_END, "company's general"],
     ["company", "week", MONDAY, "company's general"],
@@ -148,7 +148,7 @@ describe("429", () => {
   })
 })
 
-describe("401", () => {
+describe("POST /phone/messages 401", () => {
   it("is sent on every route for a key whose limit is used up, with the same `limit` block", async () => {
     const company = await makeCompany(world)
     await limit(company, "key", GSM_SEGMENT_MICROS, "week")

@@ -22,7 +22,7 @@ async function sendBytes(payload: string | Buffer, type = "application/json") {
   return { status: answer.statusCode, body: answer.json() }
 }
 
-describe("400 bad_number", () => {
+describe("POST /phone/messages 400 bad_number", () => {
   it.for([
     ["a number without a country code", "4155550123"],
     ["letters", "+1415555CALL"],
@@ -122,7 +122,7 @@ describe("the message of a bad number", () => {
   })
 })
 
-describe("400 validation", () => {
+describe("POST /phone/messages 400 validation", () => {
   it.for([
     ["an empty object", {}, ["to", "body"]],
     ["no recipient", { body: "x" }, ["to"]],
@@ -199,7 +199,7 @@ describe("400 validation", () => {
   })
 })
 
-describe("415", () => {
+describe("POST /phone/messages 415", () => {
   const payload = JSON.stringify({ to: "+14155550123", body: "x" })
   it.for([
     "text/plain",
@@ -225,7 +225,7 @@ describe("415", () => {
   )
 })
 
-describe("409 no_number", () => {
+describe("POST /phone/messages 409 no_number", () => {
   it("rejects a company without a number", async () => {
     const { key } = await makeCompany(world, { withNumber: false })
     const { status, body } = await postText(world, key)
@@ -243,7 +243,7 @@ describe("409 no_number", () => {
   })
 })
 
-describe("409 opted_out", () => {
+describe("POST /phone/messages 409 opted_out", () => {
   it("rejects a recipient whom the company opted out", async () => {
     const { key } = await makeCompany(world)
     const to = newPhoneNumber()

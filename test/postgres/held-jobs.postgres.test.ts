@@ -34,7 +34,7 @@ describe("a claimed job", () => {
     expect(await queue.claim(NOW, 1)).toMatchObject([{ isDispatched: false }])
   })
 
-  it("is not dispatched by a process that has lost it, also among several dispatches", async () => {
+  it("is not dispatched by a process that has lost it, even among several dispatches", async () => {
     await add("a", "a1")
     await add("b", "b1")
     await take()

@@ -80,7 +80,7 @@ describe("claiming", () => {
     expect(await take(NOW + 5)).toEqual(["a1"])
   })
 
-  it("runs each subject's jobs in order, one at a time, with several processes", async () => {
+  it("runs each subject's jobs in order, one at a time, with multiple processes", async () => {
     const queues = Array.from({ length: 4 }, (_, i) =>
       openPostgresJobQueue(pool, { ownId: `prc_${i}`, isAlive: async () => true }),
     )

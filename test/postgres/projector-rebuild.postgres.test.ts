@@ -152,7 +152,7 @@ describe("a start with another version of a read model", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
-  it("rebuilds it once when several processes start concurrently", async () => {
+  it("rebuilds it once when multiple processes start concurrently", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1)

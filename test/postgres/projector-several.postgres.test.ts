@@ -32,7 +32,7 @@ async function start(test: ProjectorUnderTest, ...projections: readonly Projecti
   return { projector, connection, here }
 }
 
-describe("a read model with several processes", () => {
+describe("a read model with multiple processes", () => {
   it("is updated by one process, and all can wait for it and read it", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT, EARNED), await start(test, SPENT, EARNED)]

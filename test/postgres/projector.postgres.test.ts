@@ -32,7 +32,7 @@ describe("a projector", () => {
     expect(test.applied.filter((name) => name === "spent").length).toBeLessThan(10)
   })
 
-  it("continues at its position after a restart, also after facts of other categories", async () => {
+  it("continues at its position after a restart, even after facts of other categories", async () => {
     const test = new ProjectorUnderTest(pool)
     const first = await test.start([SPENT])
     await test.appendAmounts("spending-co_a", 1)

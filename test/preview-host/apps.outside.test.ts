@@ -121,7 +121,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("that crashes now and then is restarted each time", async () => {
+  it("that crashes occasionally is restarted each time", async () => {
     const host = previews.open({ timeouts: { crashDelayMs: 10, crashWindowMs: 10 } })
     const plan = newAppPlan(
       serverCode(`if (request.url === "/crash") process.exit(9); return "well"`),
@@ -242,7 +242,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("is refused for an invalid variable name, an invalid health path or truncated files", async () => {
+  it("is rejected for an invalid variable name, an invalid health path or truncated files", async () => {
     const plan = newAppPlan(serverCode('return "well"'), { env: { "A B": "c" } })
     expect((await failureOf(plan)).message).toBe(
       '"A B" is not a valid variable name: use letters, digits and underscores.',

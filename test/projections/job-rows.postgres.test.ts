@@ -179,7 +179,7 @@ describe("reconcile-charge", () => {
   }
   const closed: LedgerEvent = { type: "ChargesSettled", at: AT, chargeIds: ["chg_1"] }
 
-  it("exists while a charge is pending, also for a later charge with the same id", async () => {
+  it("exists while a charge is pending, even for a later charge with the same id", async () => {
     await project(recorded(charge))
     expect((await rows()).map(([kind, name]) => [kind, name])).toEqual([
       ["reconcile-charge", "chg_1"],

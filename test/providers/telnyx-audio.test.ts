@@ -110,7 +110,7 @@ describe("the file of a recording", () => {
     await expect(nowhere).rejects.toThrow(ProviderUnavailable)
   })
 
-  it("is unavailable, and deleted later, if Telnyx refuses to delete it", async () => {
+  it("is unavailable, and deleted later, if Telnyx rejects its deletion", async () => {
     const listed = { outcome: "done" as const, value: { data: [{ id: "rec" }] } }
     const refused = { outcome: "refused" as const, status: 403, code: null, reasons: [] }
     const telnyx = {

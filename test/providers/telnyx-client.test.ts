@@ -49,7 +49,7 @@ describe("a request to Telnyx", () => {
     expect(received).toEqual(["POST", target, "Bearer KEY1", '{"to":"+1"}'])
   })
 
-  it("returns a refusal with its code and reasons", async () => {
+  it("returns a rejection with its code and reasons", async () => {
     replyWith(400, errorOf("40300"))
     const refused = { outcome: "refused", status: 400, code: "40300" }
     expect(await request()).toEqual({ ...refused, reasons: ["No"] })

@@ -105,7 +105,7 @@ describe("a site", () => {
     ["more than 20,000 files", () => many(20_001), /more than 20000 files/],
     ["a file of more than 100 MiB", () => zeros(101), /larger than 100 MiB/],
     ["something other than an archive", () => noise(), /not a tar archive/],
-  ])("with %s is refused, and nothing of it stays", async (_what, tar, message) => {
+  ])("with %s is rejected, and stores nothing", async (_what, tar, message) => {
     const before = await blobsLeft()
     const stored = storeArtifact(world.ports, newArtifact(SITE), tar())
     await expect(stored).rejects.toThrow(message)
@@ -139,7 +139,7 @@ describe("an app", () => {
     expect(await blobsLeft()).toBe(before)
   })
 
-  it("of more than 500 MiB is refused while it is read", async () => {
+  it("of more than 500 MiB is rejected while it is read", async () => {
     let read = 0
     async function* endless(): AsyncGenerator<Uint8Array> {
       const piece = Buffer.alloc(8 * 1024 * 1024)

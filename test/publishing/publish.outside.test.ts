@@ -130,7 +130,7 @@ describe("a publish", () => {
   })
 })
 
-describe("a publish is refused", () => {
+describe("a publish is rejected", () => {
   let company: PublishingCompany & { readonly first: string }
   beforeAll(async () => {
     company = await makePublishingCompany(one)

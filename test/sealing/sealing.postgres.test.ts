@@ -214,7 +214,7 @@ describe("an installation without a master key of its own", () => {
     expect(new Set(loaded.map(({ masterKey }) => masterKey.toString("hex"))).size).toBe(1)
   })
 
-  it("refuses a master key that is not its own", async () => {
+  it("rejects a master key that is not its own", async () => {
     const { masterKey } = await loadInstallation(pool, null)
     const refused = loadInstallation(pool, randomBytes(32))
     await expect(refused).rejects.toThrow(WrongMasterKey)

@@ -42,7 +42,7 @@ async function open(options: WorldOptions): Promise<World> {
   return world
 }
 
-it("decides, shows, waits and audits, also after a restart", async () => {
+it("decides, shows, waits and audits, even after a restart", async () => {
   const first = await openWorld("store", { url, eventStoreUrl: server.url })
   const { companyId, key } = await makeCompany(first)
   const company = { company: companyId }

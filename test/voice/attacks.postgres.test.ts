@@ -113,7 +113,7 @@ describe("callers", () => {
     expect([await billedMinutesOf(world, company), await slotHolders(company)]).toEqual([[], []])
   })
 
-  it("cannot call a released number, but a call that has begun goes on", async () => {
+  it("cannot call a released number, but a call that has begun continues", async () => {
     const company = await makeCallableCompany(world, {
       phones: PHONES.slice(0, 1),
       screenCalls: false,

@@ -269,7 +269,7 @@ describe("a deadline", () => {
     ])
   })
 
-  it("of a voicemail whose caller's leg was never answered ends it as missed, unless there is a recording", () => {
+  it("of a voicemail ends the call as missed if the caller's leg was never answered and nothing was recorded", () => {
     for (const [seconds, outcome] of [
       [null, "missed"],
       [0, "missed"],

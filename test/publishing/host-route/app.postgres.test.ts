@@ -173,12 +173,12 @@ describe("an upgraded connection", () => {
     expect(visitCount(site.ports, publishId)).toBe(0)
   })
 
-  it("is refused by a static site", async () => {
+  it("is rejected by a static site", async () => {
     site.publishSite({ "index.html": "home" })
     expect(await readText(site.sendRaw(head()))).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
   })
 
-  it("is refused if the app does not answer", async () => {
+  it("is rejected if the app does not answer", async () => {
     await answerWith("")
     expect(await readText(site.sendRaw(head()))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
   })

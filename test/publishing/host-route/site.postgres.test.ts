@@ -78,7 +78,7 @@ describe("a path", () => {
     expect(body).not.toMatch(/secret|SECRET|home|root:/)
   })
 
-  it.for(["/%", "/%zz", "/%C3", "/a%E0%80"])("%s is refused for its encoding", async (path) => {
+  it.for(["/%", "/%zz", "/%C3", "/a%E0%80"])("%s is rejected for its encoding", async (path) => {
     expect((await site.see(path)).status).toBe(400)
   })
 
