@@ -4,7 +4,7 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { packagesOf } from "./licences.mjs"
+import { packagesOf } from "./licenses.mjs"
 import { ROOT } from "./node.mjs"
 
 /**
@@ -48,13 +48,13 @@ function shipped({ components }) {
 
 /** Returns the console's packages: npm does not list a folder without a version. @returns {Component[]} */
 function built() {
-  return packagesOf("console").map(({ name, version, licence }) => ({
+  return packagesOf("console").map(({ name, version, license }) => ({
     "bom-ref": `${name}@${version}`,
     type: "library",
     name,
     version,
     purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
-    licenses: [{ expression: licence }],
+    licenses: [{ expression: license }],
   }))
 }
 

@@ -155,7 +155,7 @@ function checkProposal(
   }
   let bytes = 0
   for (const event of events) {
-    if (!UUID.test(event.id)) throw new RangeError(`Event id ${event.id} is not a lower-case UUID`)
+    if (!UUID.test(event.id)) throw new RangeError(`Event id ${event.id} is not a lowercase UUID`)
     if (event.type === "") throw new RangeError("An event needs a type")
     checkText("The event type", event.type)
     checkText("The event data", event.data)

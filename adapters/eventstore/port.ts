@@ -32,7 +32,7 @@ export function laterPosition(a: Position, b: Position): Position {
 
 /** An event to append; `data` and `metadata` are stored as this exact text. */
 export interface ProposedEvent {
-  /** A lower-case UUID. Appending the same ids at the same expected revision again is safe. */
+  /** A lowercase UUID. Appending the same ids at the same expected revision again is safe. */
   readonly id: string
   readonly type: string
   readonly data: string
@@ -114,7 +114,7 @@ export interface EventStore {
    * @throws UnknownOutcome: it may have been stored; send the same bytes again, or read.
    * @throws RangeError for an append that no store can keep unchanged: no events, a stream name that is empty,
    * over 1,024 bytes or starts with `$` (EventStoreDB's system streams), an empty type, an id that is not a
-   * lower-case UUID, U+0000 or a lone surrogate in a text, an invalid expected revision.
+   * lowercase UUID, U+0000 or a lone surrogate in a text, an invalid expected revision.
    */
   readonly append: (
     stream: string,

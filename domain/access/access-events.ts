@@ -26,7 +26,7 @@ const teamFormats = {
       personId: id.person,
       name: sealedText,
       email: sealedText,
-      /** Keyed hash of the lower-case email: two people of a company cannot share one. */
+      /** Keyed hash of the lowercase email: two people of a company cannot share one. */
       emailTag: asciiText,
       role: enumOf(...ROLES),
       /** Granted in addition to the role. */

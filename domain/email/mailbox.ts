@@ -8,7 +8,7 @@
 export interface Mailbox {
   /** Null if there is only an address. */
   readonly name: string | null
-  /** The local part as written, and the domain in lower-case punycode. */
+  /** The local part as written, and the domain in lowercase punycode. */
   readonly address: string
   /** The domain of the address. */
   readonly domain: string

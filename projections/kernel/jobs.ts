@@ -13,7 +13,7 @@ import type { FactSelection, Projection, ProjectedFact } from "./projection.ts"
 
 /** The name of the projection that enqueues jobs. */
 export const JOBS_PROJECTION = "jobs"
-/** The name of the projection that enqueues delayed jobs, most of which are cancelled before they are written. */
+/** The name of the projection that enqueues delayed jobs, most of which are canceled before they are written. */
 export const DELAYED_JOBS_PROJECTION = "late jobs"
 
 /** Jobs are wanted immediately, so they are buffered briefly. */
@@ -39,12 +39,12 @@ export interface JobToEnqueue {
 }
 
 /** A job that is no longer needed. */
-export type CancelledJob = Pick<JobToEnqueue, "kind" | "name">
+export type CanceledJob = Pick<JobToEnqueue, "kind" | "name">
 
 /** The jobs that follow from an event, and those that it cancels. */
 export interface JobRules {
   readonly jobsToEnqueue: (recorded: ProjectedFact) => readonly JobToEnqueue[]
-  readonly jobsToCancel: (recorded: ProjectedFact) => readonly CancelledJob[]
+  readonly jobsToCancel: (recorded: ProjectedFact) => readonly CanceledJob[]
 }
 
 /** Builds a projection that enqueues the jobs of the selected events. */
@@ -62,15 +62,15 @@ export function jobsProjection(
     create: "",
     apply: async (tx: Transaction<unknown>, batch) => {
       const jobs = new Map<string, JobToEnqueue>()
-      const cancelled: CancelledJob[] = []
+      const canceled: CanceledJob[] = []
       for (const recorded of batch) {
         for (const job of jobsToEnqueue(recorded)) jobs.set(`${job.kind} ${job.name}`, job)
         for (const job of jobsToCancel(recorded)) {
-          if (!jobs.delete(`${job.kind} ${job.name}`)) cancelled.push(job)
+          if (!jobs.delete(`${job.kind} ${job.name}`)) canceled.push(job)
         }
       }
       // Deletions first: a charge with the same name may have started again afterwards.
-      if (cancelled.length > 0) await deleteJobs(tx, cancelled)
+      if (canceled.length > 0) await deleteJobs(tx, canceled)
       if (jobs.size > 0) await insertJobs(tx, [...jobs.values()])
     },
   }
@@ -78,10 +78,10 @@ export function jobsProjection(
 
 async function deleteJobs(
   tx: Transaction<unknown>,
-  cancelled: readonly CancelledJob[],
+  canceled: readonly CanceledJob[],
 ): Promise<void> {
-  for (const kind of new Set(cancelled.map((job) => job.kind))) {
-    const names = cancelled.filter((job) => job.kind === kind).map(({ name }) => name)
+  for (const kind of new Set(canceled.map((job) => job.kind))) {
+    const names = canceled.filter((job) => job.kind === kind).map(({ name }) => name)
     await sql`
       delete from ledger.jobs
       where kind = ${kind} and name = any(${sqlArray("text", names)})`.execute(tx)

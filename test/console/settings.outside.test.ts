@@ -87,7 +87,7 @@ describe("the settings", () => {
     await expect.poll(() => region.innerText()).toContain("No releases yet")
   })
 
-  it("join the affiliate programme", async () => {
+  it("join the affiliate program", async () => {
     await openTab(ownerPage, "Affiliate", "affiliate")
     await ownerPage.getByText("The company is not an affiliate").waitFor()
     const join = await openDialog(ownerPage, "Join")

@@ -31,7 +31,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
 
 const EXTENSIONS = [".ts", ".tsx", ".mjs", ".cjs", ".md", ".yaml", ".yml", ".conf", ".service"]
 const GENERATED =
-  /^(console\/api\/document\.d\.ts|docs\/licences\.md|test\/conventions\/plain-words)/
+  /^(console\/api\/document\.d\.ts|docs\/licenses\.md|test\/conventions\/plain-words)/
 
 const files = readTree(["."], EXTENSIONS).filter(
   ({ path }) => !GENERATED.test(path) && !NOT_YET.some((folder) => path.startsWith(folder)),

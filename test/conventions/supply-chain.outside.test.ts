@@ -1,13 +1,13 @@
-/** Third-party packages: licences, install scripts, lock files, and the SBOM of a release. */
+/** Third-party packages: licenses, install scripts, lock files, and the SBOM of a release. */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { licencesText, packagesOf } from "../../bin/licences.mjs"
+import { licensesText, packagesOf } from "../../bin/licenses.mjs"
 import { ROOT } from "./source-tree.ts"
 
-/** Licences that require only attribution. */
+/** Licenses that require only attribution. */
 const ALLOWED = new Set([
   "0BSD",
   "Apache-2.0",
@@ -22,7 +22,7 @@ const ALLOWED = new Set([
   "Bitstream-Vera",
 ])
 
-/** Whether an SPDX expression is allowed: all licences joined by AND, or one joined by OR. */
+/** Whether an SPDX expression is allowed: all licenses joined by AND, or one joined by OR. */
 function isAllowed(expression: string): boolean {
   const bare = expression.replace(/^\((.*)\)$/, "$1")
   if (bare.includes(" AND ")) return bare.split(" AND ").every(isAllowed)
@@ -32,7 +32,7 @@ function isAllowed(expression: string): boolean {
 
 const read = <T>(path: string): T => JSON.parse(readFileSync(join(ROOT, path), "utf8")) as T
 
-it("a licence expression is evaluated", () => {
+it("a license expression is evaluated", () => {
   for (const one of ["MIT", "(MIT OR GPL-3.0)", "MIT AND ISC"]) expect(isAllowed(one)).toBe(true)
   for (const one of ["", "GPL-3.0", "MIT AND GPL-3.0", "SEE LICENSE IN README"]) {
     expect(isAllowed(one)).toBe(false)
@@ -40,10 +40,10 @@ it("a licence expression is evaluated", () => {
 })
 
 describe.each([".", "console"])("the packages of %s", (folder) => {
-  it("have allowed licences", () => {
+  it("have allowed licenses", () => {
     const packages = packagesOf(folder)
     expect(packages.length).toBeGreaterThan(50)
-    expect(packages.filter(({ licence }) => !isAllowed(licence))).toEqual([])
+    expect(packages.filter(({ license }) => !isAllowed(license))).toEqual([])
   })
 
   it("run no install scripts", () => {
@@ -72,8 +72,8 @@ describe.each([".", "console"])("the packages of %s", (folder) => {
   })
 })
 
-it("docs/licences.md is up to date (run `node bin/licences.mjs`)", () => {
-  expect(readFileSync(join(ROOT, "docs", "licences.md"), "utf8")).toBe(licencesText())
+it("docs/licenses.md is up to date (run `node bin/licenses.mjs`)", () => {
+  expect(readFileSync(join(ROOT, "docs", "licenses.md"), "utf8")).toBe(licensesText())
 })
 
 it("all packages are in the CycloneDX list of `npm run sbom`", () => {

@@ -105,7 +105,7 @@ const SQL_STATE_MESSAGES: Readonly<Record<string, string>> = {
   "53100": "the disk of the database is full",
   "53200": "the database is out of memory",
   "53300": "the database has no free connection: raise max_connections or close other clients",
-  "57014": "the database cancelled the statement",
+  "57014": "the database canceled the statement",
   "57P01": "the database is stopping",
   "57P02": "the database crashed",
   "57P03": "the database is starting or stopping",

@@ -73,7 +73,7 @@ interface Waiter {
 }
 
 interface PositionWait {
-  /** True once the position is reached, false if the wait was cancelled. */
+  /** True once the position is reached, false if the wait was canceled. */
   readonly done: Promise<boolean>
   readonly cancel: () => void
 }

@@ -10,7 +10,7 @@ import type {
   JobResult,
 } from "../../../adapters/postgres/jobs/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { CancelledJob, JobToEnqueue } from "../../../projections/kernel/jobs.ts"
+import type { CanceledJob, JobToEnqueue } from "../../../projections/kernel/jobs.ts"
 import type { AnyFact } from "../../../domain/kernel/facts.ts"
 import type { ProjectedFact } from "../../../projections/kernel/projection.ts"
 import type { Cause } from "../kernel/envelope.ts"
@@ -187,7 +187,7 @@ export function jobsFor(
 export function jobsEndedBy(
   reactions: readonly Reaction[],
   recorded: ProjectedFact,
-): readonly CancelledJob[] {
+): readonly CanceledJob[] {
   const { fact } = recorded
   return reactions.flatMap(({ kind, endOn }) => {
     const rules = endOn as Readonly<Record<string, EndRule | undefined>> | undefined

@@ -338,7 +338,7 @@ export function publicRoute<
   })
 }
 
-/** Header fields by lower-case name; each with all values that were sent. */
+/** Header fields by lowercase name; each with all values that were sent. */
 export type HeaderFields = Readonly<Record<string, readonly string[] | undefined>>
 
 /** A call as it was sent. */

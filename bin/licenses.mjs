@@ -1,15 +1,15 @@
-// `node bin/licences.mjs`: writes `docs/licences.md`, the licences of all packages in the program.
+// `node bin/licenses.mjs`: writes `docs/licenses.md`, the licenses of all packages in the program.
 
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { ROOT } from "./node.mjs"
 
-/** Licences that a package does not state in its package.json. @type {Record<string, string>} */
-const SAID_ELSEWHERE = {
+/** Licenses that a package does not state in its package.json. @type {Record<string, string>} */
+const LICENSE_BY_NAME = {
   // From its LICENSE file.
   "png-js": "MIT",
-  // Bitstream's licence of the original fonts: may be used, changed and distributed, but not sold by itself.
+  // Bitstream's license of the original fonts: may be used, changed and distributed, but not sold by itself.
   "dejavu-fonts-ttf": "Bitstream-Vera",
 }
 
@@ -17,7 +17,7 @@ const SAID_ELSEWHERE = {
  * @typedef {object} Licensed
  * @property {string} name
  * @property {string} version
- * @property {string} licence an SPDX expression
+ * @property {string} license an SPDX expression
  */
 
 /**
@@ -34,22 +34,22 @@ export function packagesOf(folder) {
     .filter(([path, { dev, devOptional }]) => path !== "" && dev !== true && devOptional !== true)
     .map(([path, { version, license = "" }]) => {
       const name = path.replace(/^.*node_modules\//, "")
-      return { name, version, licence: SAID_ELSEWHERE[name] ?? license }
+      return { name, version, license: LICENSE_BY_NAME[name] ?? license }
     })
 }
 
 /** Returns the document. @returns {string} */
-export function licencesText() {
+export function licensesText() {
   const rows = [...packagesOf("."), ...packagesOf("console")].map(
-    ({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`,
+    ({ name, version, license }) => `| ${name} | ${version} | ${license} |`,
   )
   return [
-    "# Licences",
+    "# Licenses",
     "",
-    "Of all packages that are part of the program and of the console's pages, by their lock files. Written by",
-    "`node bin/licences.mjs`; a test compares it, and lets no other kind of licence in.",
+    "The licenses of all packages in the program and in the console's pages, from their lock files. For reviewers of",
+    "dependencies. `node bin/licenses.mjs` writes this page; a test compares it and rejects other kinds of licenses.",
     "",
-    "| Package | Version | Licence |",
+    "| Package | Version | License |",
     "|---|---|---|",
     ...[...new Set(rows)].toSorted(),
     "",
@@ -57,5 +57,5 @@ export function licencesText() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(join(ROOT, "docs", "licences.md"), licencesText())
+  writeFileSync(join(ROOT, "docs", "licenses.md"), licensesText())
 }
