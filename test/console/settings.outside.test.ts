@@ -41,7 +41,9 @@ describe("the settings", () => {
     await form.getByRole("textbox", { name: "Code" }).fill("ABCD-EFGH-JKMN-PQRS")
     await form.getByRole("button", { name: "Approve" }).click()
     await form.getByRole("alert").waitFor()
-    expect(await form.getByRole("alert").innerText()).toContain("The code is unknown or has expired")
+    expect(await form.getByRole("alert").innerText()).toContain(
+      "The code is unknown or has expired",
+    )
     await form.getByRole("textbox", { name: "Code" }).fill(code.toLowerCase())
     await form.getByRole("button", { name: "Approve" }).click()
     await ownerPage.getByText("App 2.0.0 is connected").waitFor()
