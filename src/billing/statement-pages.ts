@@ -129,16 +129,21 @@ function widthOf(sheet: Sheet, { font, size }: FontStyle, text: string): number 
   return sum
 }
 
-/** Wraps a printable text into at most `most` lines of this width. */
+/** Wraps a printable text into at most `maxLines` lines of this width. */
 function linesOf(
   sheet: Sheet,
   face: FontStyle,
   text: string,
   width: number,
-  most: number = MAX_LINES,
+  maxLines: number = MAX_LINES,
 ): readonly string[] {
   sheet.doc.font(FONTS[face.font])
-  return wrapText(printableText(sheet.doc, text), (part) => widthOf(sheet, face, part), width, most)
+  return wrapText(
+    printableText(sheet.doc, text),
+    (part) => widthOf(sheet, face, part),
+    width,
+    maxLines,
+  )
 }
 
 /** Writes measured lines below each other; pdfkit must not wrap or cut them again. */
@@ -222,8 +227,8 @@ function layOutRow(
   style: RowStyle,
   [nameWidth = 0]: readonly number[],
 ): RowLayout {
-  const most = MAX_LINES * Math.ceil(USUAL_WIDTH / nameWidth)
-  const name = linesOf(sheet, style.names, cells[0] ?? "", nameWidth, most)
+  const maxLines = MAX_LINES * Math.ceil(USUAL_WIDTH / nameWidth)
+  const name = linesOf(sheet, style.names, cells[0] ?? "", nameWidth, maxLines)
   const all = subtext === undefined ? [] : linesOf(sheet, BELOW, subtext, sheet.width, Infinity)
   const height = ROW + (name.length - 1) * CELL * LEADING
   const belowHeight = all.length === 0 ? 0 : ROW / 4 + all.length * SMALL * LEADING
@@ -290,15 +295,15 @@ function printableText(doc: PDFKit.PDFDocument, text: string): string {
   return line
 }
 
-/** Wraps a text into at most `most` lines of `width` points; a longer text loses its middle. */
+/** Wraps a text into at most `maxLines` lines of `width` points; a longer text loses its middle. */
 export function wrapText(
   text: string,
   measured: WidthOf,
   width: number,
-  most: number,
+  maxLines: number,
 ): readonly string[] {
   const lines = breakLines(text, measured, width)
-  if (lines.length <= most) return lines
+  if (lines.length <= maxLines) return lines
   const characters = [...text]
   const shortened = (kept: number) => {
     const [head, tail] = [characters.slice(0, kept), characters.slice(characters.length - kept)]
@@ -307,7 +312,7 @@ export function wrapText(
   let [fits, tooMany] = [0, Math.ceil(characters.length / 2)]
   while (tooMany - fits > 1) {
     const middle = Math.floor((fits + tooMany) / 2)
-    if (shortened(middle).length <= most) fits = middle
+    if (shortened(middle).length <= maxLines) fits = middle
     else tooMany = middle
   }
   return shortened(fits)

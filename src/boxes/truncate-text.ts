@@ -11,23 +11,23 @@ export function hasReplacementCharacters(bytes: Uint8Array, text: string): boole
   return !isUtf8(bytes) && text.includes("\ufffd")
 }
 
-/** The first `most` characters of a text. */
-export function firstCharacters(text: string, most: number): string {
-  if (text.length <= most) return text
+/** The first `maxCharacters` characters of a text. */
+export function firstCharacters(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text
   let end = 0
-  for (let count = 0; count < most && end < text.length; count += 1) {
+  for (let count = 0; count < maxCharacters && end < text.length; count += 1) {
     end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
   }
   return text.slice(0, end)
 }
 
-/** Whether a text has more than `most` characters. */
-export const isLongerThan = (text: string, most: number): boolean =>
-  firstCharacters(text, most).length < text.length
+/** Whether a text has more than `maxCharacters` characters. */
+export const isLongerThan = (text: string, maxCharacters: number): boolean =>
+  firstCharacters(text, maxCharacters).length < text.length
 
-/** The first `most` characters of a text; a truncated one ends with a line that says so. */
-export function truncateText(text: string, most: number, isCut = false): string {
-  if (!isCut && !isLongerThan(text, most)) return text
-  const note = `\n[truncated: at most ${most.toLocaleString("en-US")} characters are shown]\n`
-  return firstCharacters(text, most - note.length) + note
+/** The first `maxCharacters` characters of a text; a truncated one ends with a line that says so. */
+export function truncateText(text: string, maxCharacters: number, isCut = false): string {
+  if (!isCut && !isLongerThan(text, maxCharacters)) return text
+  const note = `\n[truncated: at most ${maxCharacters.toLocaleString("en-US")} characters are shown]\n`
+  return firstCharacters(text, maxCharacters - note.length) + note
 }

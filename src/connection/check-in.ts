@@ -30,11 +30,11 @@ import { findPersonRow } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** A text that a fact holds unsealed, so it cannot be erased: the format leaves no room for an address. */
-const plainText = (most: number) =>
+const plainText = (maxLength: number) =>
   z
     .string({ error: "Must be text." })
     .regex(/^[\w.: -]*$/, "Must be letters, digits, spaces and . : - _ only.")
-    .max(most, `Must be at most ${most} characters.`)
+    .max(maxLength, `Must be at most ${maxLength} characters.`)
 
 const count = z
   .int("Must be a whole number.")

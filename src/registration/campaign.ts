@@ -139,8 +139,8 @@ export function composeCampaignDraft(
   }
 }
 
-function firstFitting(most: number, ...texts: readonly string[]): string {
-  return texts.find((text) => codePointLength(text) <= most) ?? texts.at(-1) ?? ""
+function firstFitting(maxLength: number, ...texts: readonly string[]): string {
+  return texts.find((text) => codePointLength(text) <= maxLength) ?? texts.at(-1) ?? ""
 }
 
 const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`

@@ -1,7 +1,7 @@
 import { boundedText } from "../frame/kernel/schema.ts"
 
-/** A trimmed text of at least `least` and at most `most` characters. */
-export const textBetween = (least: number, most: number) =>
-  boundedText(most)
+/** A trimmed text of at least `minLength` and at most `maxLength` characters. */
+export const textBetween = (minLength: number, maxLength: number) =>
+  boundedText(maxLength)
     .transform((text) => text.trim())
-    .refine((text) => [...text].length >= least, `Must be at least ${least} characters.`)
+    .refine((text) => [...text].length >= minLength, `Must be at least ${minLength} characters.`)

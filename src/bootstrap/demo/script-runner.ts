@@ -70,7 +70,7 @@ export function callStep(
   return { at, action, ...DEFAULT_OPTIONS, ...terms }
 }
 
-/** What the steps run with. */
+/** The dependencies of the steps. */
 export interface DemoContext {
   readonly ports: AdminPorts
   readonly app: FastifyInstance

@@ -30,7 +30,7 @@ import type { AdminPorts } from "../../frame/operator/operation.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { FaultInjector } from "../settings/injected-faults.ts"
 
-/** What a clock is opened with. */
+/** The parts from which a clock is opened. */
 interface ClockParts {
   readonly pool: Pool
   readonly watch: Pick<DatabaseWatch, "probePool">

@@ -141,7 +141,7 @@ const ProgramSettings = z.object({
   ...traceSettings,
 })
 
-/** What a program's slices read from the environment. */
+/** The settings and providers of a program's slices. */
 interface SettingsSources {
   readonly settings: readonly SettingsSpec[]
   readonly providers: readonly Provider[]

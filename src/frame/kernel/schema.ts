@@ -16,13 +16,13 @@ import {
 /** Sealed text. */
 export const sealedTextSchema = idSchema(parseSealedText)
 
-/** Text of at most `most` characters (code points) that PostgreSQL can store: no lone surrogate, no NUL. */
-export function boundedText(most: number, base = z.string()) {
+/** Text of at most `maxLength` characters (code points) that PostgreSQL can store: no lone surrogate, no NUL. */
+export function boundedText(maxLength: number, base = z.string()) {
   return base
     .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
     .refine((value) => !value.includes("\0"), "Must not contain the character U+0000.")
-    .refine((value) => [...value].length <= most, `Must be at most ${most} characters.`)
-    .meta({ maxLength: most })
+    .refine((value) => [...value].length <= maxLength, `Must be at most ${maxLength} characters.`)
+    .meta({ maxLength })
 }
 
 /** White space, control characters and invisible characters: zero-width ones, direction marks, fillers. */
@@ -34,17 +34,17 @@ export function isBlank(text: string): boolean {
 }
 
 /** `boundedText` with at least one visible character. */
-export function nonBlankText(most: number) {
-  return boundedText(most).refine((text) => !isBlank(text), "Must not be empty.")
+export function nonBlankText(maxLength: number) {
+  return boundedText(maxLength).refine((text) => !isBlank(text), "Must not be empty.")
 }
 
 /**
  * `boundedText` of several lines that end in a line feed alone. Line endings are normalized before the text is
  * measured, stored or signed: SMTP clients rewrite them, which would break a DKIM signature.
  */
-export const multilineText = (most: number) =>
+export const multilineText = (maxLength: number) =>
   boundedText(
-    most,
+    maxLength,
     z.string().overwrite((value) => value.replaceAll(/\r\n?/g, "\n")),
   )
 

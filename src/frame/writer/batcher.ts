@@ -8,9 +8,9 @@ export interface Batcher<K extends string, T> {
   readonly waitUntilIdle: () => Promise<void>
 }
 
-/** Opens a batcher that calls `flush` with at most `most` items at a time. */
+/** Opens a batcher that calls `flush` with at most `maxItems` items at a time. */
 export function openBatcher<K extends string, T>(
-  most: number,
+  maxItems: number,
   flush: (key: K, items: readonly T[]) => Promise<void>,
 ): Batcher<K, T> {
   interface Waiting {
@@ -24,7 +24,7 @@ export function openBatcher<K extends string, T>(
     // Callers of the same tick share the first batch.
     await new Promise(setImmediate)
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, most)
+      const batch = waiting.splice(0, maxItems)
       try {
         await flush(
           key,

@@ -222,8 +222,8 @@ function ownEventsSubscriber(subscriber: Subscriber, ownOf: KeepOwnEvents): Subs
   }
 }
 
-function takeFirst(most: number, events: readonly StoredEvent[]): readonly StoredEvent[] {
-  return events.length > most ? events.slice(0, most) : events
+function takeFirst(maxEvents: number, events: readonly StoredEvent[]): readonly StoredEvent[] {
+  return events.length > maxEvents ? events.slice(0, maxEvents) : events
 }
 
 /** Counts of other programs' streams and events. */

@@ -163,7 +163,7 @@ const PLACEHOLDER_DOCUMENT = {
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40" viewBox="0 0 200 40">
 <text x="0" y="27" font-family="sans-serif" font-size="22" font-weight="bold" fill="#fff">${PRODUCT}</text></svg>`
 
-/** What the document is built from. */
+/** The sources of the document. */
 export interface DocumentSource {
   readonly entries: readonly (Route | RouteVariants)[]
   readonly retired: readonly string[]

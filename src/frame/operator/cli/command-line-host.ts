@@ -1,4 +1,4 @@
-/** What the command line needs of the program that it is part of. */
+/** The interface between the command line and the program it belongs to. */
 import type { OperatorCommand, LocalCommand } from "../commands.ts"
 import type { OperatorConnection } from "./client.ts"
 import type { Catalogue, CommandSpec, OperationInput } from "./command-spec.ts"

@@ -18,7 +18,7 @@ const { createServer } = process.getBuiltinModule("node:http")
 /** As long as the longest command line. */
 const MAX_REQUEST_BYTES = 8 * 1024 * 1024
 
-/** What the agent needs in addition to the commands. */
+/** The dependencies of the request handler. */
 export interface AgentRequestPorts {
   readonly commands: BoxCommandRunner
   readonly network: BoxNetwork
