@@ -235,7 +235,9 @@ describe("requests for codes", () => {
     expect(refused[0]).toMatchObject({ status: 429, headers: { "retry-after": "60" } })
     expect(plain(refused[0] as VisitResponse)).toEqual(plain(refused[1] as VisitResponse))
     for (let i = 8; i < 20; i += 1) expect((await ask(`a${i}@example.com`)).status).toBe(303)
-    expect((await ask("b@example.com")).body).toContain("Limit of 20 codes from this address per minute exceeded")
+    expect((await ask("b@example.com")).body).toContain(
+      "Limit of 20 codes from this address per minute exceeded",
+    )
     await counted.close()
   })
 })
