@@ -91,7 +91,7 @@ function decide(
 }
 
 function refused(at: number): DomainReservationRefused {
-  const message = "This domain, or one above or below it, is already connected."
+  const message = "This domain, its parent or one of its subdomains is already connected."
   return { type: "DomainReservationRefused", at, code: "held", message }
 }
 

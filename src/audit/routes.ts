@@ -160,7 +160,7 @@ const Question = z.object({
   quantity: z
     .int({ error: "Must be a whole number." })
     .min(1, "Must be 1 or more.")
-    .max(1_000_000_000, "Must be at most 1000000000.")
+    .max(1_000_000_000, "Must be at most 1,000,000,000.")
     .describe("The quantity"),
   at: boundedText(MAX_ITEM_CHARACTERS).optional().meta({
     description: "An earlier `Ledger-Position`, or `revision:N` of the ledger; default now",

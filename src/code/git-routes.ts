@@ -292,7 +292,7 @@ async function* limitBytes(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   let length = 0
   for await (const piece of body) {
     length += piece.length
-    if (length > MAX_REQUEST_BYTES) throw new BodyTooLarge(`more than ${MAX_REQUEST_BYTES} bytes`)
+    if (length > MAX_REQUEST_BYTES) throw new BodyTooLarge(MAX_REQUEST_BYTES)
     yield piece
   }
 }

@@ -39,7 +39,7 @@ const Start = z
   })
   .refine(({ code, version }) => code !== undefined || version !== undefined, {
     path: ["version"],
-    error: "Must be the app's version; only a request with a code needs none.",
+    error: "Must be the app's version, unless the request has a code.",
   })
 
 const Waiting = z

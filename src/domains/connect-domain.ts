@@ -42,7 +42,7 @@ import { canPerform } from "../../domain/access/permissions.ts"
 import { addSendingDomainTo, sendingDomainIn } from "./sending-domains.ts"
 import { MAX_SENDING_NAME_LENGTH } from "./sending-records.ts"
 
-const ALREADY_CONNECTED = "This domain, or one above or below it, is already connected."
+const ALREADY_CONNECTED = "This domain, its parent or one of its subdomains is already connected."
 const NOT_REGISTERED =
   "Is not registered, or is part of a registered domain. Use the registered domain."
 /** Limit of stored lines about records that could not be copied. */

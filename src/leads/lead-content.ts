@@ -115,14 +115,16 @@ function sizeFaultOf(pairs: FieldPairs): string | null {
   const long = pairs.map(lengthFaultOf).find((fault) => fault !== null)
   if (long !== undefined) return long
   const bytes = pairs.reduce((sum, texts) => sum + Buffer.byteLength(texts.join("")), 0)
-  return bytes > MAX_BYTES ? `The form's content is longer than ${MAX_BYTES} bytes.` : null
+  return bytes > MAX_BYTES
+    ? `The form's content is longer than ${MAX_BYTES.toLocaleString("en-US")} bytes.`
+    : null
 }
 
 function lengthFaultOf([name, value]: FieldPairs[number]): string | null {
   const most = name === "message" || name === CONSENT_TEXT ? MAX_MESSAGE : MAX_VALUE
   if ([...value].length <= most) return null
   // The name of a custom field may be personal text.
-  return `${isKnown(name) || name === CONSENT_TEXT ? name : "A field"} is longer than ${most} characters.`
+  return `${isKnown(name) || name === CONSENT_TEXT ? name : "A field"} is longer than ${most.toLocaleString("en-US")} characters.`
 }
 
 const isKnown = (name: string): name is KnownField => KNOWN_FIELDS.some((known) => known === name)

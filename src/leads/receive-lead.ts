@@ -78,7 +78,7 @@ function leadRefusalOf(code: LeadRefused["code"]): Refusal {
     case "day_full":
       return refusal(
         "rate_limited",
-        `This form has reached its limit of ${MAX_LEADS_PER_DAY} leads a day. Try again tomorrow.`,
+        `This form has reached its limit of ${MAX_LEADS_PER_DAY.toLocaleString("en-US")} leads a day. Try again tomorrow.`,
       )
     case "too_many_uncollected":
       return refusal("unavailable", "Too many leads are waiting to be collected. Try again later.")

@@ -311,6 +311,8 @@ export const buyNumber = paidRoute({
     const held =
       view.status === "held" ? await phoneNumberReply(ports, companyId, view.number) : null
     if (held !== null) return { reply: { number: held } }
-    return { refusal: refusal("conflict", "This number was bought and has since been released.") }
+    const message =
+      "This number was bought and has since been released. Buy another one with a new Idempotency-Key."
+    return { refusal: refusal("conflict", message) }
   },
 })

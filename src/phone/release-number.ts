@@ -11,7 +11,7 @@ import { listHeldNumbers } from "../../domain/phone/phone-views.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
-const NO_NUMBER = "The company holds no number with this id."
+const NO_NUMBER = "The company has no number with this id."
 
 export const releaseNumber = route({
   name: "releaseNumber",

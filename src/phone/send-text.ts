@@ -249,7 +249,9 @@ const TextReply = z.object({
 })
 type TextReply = z.infer<typeof TextReply>
 
-const NO_NUMBER = "The company has no number that can send texts, or `from` is not one of them."
+const NO_NUMBER = "The company has no number that can send texts. Buy or register one."
+const WRONG_NUMBER =
+  "`from` is not one of the company's numbers that can send texts. Name one of them, or leave it out."
 const UNPAID =
   "The rent of this number is not paid, so it cannot send texts. The rent is charged again each day."
 const UNREGISTERED =
@@ -301,6 +303,8 @@ export const sendText = paidRoute({
   },
   prepare: async (ports, draft) => {
     const from = await selectSendingNumber(ports, draft.companyId, draft.from)
+    if (from === "none" && draft.from !== null)
+      return { refusal: refusal("no_number", WRONG_NUMBER) }
     if (typeof from === "string") return { refusal: refusal("no_number", SENDER_REFUSALS[from]) }
     return { from, ...(await priceText(ports, draft)) }
   },

@@ -76,7 +76,7 @@ const NumberPatch = z.object({
     .refine(
       (phones) =>
         new Set(phones.map(({ phone }) => parseFullNumber(phone) ?? phone)).size === phones.length,
-      "Must not contain a phone twice.",
+      "Must not contain the same phone number twice.",
     )
     .optional()
     .describe(`Up to ${MAX_RING_TO} phones; if empty, calls go to voicemail`),
@@ -112,7 +112,7 @@ const SettingsPatch = z
       .max(MAX_NUMBERS)
       .refine(
         (numbers) => new Set(numbers.map(({ id }) => id)).size === numbers.length,
-        "Must not contain a number twice.",
+        "Must not contain the same number twice.",
       )
       .optional()
       .describe(`Changes of up to ${MAX_NUMBERS} numbers`),
@@ -122,7 +122,7 @@ const SettingsPatch = z
 type SettingsPatch = z.infer<typeof SettingsPatch>
 type NumberPatch = z.infer<typeof NumberPatch>
 
-const NO_NUMBER = "The company holds no number with this id; nothing was changed."
+const NO_NUMBER = "The company has no number with this id; nothing was changed."
 const ACKNOWLEDGE =
   "Must be true when recording is turned on for the first time: you take responsibility that callers agree to be recorded."
 

@@ -38,19 +38,19 @@ const variables = z
   .record(
     z
       .string()
-      .regex(/^[A-Za-z_]\w{0,99}$/, "must have names such as API_HOST")
+      .regex(/^[A-Za-z_]\w{0,99}$/, "must be a variable name such as API_HOST")
       .refine(
         (name) => !RESERVED_VARIABLES.includes(name),
-        "must not contain PORT, DATABASE_URL, STORAGE_DIR or PREVIEW_URL: the preview sets them",
+        "must not be PORT, DATABASE_URL, STORAGE_DIR or PREVIEW_URL: the preview sets them",
       ),
     z
       .string()
-      .max(10_000, "must have values of at most 10,000 characters")
+      .max(10_000, "must have at most 10,000 characters")
       .refine((text) => !text.includes("\0"), "must not contain the character U+0000"),
   )
   .refine(
     (all) => Object.keys(all).length <= MAX_VARIABLES,
-    `must have at most ${MAX_VARIABLES} variables`,
+    `can have at most ${MAX_VARIABLES} variables`,
   )
 
 const CompanyFile = z

@@ -15,8 +15,8 @@ export const TextingCampaign = z.object({
   messageFlow: textBetween(40, 2_048).describe("How people opt in"),
   samples: z
     .array(textBetween(20, 1_024))
-    .min(2, "Must be at least 2 samples.")
-    .max(5, "Must be at most 5 samples.")
+    .min(2, "Must have at least 2 samples.")
+    .max(5, "Must have at most 5 samples.")
     .describe("2 to 5 sample texts"),
   directLending: z.boolean().describe("Whether it is about loans that the company offers"),
 })

@@ -10,7 +10,7 @@ import {
   readRegistrationStatus,
 } from "./registration-status.ts"
 
-const NOTHING = "No submission is waiting for the carriers."
+const NOTHING = "No submission is waiting for the carriers. Send the registration first."
 
 /** Approves waiting submissions in test mode, in place of the carriers. */
 export const confirmRegistration = route({

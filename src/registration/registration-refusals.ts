@@ -23,8 +23,8 @@ const REFUSAL_MESSAGES: Readonly<
   abandoned: "This submission was abandoned. Send it again.",
   changed: "The pages were saved again during the check. Check them again.",
   fee: "The fee has changed in the meantime. Send it again to accept the new fee.",
-  live: "This registration is live, so only the carriers can approve it.",
-  nothing_waits: "No submission is waiting for the carriers.",
+  live: "This registration is not in test mode. Only the carriers can approve it.",
+  nothing_waits: "No submission is waiting for the carriers. Send the registration first.",
 }
 
 /** The example message of a missing step, for the API document. */

@@ -54,6 +54,15 @@ const payer: Payer = { canBuy: true, baseUrl: "http://ledger.test" }
 const bodyFor = (changed: Partial<ChargeRefused>) =>
   refusalBody(chargeRefusal({ ...refused, ...changed }, payer))
 
+it("400 validation names an amount that is too large, and the largest total", () => {
+  const amountMicros = Number.MAX_SAFE_INTEGER - 1
+  expect(bodyFor({ code: "amount_too_large", amountMicros })).toMatchObject({
+    error: "validation",
+    message:
+      "The amount, $9007199254.74099, is too large: no total of the ledger can exceed $9007199254.740991.",
+  })
+})
+
 describe("402 payment_required", () => {
   it.each([
     ["one micro short asks for the smallest purchase", 8_999, 5],

@@ -21,7 +21,7 @@ import {
 const world = await sharedWorld({ calls: "free" })
 
 const LATE = new DeadlinePassed("too late")
-const NOTHING = /; nothing was charged\. Send it again later\.$/
+const NOTHING = /; nothing was charged\. Send the request again later\.$/
 const UNKNOWN =
   /It is not known yet whether this was charged\. Send it again with the same Idempotency-Key/
 const STILL_UNKNOWN =
@@ -81,16 +81,18 @@ describe("a first request", () => {
       chargeId: expect.stringMatching(/^chg_/),
     })
     expect(answer.message).toMatch(UNKNOWN)
-    expect(answer.message).toMatch(/or look the charge up by its chargeId\.$/)
+    expect(answer.message).toMatch(
+      / \(it is charged at most once\), or look up the charge by its chargeId\.$/,
+    )
   })
 
-  it("without an idempotency key is advised to look the charge up, not to send it again", async () => {
+  it("without an idempotency key is advised to look up the charge, not to send it again", async () => {
     const { sendTo } = await newRequest(false)
     expect((await sendTo(chargeFails(LATE))).message).toMatch(NOTHING)
     expect((await sendTo(without("access", LATE))).message).toMatch(NOTHING)
     const { message } = await sendTo(chargeFails(new OutcomeUnknown("unknown")))
     expect(message).toBe(
-      "It is not known yet whether this was charged. Look the charge up by its chargeId before you " +
+      "It is not known yet whether this was charged. Look up the charge by its chargeId before you " +
         "send it again.",
     )
   })
@@ -145,7 +147,7 @@ describe("a call that is rejected because the server is overloaded", () => {
       /An earlier request with this Idempotency-Key may have been paid\. .*paid at/,
     ],
     ["purchase", false, /; nothing was paid\./],
-    [null, false, /^Too many calls are waiting\. Send it again later\.$/],
+    [null, false, /^Too many calls are waiting\. Send the request again later\.$/],
   ] as const)(
     "(%s, may have run: %s) is answered with what is certain",
     ([paymentKind, mayHaveRun, pattern]) => {
@@ -161,7 +163,7 @@ describe("the answer to a call that charges nothing", () => {
     const answer = await callWithPorts(without("access", LATE), key, "GET", "/api/v1/people")
     expect(answer.body).toMatchObject({
       error: "unavailable",
-      message: "The ledger cannot be reached right now. Send it again later.",
+      message: "The ledger cannot be reached right now. Send the request again later.",
     })
   })
 })

@@ -211,7 +211,7 @@ describe("an installation", () => {
     const refused = await world.call(company.key, "POST", texts, { body })
     expect(refused).toMatchObject({ status: 503, body: { error: "stream_corrupt" } })
     expect(refused.body.message).toMatch(
-      /records are corrupt; the operator was notified; nothing was charged/,
+      /data is corrupt; nothing was charged\. The operator has been notified\./,
     )
     expect((await world.call(company.key, "GET", "/api/v1/credits")).status).toBe(503)
     const other = await makeCompany(world)

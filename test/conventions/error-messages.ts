@@ -17,7 +17,7 @@ export interface ErrorMessage {
 }
 
 /** Maximum depth to which constants and functions are followed. */
-const MAX_DEPTH = 6
+const MAX_DEPTH = 8
 
 /** The index of the message argument by schema method. */
 const SCHEMA_MESSAGE_INDEX: Readonly<Record<string, number>> = {
@@ -42,18 +42,17 @@ const VALUE_NAMES: Readonly<Record<string, string>> = {
   allowed: "methods",
   charge: "charged or paid",
   done: "charged, paid or done",
-  fault: "what is wrong",
+  fault: "fault",
   faults: "field: what is wrong",
-  holder: "The holder's",
   lacking: "operation",
+  limitName: "The company's AI",
   message: "what is wrong",
   needs: "permission",
   once: "charged, paid or done",
   own: "this server's name",
   paymentKind: "charged or paid",
   roles: "owner or admin",
-  spendingClass: " class",
-  whose: "You do",
+  whose: "You do not / The key's person does not",
 }
 
 /** Names of properties that hold the message of a schema or of a field. */
@@ -278,7 +277,11 @@ class MessageReader {
         return isPossible ? texts(one.initializer) : []
       })
     }
-    if (ts.isCallExpression(expression)) return this.#returned(expression, depth) ?? placeholder
+    if (ts.isCallExpression(expression)) {
+      const grouped = this.#groupedNumber(expression)
+      if (grouped !== null) return [grouped]
+      return this.#returned(expression, depth) ?? placeholder
+    }
     const resolved = this.#resolved(expression)
     return resolved === expression ? placeholder : texts(resolved)
   }
@@ -303,6 +306,7 @@ class MessageReader {
   #isShortText(value: ts.Expression): boolean {
     if (nameOfLast(value) in VALUE_NAMES) return false
     if (ts.isCallExpression(value)) {
+      if (this.#groupedNumber(value) !== null) return true
       const declaration = this.#declarationOf(value.expression)
       const isHere = declaration?.getSourceFile() === value.getSourceFile()
       const returned = isHere ? (this.#returned(value, 0) ?? []) : []
@@ -315,6 +319,14 @@ class MessageReader {
       ts.isNumericLiteral(resolved) ||
       ts.isConditionalExpression(resolved)
     )
+  }
+
+  /** The text of `LIMIT.toLocaleString("en-US")`; null for other calls. */
+  #groupedNumber({ expression }: ts.CallExpression): string | null {
+    if (!ts.isPropertyAccessExpression(expression)) return null
+    if (expression.name.text !== "toLocaleString") return null
+    const value = this.#resolved(expression.expression)
+    return ts.isNumericLiteral(value) ? Number(value.text).toLocaleString("en-US") : null
   }
 
   /** The texts that a function of the project returns; null if it returns something else. */

@@ -20,7 +20,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   gone: "Stop calling this route.",
   idempotency_conflict: "Use a new `Idempotency-Key` for a different request.",
   idempotency_key_required: "Send an `Idempotency-Key` header.",
-  internal: "Send the request again with the same `Idempotency-Key`; report the `requestId`.",
+  internal:
+    "Send the request again, with the same `Idempotency-Key` if it had one. If it fails again, report the `requestId`.",
   invalid_key:
     "Send a valid key as `Authorization: Bearer <key>`. If the message names a limit, the key is valid and its limit is " +
     "used up: wait for the reset or raise the limit.",
@@ -28,7 +29,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   method_not_allowed: "Use a method from the `Allow` header.",
   misdirected: "Call the host that the message names.",
   needs_managed_plan: "An owner adds a card, or replaces a failing one.",
-  needs_owner: "An owner of the company makes this request.",
+  needs_owner: "An owner confirms the payment with the card's bank; then send the request again.",
   no_brand: "Name the brand in the text.",
   no_card: "An owner adds a card.",
   no_number: "Buy or register a number, or name another one.",
@@ -44,15 +45,16 @@ const ADVICE: Readonly<Record<string, string>> = {
   overloaded: "This request did nothing. Send it again after the seconds in `Retry-After`.",
   payment_failed: "Fix the card; send a new `Idempotency-Key`.",
   payment_required: "Add funds, or pay the failed invoice of a locked account.",
-  purchase_needs_review: "An owner approves the purchase.",
+  purchase_needs_review: "An owner reviews the key's purchases.",
   purchase_not_allowed: "Allow purchases for the key.",
   range_not_satisfiable: "Ask for a range within the file.",
   rate_limited: "Send the request again after the seconds in `Retry-After`.",
   role: "A person with the role that the message names makes this request.",
   signed_out: "Sign in again.",
   spend_limit_reached: "Wait until `resetsAt`, or raise the limit. Adding funds does not help.",
-  stream_corrupt: "The operator has been notified. Send the request again after `Retry-After`.",
-  too_large: "Send less.",
+  stream_corrupt:
+    "The operator has been notified. Send the request again after the seconds in `Retry-After`.",
+  too_large: "Shorten what the message names.",
   too_many_boxes: "Stop a box first.",
   unavailable: "Send the request again; the message says whether anything was charged.",
   unknown_operation: "Update the command line to the version of the server.",

@@ -230,6 +230,7 @@ describe("POST /phone/messages 409 no_number", () => {
     const { key } = await makeCompany(world, { withNumber: false })
     const { status, body } = await postText(world, key)
     expect([status, body.error]).toEqual([409, "no_number"])
+    expect(body.message).toMatch(/^The company has no number that can send texts\./)
   })
 
   it("rejects a number that the company does not have, by number or ID", async () => {
@@ -239,6 +240,7 @@ describe("POST /phone/messages 409 no_number", () => {
     for (const unknown of [from, numberId, newPhoneNumber(), "num_unknown", "", from.slice(2)]) {
       const { status, body } = await postText(world, company.key, { from: unknown })
       expect([unknown, status, body.error]).toEqual([unknown, 409, "no_number"])
+      expect(body.message).toMatch(/^`from` is not one of the company's numbers/)
     }
   })
 })

@@ -52,8 +52,8 @@ describe("a company file", () => {
       { static: "a", buildCommand: "x", cleanUrls: true },
       /unknown fields: buildCommand, cleanUrls/,
     ],
-    [{ start: "a", env: { PORT: "1" } }, /must not contain PORT/],
-    [{ start: "a", env: { "A-B": "1" } }, /must have names such as/],
+    [{ start: "a", env: { PORT: "1" } }, /must not be PORT/],
+    [{ start: "a", env: { "A-B": "1" } }, /must be a variable name such as/],
     [{ start: "" }, /start must not be empty/],
   ])("is refused with %j", (more, fault) => {
     const found = read(more)
@@ -76,7 +76,7 @@ describe("a company file", () => {
         start: "b",
         env: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`A${n}`, ""])),
       }),
-      "is invalid: env must have at most 64 variables",
+      "is invalid: env can have at most 64 variables",
     ],
   ])("is refused if it is %s", (_what, content, fault) => {
     expect(parseCompanyFile(Buffer.from(content as string))).toEqual({ fault })

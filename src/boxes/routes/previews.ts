@@ -92,7 +92,7 @@ async function previewUrlOf(
 const PreviewParams = BoxParams.extend({
   port: z
     .string()
-    .regex(/^\d{1,5}$/, "Must be a port number.")
+    .regex(/^\d{1,5}$/, "Must be a port number from 1024 to 65535.")
     .transform(Number)
     .describe("The port in the box"),
 })

@@ -75,14 +75,13 @@ async function readBytes(
   withinMs: number,
 ): Promise<Uint8Array> {
   const declared = raw.headers["content-length"]
-  if (declared !== undefined && Number(declared) > mostBytes)
-    throw new BodyTooLarge(`${declared} bytes`)
+  if (declared !== undefined && Number(declared) > mostBytes) throw new BodyTooLarge(mostBytes)
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
   const pieces: Buffer[] = []
   let length = 0
   const onData = (piece: Buffer): void => {
     length += piece.length
-    if (length > mostBytes) reject(new BodyTooLarge(`more than ${mostBytes} bytes`))
+    if (length > mostBytes) reject(new BodyTooLarge(mostBytes))
     else pieces.push(piece)
   }
   const onEnd = (): void => {

@@ -56,7 +56,7 @@ async function* limitBytes(
   let length = 0
   for await (const piece of pieces) {
     length += piece.length
-    if (length > mostBytes) throw new BodyTooLarge(`more than ${mostBytes} bytes`)
+    if (length > mostBytes) throw new BodyTooLarge(mostBytes)
     yield piece
   }
 }

@@ -48,6 +48,13 @@ export interface ApiCall extends RawRequest {
 /** The body is longer than the route allows. */
 export class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge"
+  /** The route's limit. */
+  readonly maxBytes: number
+
+  constructor(maxBytes: number) {
+    super(`more than ${maxBytes} bytes`)
+    this.maxBytes = maxBytes
+  }
 }
 
 /** The body is shorter or longer than its declared length. */
@@ -64,7 +71,7 @@ export class BodyTooLate extends Error {
 export function bodyFromBytes(bytes: Uint8Array | null): IncomingBody {
   return {
     bytes: async (mostBytes) => {
-      if ((bytes?.length ?? 0) > mostBytes) throw new BodyTooLarge(`more than ${mostBytes} bytes`)
+      if ((bytes?.length ?? 0) > mostBytes) throw new BodyTooLarge(mostBytes)
       return bytes
     },
     chunks: async function* () {

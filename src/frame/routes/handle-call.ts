@@ -151,10 +151,10 @@ async function answerCaller(
   }
   const deleted = await deletedCompanyRefusal(ports, caller)
   if (deleted !== null) return refusalAnswer(deleted)
-  const fault = idempotencyKeyFault(call.headers["idempotency-key"] ?? [])
-  if (fault !== null) {
-    const fields = { "Idempotency-Key": `Must be ${fault}.` }
-    const message = `The Idempotency-Key must be ${fault}.`
+  const requirement = idempotencyKeyFault(call.headers["idempotency-key"] ?? [])
+  if (requirement !== null) {
+    const fields = { "Idempotency-Key": `Must be ${requirement}.` }
+    const message = `The Idempotency-Key must be ${requirement}.`
     return refusalAnswer(
       await checksOrElse(calls, given, refusal("validation", message, { fields })),
     )

@@ -138,7 +138,7 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
   bad_number: "This number is in local format. Use E.164, for example +14155550123.",
   bad_amount: "The amount must be a number of dollars from 5 to 5000, with at most two decimals.",
   idempotency_key_required:
-    "A purchase needs the header Idempotency-Key: a new one for each purchase.",
+    "A purchase needs an Idempotency-Key header. Use a new key for each purchase.",
   invalid_key: "The API key is missing, unknown, paused or deleted.",
   payment_required: {
     message: "This request costs $0.018; the company has $0.004 in funds. Add funds.",
@@ -162,53 +162,55 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
   needs_managed_plan:
     "This needs a card on file whose payments succeed. An owner can add or replace the card.",
   card_required: "This needs a card on file; an owner can add one.",
-  no_card: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
+  no_card:
+    "The company has no card on file. Ask an owner to add one, or send a sharedPaymentToken.",
   needs_owner:
-    "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then.",
-  declined: "The payment was declined; another attempt needs a new Idempotency-Key.",
-  payment_failed: "The payment failed; another attempt needs a new Idempotency-Key.",
+    "An owner must confirm this payment with the card's bank. Nothing was paid. Send the request again after that.",
+  declined: "The payment was declined. Use a new Idempotency-Key for another attempt.",
+  payment_failed: "The payment failed. Use a new Idempotency-Key for another attempt.",
   operation_not_granted: {
     message: "This key has no permission for phone.messages.send. An owner can grant it.",
     operation: "phone.messages.send",
   },
   not_allowed: 'The key\'s person does not have the permission "Use phone". Ask an owner or admin.',
   role: "Only an owner or admin of the company may do this.",
-  purchase_not_allowed: "This key may not buy funds; an owner can turn on Add funds for it.",
-  purchase_needs_review: "An owner must review what this key buys before it may buy again.",
-  over_purchase_limit: "This key may buy for at most $25.00 at a time.",
+  purchase_not_allowed: "This key cannot buy funds. An owner can turn on Add funds for it.",
+  purchase_needs_review: "An owner must review this key's purchases before it can buy again.",
+  over_purchase_limit: "This key can buy at most $25.00 at a time.",
   over_monthly_limit:
-    "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
+    "This key can buy at most $100.00 a month; $60.00 of it is bought or pending.",
   not_found: "The path /api/v1/nothing does not exist.",
-  method_not_allowed: "PUT is not possible here; use GET or HEAD or POST.",
+  method_not_allowed: "PUT is not supported here; use GET or HEAD or POST.",
   conflict: "A request with this Idempotency-Key is still running; send it again later.",
   idempotency_conflict: "This Idempotency-Key was used with another request. Use a new one.",
-  no_number: "The company has no number that can send texts, or `from` is not one of them.",
+  no_number: "The company has no number that can send texts. Buy or register one.",
   opted_out: "This person has opted out and must not be texted.",
   gone: "This route is retired; leads come from forms on the company's hosted pages.",
-  too_large: "The body is larger than this route takes.",
+  too_large: "The body is larger than 1,048,576 bytes, the limit of this route.",
   unsupported_media_type:
-    "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
+    "The body must be uncompressed JSON in UTF-8, with Content-Type: application/json.",
   range_not_satisfiable: "The requested range is outside the file, which has 54000 bytes.",
   misdirected: "This server does not serve other.example. Use ledger.example.",
   rate_limited: "Limit of 120 paid calls by this key per minute exceeded. Try again in a minute.",
   spend_limit_reached: refusalBody(limitRefusal(NEARLY_USED_UP_LIMIT)),
   internal: {
     message:
-      "Something went wrong on our side. Send the request again; if it fails again, report the requestId.",
+      "Something went wrong on our side. Send the request again, with the same Idempotency-Key if it had one. " +
+      "If it fails again, report the requestId.",
     requestId: EXAMPLE_ID.request,
   },
   overloaded: {
-    message: "Too many calls are waiting. Send it again later.",
+    message: "Too many calls are waiting. Send the request again later.",
     requestId: EXAMPLE_ID.request,
   },
   stream_corrupt: {
     message:
-      "Some of this company's records are corrupt; the operator was notified. Send it again after the " +
-      "operator has repaired them.",
+      "Some of this company's data is corrupt. The operator has been notified. " +
+      "Send the request again once the data is repaired.",
     requestId: EXAMPLE_ID.request,
   },
   unavailable: {
-    message: "The ledger cannot be reached right now. Send it again later.",
+    message: "The ledger cannot be reached right now. Send the request again later.",
     requestId: EXAMPLE_ID.request,
   },
 }

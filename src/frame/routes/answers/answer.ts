@@ -136,7 +136,7 @@ export async function replayAnswer(
 
 /** Returns the refusal of a permanent request without an `Idempotency-Key`. */
 export function keyRequiredRefusal(): Refusal {
-  const message = "A purchase needs the header Idempotency-Key: a new one for each purchase."
+  const message = "A purchase needs an Idempotency-Key header. Use a new key for each purchase."
   return refusal("idempotency_key_required", message)
 }
 

@@ -41,10 +41,12 @@ export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refu
       const message = "This company has too many pending charges. Send the request again later."
       return { ...refusal("overloaded", message), headers: { "retry-after": OVERLOADED_RETRY_S } }
     }
-    case "amount_too_large":
-      return refusal("validation", "The amount exceeds the largest possible charge.", {
-        fields: {},
-      })
+    case "amount_too_large": {
+      const amount = formatMoney(refused.amountMicros)
+      const most = formatMoney(Number.MAX_SAFE_INTEGER)
+      const message = `The amount, ${amount}, is too large: no total of the ledger can exceed ${most}.`
+      return refusal("validation", message, { fields: {} })
+    }
   }
 }
 
@@ -53,8 +55,7 @@ export function limitRefusal(limit: LimitReading): Refusal {
   // A key whose own limit was used up before the request is an invalid key; otherwise the charge is rejected,
   // even if this call used the rest (docs/decisions/access.md).
   const isDeadKey = limit.holder === "key" && limit.askedMicros === 0 && isLimitExhausted(limit)
-  const code = isDeadKey ? "invalid_key" : "spend_limit_reached"
-  return refusal(code, limitMessage(limit), {
+  const details = {
     limit: {
       holder: limit.holder,
       class: limit.class,
@@ -65,27 +66,34 @@ export function limitRefusal(limit: LimitReading): Refusal {
       askedMicros: limit.askedMicros,
       resetsAt: new Date(limit.resetsAt).toISOString(),
     },
-  })
+  }
+  if (isDeadKey) return refusal("invalid_key", usedUpMessage(limit), details)
+  const message = limit.askedMicros === 0 ? usedUpMessage(limit) : tooSmallMessage(limit)
+  return refusal("spend_limit_reached", message, details)
 }
 
 const HOLDERS = { company: "The company's", person: "The person's", key: "This key's" } as const
 const CLASSES = { ai: " AI", general: " general", all: "" } as const
 
-function limitMessage(limit: LimitReading): string {
-  const { period, askedMicros } = limit
-  const amount = formatMoney(limit.amountMicros)
-  const used = formatMoney(limit.usedMicros)
-  const left = formatMoney(limit.remainingMicros)
-  const cost = formatMoney(askedMicros)
-  const usage =
-    askedMicros === 0
-      ? `${used} is used and ${left} is left`
-      : `${used} is used, ${left} is left, and this request costs ${cost}`
-  const resetsAt = new Date(limit.resetsAt).toISOString()
-  const holder = HOLDERS[limit.holder]
-  const spendingClass = CLASSES[limit.class]
-  return `${holder}${spendingClass} limit is ${amount} a ${period}: ${usage}. It resets at ${resetsAt}. Adding funds does not help.`
+function usedUpMessage(limit: LimitReading): string {
+  const { limitName, amount, period, used, left, resetsAt } = limitTexts(limit)
+  return `${limitName} limit is ${amount} a ${period}: ${used} is used and ${left} is left. It resets at ${resetsAt}. Adding funds does not help.`
 }
+
+function tooSmallMessage(limit: LimitReading): string {
+  const { limitName, amount, period, used, left, cost, resetsAt } = limitTexts(limit)
+  return `${limitName} limit is ${amount} a ${period}: ${used} is used, ${left} is left, and this request costs ${cost}. It resets at ${resetsAt}. Adding funds does not help.`
+}
+
+const limitTexts = (limit: LimitReading) => ({
+  limitName: `${HOLDERS[limit.holder]}${CLASSES[limit.class]}`,
+  amount: formatMoney(limit.amountMicros),
+  period: limit.period,
+  used: formatMoney(limit.usedMicros),
+  left: formatMoney(limit.remainingMicros),
+  cost: formatMoney(limit.askedMicros),
+  resetsAt: new Date(limit.resetsAt).toISOString(),
+})
 
 /** Returns the answer while the account is locked for a missed payment. */
 export function lockedRefusal(): Refusal {

@@ -1,6 +1,7 @@
 /** Converts errors to refusals that reveal no internals. */
 import { isConnectionFault } from "../../../../adapters/postgres/port.ts"
 import type { Log } from "../../kernel/log.ts"
+import type { BodyTooLarge } from "../api-call.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
@@ -8,10 +9,11 @@ const RETRY_AFTER = { "retry-after": "5" }
 
 /** A corrupt stream needs an operator, so a quick retry is useless. */
 const CORRUPT_RETRY_AFTER = { "retry-after": "300" }
-const CORRUPT_MESSAGE = "Some of this company's records are corrupt; the operator was notified"
+const CORRUPT_MESSAGE = "Some of this company's data is corrupt"
 
 const INTERNAL_MESSAGE =
-  "Something went wrong on our side. Send the request again; if it fails again, report the requestId."
+  "Something went wrong on our side. Send the request again, with the same Idempotency-Key if it had one. " +
+  "If it fails again, report the requestId."
 
 /** Errors of a ledger that is unreachable or too slow. */
 const UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
@@ -32,10 +34,14 @@ export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refus
   const { requestId } = asked
   switch (error.name) {
     case "BodyTooLarge":
-      return refusal("too_large", "The body is larger than this route takes.")
+      return tooLargeRefusal(error as BodyTooLarge)
     case "BodyCutOff": {
       const fields = { body: "The body does not have the length that Content-Length says." }
-      return refusal("validation", "The body was cut off.", { fields })
+      return refusal(
+        "validation",
+        "The connection ended before the whole body arrived. Send the request again.",
+        { fields },
+      )
     }
     case "Overloaded":
       return overloadedRefusal(asked)
@@ -93,12 +99,18 @@ function sendAgainRefusal(
 ): Refusal {
   const { requestId, paymentKind, mayHaveRun } = asked
   const nothing = paymentKind === null ? "" : `; nothing was ${PAYMENT_VERBS[paymentKind]}`
+  const notified = code === "stream_corrupt" ? " The operator has been notified." : ""
   const message = mayHaveRun
-    ? `${why}. An earlier request with this Idempotency-Key may have been ` +
+    ? `${why}.${notified} An earlier request with this Idempotency-Key may have been ` +
       `${PAYMENT_VERBS[paymentKind ?? "charge"]}. ${safeRetryText(asked)}.`
-    : `${why}${nothing}. Send it again ${code === "stream_corrupt" ? "after the operator has repaired them" : "later"}.`
+    : `${why}${nothing}.${notified} Send the request again ${code === "stream_corrupt" ? "once the data is repaired" : "later"}.`
   const named = mayHaveRun && error !== null ? idsInError(error) : {}
   return { ...refusal(code, message, { requestId, ...named }), headers: RETRY_AFTER }
+}
+
+function tooLargeRefusal({ maxBytes }: BodyTooLarge): Refusal {
+  const most = maxBytes.toLocaleString("en-US")
+  return refusal("too_large", `The body is larger than ${most} bytes, the limit of this route.`)
 }
 
 const PAYMENT_VERBS = { charge: "charged", purchase: "paid" } as const
@@ -113,9 +125,11 @@ function unknownOutcomeRefusal(error: Error, asked: RequestFacts): Refusal {
   const named = idsInError(error)
   const isCharge = "chargeId" in named
   const done = paymentKind === null ? "done" : PAYMENT_VERBS[paymentKind]
-  const next = isKeyed
-    ? `${safeRetryText(asked)}${isCharge ? ", or look the charge up by its chargeId" : ""}`
-    : `Look ${isCharge ? "the charge up by its chargeId" : "it up"} before you send it again`
+  const retry = isCharge
+    ? `Send it again with the same Idempotency-Key (it is ${done} at most once), or look up the charge by its chargeId`
+    : safeRetryText(asked)
+  const lookUp = `Look ${isCharge ? "up the charge by its chargeId" : "it up"} before you send it again`
+  const next = isKeyed ? retry : lookUp
   const message = `It is not known yet whether this was ${done}. ${next}.`
   return { ...refusal("unavailable", message, { requestId, ...named }), headers: RETRY_AFTER }
 }

@@ -102,7 +102,10 @@ export function invalidKeyRefusal(): Refusal {
 }
 
 function personGoneRefusal(): Refusal {
-  return refusal("invalid_key", "This person was removed from the company.")
+  return refusal(
+    "invalid_key",
+    "This person was removed from the company. Use another person's key.",
+  )
 }
 
 /** Authenticates a person who calls without a key; null if they are not a member of the company. */
@@ -137,7 +140,7 @@ async function signedInPerson(
   const signIn = signInHeadersOf(headers)
   if (signIn === null) return { person: null }
   if (key.personId !== null) {
-    const message = "A person's own key takes no sign-in. Leave out the X-Person-* headers."
+    const message = "This key belongs to a person. Send it without the X-Person-* headers."
     return { refusal: refusal("invalid_key", message) }
   }
   const found = verifySignIn(signIn, signed, sealing.appSecret(key.keyId), clock.now())

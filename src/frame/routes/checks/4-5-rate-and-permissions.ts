@@ -44,7 +44,7 @@ export function personRefusal(
     return refusal(roleRefusalCode, `Only an ${roles.join(" or ")} of the company may do this.`)
   }
   // A person who was removed has no permissions.
-  const whose = key === null ? "You do" : "The key's person does"
+  const whose = key === null ? "You do not" : "The key's person does not"
   if (person === null)
     return key === null || key.personId !== null ? missingPermissionRefusal(null, whose) : null
   if (operation !== null && !canPerform(person, operation)) {
@@ -61,7 +61,7 @@ function missingPermissionRefusal(needs: OperationRequirement | null, whose: str
   if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
   const permission =
     needs === null || needs === "any person" ? "permission for this" : `the permission "${needs}"`
-  return refusal("not_allowed", `${whose} not have ${permission}. Ask an owner or admin.`)
+  return refusal("not_allowed", `${whose} have ${permission}. Ask an owner or admin.`)
 }
 
 /** Counts a call towards its route's rate limit; the refusal if the limit is exceeded. */

@@ -87,7 +87,8 @@ function parsedBody(route: Route, value: unknown): Parsed | { readonly refusal: 
 /** Returns why a body cannot be validated; null if it can. */
 export function bodyRefusal(value: unknown): Refusal | null {
   if (value !== UNSUPPORTED_BODY) return jsonRefusal(value)
-  const message = "The body must be JSON in UTF-8, not encoded, with content-type application/json."
+  const message =
+    "The body must be uncompressed JSON in UTF-8, with Content-Type: application/json."
   return refusal("unsupported_media_type", message)
 }
 

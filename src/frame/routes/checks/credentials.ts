@@ -135,7 +135,9 @@ export function verifySignIn(
   }
   if (Math.abs(now - at) > SIGN_IN_TOLERANCE_MS) {
     const clock = new Date(now).toISOString()
-    return signInRefusal(`X-Person-Time is more than 60 seconds from the time here, ${clock}.`)
+    return signInRefusal(
+      `X-Person-Time differs from the server's time, ${clock}, by more than 60 seconds.`,
+    )
   }
   const expected = signatureOf(signed, { personId, time }, appSecret)
   if (!isEqual(signature, expected)) {

@@ -110,7 +110,7 @@ export function parseForm(
   }
   const body = parseJsonBody(sent, bytes)
   if (bodyRefusal(body)?.error === "unsupported_media_type") {
-    const message = `The body must be ${URLENCODED} or application/json, in UTF-8 and not encoded.`
+    const message = `The body must be ${URLENCODED} or application/json, in UTF-8, uncompressed.`
     return { refusal: refusal("unsupported_media_type", message) }
   }
   const fault = bodyRefusal(body)

@@ -56,7 +56,7 @@ export interface WebhookSpec<E> {
 const NOT_SIGNED: SliceErrorCode = {
   error: "not_signed",
   status: 401,
-  example: { message: "The signature is not the provider's, or it is too old." },
+  example: { message: "The signature is invalid or too old." },
 }
 
 const WebhookReply = z.object({ taken: z.int(), known: z.int() })
@@ -84,7 +84,7 @@ export function webhook<E>(spec: WebhookSpec<E>): Route {
       for (const event of signed.events) {
         const outcome = await handleOnce(spec, ports, event, rawRequest.requestId)
         if (outcome === "in progress") {
-          const message = "This event is being handled by another request. Send it again later."
+          const message = "Another request is processing this webhook. Send it again later."
           return { ok: false, refusal: refusal("unavailable", message) }
         }
         ports.counters.increment("webhook_events", { provider: spec.provider, result: outcome })
