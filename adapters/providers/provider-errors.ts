@@ -25,7 +25,7 @@ export class ProviderOutcomeUnknown extends Error {
   override readonly name = "ProviderOutcomeUnknown"
 }
 
-/** Whether an error only says that a provider does not answer now. */
+/** Whether the provider was unavailable, misconfigured or silent; other errors are faults of this program. */
 export function isProviderError(
   error: unknown,
 ): error is ProviderUnavailable | ProviderOutcomeUnknown {

@@ -60,7 +60,7 @@ const showClock = operation({
 
 /** Moving the test clock does not shorten a back-off: workers wait by the machine's clock. */
 const BACK_OFF_NOTE = [
-  "Jobs that failed temporarily, for example because a provider cannot be reached, are not waited for. " +
+  "Does not wait for jobs that failed temporarily, for example because a provider cannot be reached. " +
     "They are retried by the machine's clock, at most five minutes later; see job list.",
 ]
 

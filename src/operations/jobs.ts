@@ -87,7 +87,7 @@ async function findRetryable(
 }
 
 function notDueError({ jobId: id, kind, dueAt }: StoredJob): OperatorRefused {
-  const message = `Job ${id} (${kind}) runs by itself when it is due, at ${dueAt}.`
+  const message = `Job ${id} (${kind}) runs automatically at ${dueAt}.`
   return new OperatorRefused("conflict", message, { dueAt })
 }
 
@@ -145,7 +145,7 @@ const discardJob = operation({
   run: async ({ ports, cause }, { jobId: id }) => {
     const job = await findRetryable(ports, id)
     if (job.stuck === null) {
-      const message = `Job ${id} is not stuck; it runs by itself.`
+      const message = `Job ${id} is not stuck; it runs automatically.`
       throw new OperatorRefused("conflict", message)
     }
     const refused = await ports.discardJob(job, cause)

@@ -51,7 +51,7 @@ const config: ProgramCommand = {
   name: "config",
   summary: "show the effective settings, secrets masked",
   notes: [
-    "Next to a running server it also shows the settings that the server was started with: a server reads them once.",
+    "If a server is running, also shows the settings it was started with: a server reads its settings only at startup.",
   ],
   example: "config --json",
   input: z.object({}),

@@ -251,7 +251,7 @@ type TextReply = z.infer<typeof TextReply>
 
 const NO_NUMBER = "The company has no number that can send texts. Buy or register one."
 const WRONG_NUMBER =
-  "`from` is not one of the company's numbers that can send texts. Name one of them, or leave it out."
+  "The number in `from` is not one of the company's that can send texts. Name another, or leave it out."
 const UNPAID =
   "The rent of this number is not paid, so it cannot send texts. The rent is charged again each day."
 const UNREGISTERED =

@@ -179,7 +179,7 @@ export const deleteRecording = route({
     const kinds = kind === "both" ? AUDIO_KINDS : [kind]
     const command = { type: "DeleteRecordings" as const, callId, kinds, ...call }
     const done = await ports.runner.execute(recordingsStreamOf(companyId), command, causeOf(caller))
-    if (!done.accepted) throw new Error(`a deletion was refused: ${done.refusal.code}`)
+    if (!done.accepted) throw new Error(`a deletion was rejected: ${done.refusal.code}`)
     for (const fact of done.facts) {
       // A job deletes the blob too, after a crash; here it is deleted before the answer.
       if (fact.type === "RecordingDeleted")

@@ -231,7 +231,7 @@ async function repeatUntilDone(
 ): Promise<void> {
   for (;;) {
     const done = await runner.execute(recordingsStreamOf(companyId), command, cause)
-    if (!done.accepted) throw new Error(`${command.type} was refused: ${done.refusal.code}`)
+    if (!done.accepted) throw new Error(`${command.type} was rejected: ${done.refusal.code}`)
     if (done.facts.length === 0) return
   }
 }

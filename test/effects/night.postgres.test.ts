@@ -141,9 +141,7 @@ describe("a retry of the charge for calls before it is due", () => {
     await world.operate("wait")
     const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
     const { jobId } = await jobOf(world, "charge-calls", `${companyId}:${day}`)
-    await expect(world.operate("job retry", { jobId })).rejects.toThrow(
-      "runs by itself when it is due",
-    )
+    await expect(world.operate("job retry", { jobId })).rejects.toThrow("runs automatically at")
     await world.operate("wait")
     expect(await callCharges(companyId)).toEqual([])
     expect(await pendingJobKinds(companyId)).toContain("charge-calls")

@@ -85,7 +85,7 @@ it("a job that is not stuck cannot be discarded", async () => {
   await sql`update ledger.jobs set stuck = null where job_id = ${jobId}`.execute(
     world.ports.readAll,
   )
-  await expect(discard(jobId)).rejects.toThrow("runs by itself")
+  await expect(discard(jobId)).rejects.toThrow("runs automatically")
 })
 
 const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, countedAt: 0 }
@@ -151,7 +151,7 @@ describe("a job that is not due", () => {
       for (const operation of ["job retry", "job discard"]) {
         await expect(world.operate(operation, { jobId })).rejects.toMatchObject({
           code: "conflict",
-          message: `Job ${jobId} (${kind}) runs by itself when it is due, at ${before.dueAt}.`,
+          message: `Job ${jobId} (${kind}) runs automatically at ${before.dueAt}.`,
           details: { dueAt: before.dueAt },
         })
       }

@@ -240,7 +240,7 @@ describe("POST /phone/messages 409 no_number", () => {
     for (const unknown of [from, numberId, newPhoneNumber(), "num_unknown", "", from.slice(2)]) {
       const { status, body } = await postText(world, company.key, { from: unknown })
       expect([unknown, status, body.error]).toEqual([unknown, 409, "no_number"])
-      expect(body.message).toMatch(/^`from` is not one of the company's numbers/)
+      expect(body.message).toMatch(/^The number in `from` is not one of the company's/)
     }
   })
 })

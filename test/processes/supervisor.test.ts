@@ -224,8 +224,8 @@ it("restarts a process that does not respond for a minute, with a warning", asyn
   await pass(20_000)
   expect(hung.killSignal).toBe("SIGKILL")
   expect(warnings).toEqual([
-    "process 2 does not respond and is killed",
-    "process 2 ended by SIGKILL and is restarted",
+    "process 2 does not respond; killing it",
+    "process 2 was ended by SIGKILL; restarting it",
   ])
   expect(forked).toHaveLength(3)
   expect(last().received).toEqual(["assignment"])
@@ -288,9 +288,7 @@ it("retries a failed fork until it succeeds, and serves meanwhile", async () => 
     throw new Error("spawn ENOMEM")
   }
   for (let i = 0; i < 10; i++) await fixture.pass(2_000)
-  expect(fixture.warnings).toContain(
-    "process 2 could not be started (spawn EAGAIN) and is restarted",
-  )
+  expect(fixture.warnings).toContain("process 2 could not be started (spawn EAGAIN); trying again")
   expect(fixture.warnings.at(-1)).toMatch(/^process 2 could not be started .*ENOMEM/)
   expect(isLost).toBe(false)
   expect(await routeTo(fixture, 1)).toBe(1)
@@ -307,7 +305,7 @@ it("fails to start if the first process cannot be forked", async () => {
   }
   await expect(fixture.pool.start()).rejects.toMatchObject({
     name: "StartupFault",
-    message: "process 1 could not be started (Error: spawn ENOMEM) before it served.",
+    message: "process 1 could not be started (Error: spawn ENOMEM).",
   })
 })
 
@@ -319,7 +317,7 @@ it("gives up after a process ends five times in a row right after its start", as
     last().emitMessage({ type: "ready" })
     await settled()
   }
-  expect(await pool.lost).toBe("process 1 ended by SIGSEGV")
+  expect(await pool.lost).toBe("process 1 was ended by SIGSEGV")
 })
 
 it.each([

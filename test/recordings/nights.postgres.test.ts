@@ -212,9 +212,7 @@ describe("missed nights", () => {
     await storeRecording(world, company)
     await world.operate("wait")
     const { jobId } = await jobOf(world, "expire-recordings", `${company.companyId}:${dayOf("01")}`)
-    await expect(world.operate("job retry", { jobId })).rejects.toThrow(
-      "runs by itself when it is due",
-    )
+    await expect(world.operate("job retry", { jobId })).rejects.toThrow("runs automatically at")
     await world.operate("wait")
     expect(await storageCharges()).toEqual([])
     await world.operate("clock set", { to: at("02", "12:00:00") })

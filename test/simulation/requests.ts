@@ -269,7 +269,7 @@ export async function requestText(
   )
   if (claimed.state === "refused") throw new ConcurrentChange(claimed.refusal.message)
   if (claimed.state === "running") throw new ConcurrentChange("another process executes it")
-  if (claimed.state === "replay") return textOutcomeOf(JSON.parse(claimed.answer.body))
+  if (claimed.state === "answered") return textOutcomeOf(JSON.parse(claimed.answer.body))
   const { claim, seed, isTakenOver: takenOver } = claimed
   let reply: AnyReply
   try {

@@ -212,7 +212,7 @@ it("rejects an installation that is not empty and a changed file, and writes not
   await fresh.close()
   await expect(restore({ url: filled })).rejects.toMatchObject({
     code: "not_empty",
-    message: expect.stringMatching(/Set another data folder/) as string,
+    message: expect.stringMatching(/Set LEDGER_DATA_DIR to another folder/) as string,
   })
   const url = await database()
   const text = await readFile(file(), "utf8")
@@ -239,7 +239,7 @@ it("rejects a backup of a newer version, and one with an external master key tha
   await backUp(world)
   const url = await database()
   await expect(restore({ url })).rejects.toThrow(
-    /newer version .* \(9999-later\); use that version/,
+    /newer version .* \(9999-later\)\. Restore it with that version/,
   )
   await executeSql(
     world.databaseUrl,

@@ -230,7 +230,7 @@ it("rejects a store with other events, and one that is unreachable", async () =>
   const before = await factsInServer()
   await expect(copy(server.url)).rejects.toMatchObject({
     code: "not_a_copy",
-    message: expect.stringMatching(/Name an empty store/) as string,
+    message: expect.stringMatching(/Use an empty store/) as string,
   })
   expect(await factsInServer()).toEqual(before)
   await server.stop()

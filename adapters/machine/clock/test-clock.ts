@@ -82,7 +82,7 @@ export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
   const followNext = (): void => {
     // A process that waits for this one notifies again.
     following = following.then(follow).catch((error: unknown) => {
-      warn("the test clock could not be followed", error)
+      warn("the test clock could not be read", error)
     })
   }
   await processes.listen(CLOCK_SET_CHANNEL, followNext)

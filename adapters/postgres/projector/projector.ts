@@ -325,7 +325,10 @@ async function rebuildOutdated(
     await shadow.rebuildOutdated(projection, (events) => onRebuildProgress(name, events))
   } catch (error) {
     if (!(error instanceof FoldFault)) throw error
-    warn(`the rebuild of read model ${name} failed; it continues up to the fact that failed`, error)
+    warn(
+      `the rebuild of read model ${name} failed; the read model is updated up to the fact that failed`,
+      error,
+    )
     await inTransaction(pool, async (client) => {
       // Writers lock this row before the tables, so this must use the same order.
       await storePosition(client, projection, START)

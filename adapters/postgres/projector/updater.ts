@@ -201,7 +201,10 @@ export class ReadModelUpdater {
         .storePosition(this.position, this.#delivered.lastEvent)
         .catch((error: unknown) => {
           // The next process skips events again that are not its facts.
-          this.#ports.warn(`the position of ${this.projection.name} could not be stored`, error)
+          this.#ports.warn(
+            `could not store the position of read model ${this.projection.name}`,
+            error,
+          )
         })
     }
     this.waiters.cancelAll()
@@ -323,7 +326,10 @@ export class ReadModelUpdater {
 
   async #stopAtFault({ message: fault, cause }: FoldFault): Promise<void> {
     await this.#writer.storeFault(fault).catch((lost: unknown) => {
-      this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)
+      this.#ports.warn(
+        `could not store the fault that stopped read model ${this.projection.name}`,
+        lost,
+      )
     })
     this.#halt(fault, cause)
   }

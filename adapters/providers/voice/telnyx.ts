@@ -101,7 +101,7 @@ function toGoneAnswer(
 ): Extract<VoiceAnswer, { readonly outcome: "gone" }> {
   const { status, code } = answer
   if (status === UNAUTHORIZED) throw new ProviderUnavailable("Telnyx rejected the API key")
-  if (!isEnded(answer)) warn("Telnyx refused a voice command", { word, status, code })
+  if (!isEnded(answer)) warn("Telnyx rejected a voice command", { word, status, code })
   return { outcome: "gone" }
 }
 

@@ -206,8 +206,8 @@ const proof = operation({
 
 function chargeNotFound(chargeId: string): OperatorRefused {
   const message =
-    `There is no charge ${chargeId}, and no stored refusal of it: of refusals by one key for one ` +
-    "reason in one period, the first is stored and the others are counted."
+    `No charge or stored refusal has the id ${chargeId}. Only the first refusal of a key, reason and period ` +
+    "is stored; later ones are counted."
   return new OperatorRefused("not_found", message)
 }
 

@@ -111,14 +111,18 @@ function unknownSettingFindings({ warnings }: Config): readonly DoctorFinding[] 
 }
 
 function simulatedFinding(names: readonly string[]): DoctorFinding {
-  const says = names.length === 0 ? "nothing" : `${names.join(", ")}: nothing leaves this machine`
+  const says =
+    names.length === 0
+      ? "no provider is simulated"
+      : `${names.join(", ")}: nothing leaves this machine`
   return okFinding("simulated", says)
 }
 
 /** Checks the database: an external PostgreSQL, or the programs of the embedded one. */
 async function databaseFinding(databaseUrl: string | null): Promise<DoctorFinding> {
   if (databaseUrl === null) {
-    return findingFrom("database", "or set DATABASE_URL to an external PostgreSQL", async () => {
+    const fix = "do what the message says, or set DATABASE_URL to an external PostgreSQL"
+    return findingFrom("database", fix, async () => {
       const { version } = await findPostgresPrograms()
       return `embedded PostgreSQL ${version}`
     })
@@ -265,7 +269,7 @@ function statusText(
 function jobFinding(lines: readonly string[]): DoctorFinding {
   const check = "jobs"
   const says = statusText(lines, ["warn"], "work")
-  if (says === null) return okFinding(check, "none is stuck")
+  if (says === null) return okFinding(check, "no stuck jobs")
   const fix = "company-ledger job list shows them; job retry retries one, job discard discards it"
   return { check, state: "wrong", says, fix }
 }
@@ -309,7 +313,7 @@ async function readModelFindings({ ask }: RunningServerClient): Promise<readonly
 /** The finding for corrupt streams that a server reports; null means none. */
 function corruptFinding(says: string | null): DoctorFinding {
   const check = "streams"
-  if (says === null) return okFinding(check, "none is corrupt")
+  if (says === null) return okFinding(check, "no corrupt streams")
   const fix =
     "company-ledger projections status shows why, audit verify shows the first discrepancy; " +
     "docs/eventstoredb.md says how to repair it (a checkpoint is not a repair)"

@@ -64,7 +64,7 @@ async function programFinding(name: string, fix: string): Promise<DoctorFinding>
 async function namespaceFinding(isNeeded: boolean): Promise<DoctorFinding> {
   const check = "user namespaces"
   const ran = await tryProgram("unshare", ["--user", "--map-root-user", "true"])
-  if ("line" in ran) return okFinding(check, "given")
+  if ("line" in ran) return okFinding(check, "available")
   const fix = "allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces>0)"
   return isNeeded
     ? { check, state: "wrong", says: ran.fault, fix: `${fix}, or start as an ordinary user` }

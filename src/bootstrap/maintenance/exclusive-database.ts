@@ -88,12 +88,16 @@ export function explainMaintenanceFault(error: unknown): unknown {
   if (error instanceof StoresDiffer) {
     return new OperatorRefused(
       "not_a_copy",
-      `The target store has other events (${message}). Name an empty store, or the store in which this copy was ` +
-        "started before.",
+      `The target store already has different events (${message}). Use an empty store, or the target of the ` +
+        "interrupted migration or restore.",
     )
   }
   if (error instanceof BackupFault) {
-    return new OperatorRefused("bad_backup", `The file changed while it was read: ${message}.`)
+    const hint = "Run the command again with a file that no other program writes."
+    return new OperatorRefused(
+      "bad_backup",
+      `The file changed while it was read: ${message}. ${hint}`,
+    )
   }
   if (error instanceof CorruptStream) {
     const hint = "The events were changed outside the ledger; run audit verify for details."
@@ -106,7 +110,8 @@ export function explainMaintenanceFault(error: unknown): unknown {
     )
   }
   if (error instanceof AccessDenied) {
-    const hint = "The other store denies access. Its user needs to read $all and write all streams."
+    const hint =
+      "The other store denied access. Give the user in its URL read access to $all and write access to all streams."
     return new OperatorRefused("access_denied", hint)
   }
   return error

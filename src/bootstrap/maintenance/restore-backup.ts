@@ -75,7 +75,7 @@ async function validateBackup(
       signal.throwIfAborted()
       const next = await blocks.next()
       if (next.done === true) {
-        checkVersion(next.value)
+        checkVersion(file, next.value)
         return next.value
       }
       if (next.value.kind === "installation") checkMasterKey(next.value, masterKey)
@@ -85,18 +85,20 @@ async function validateBackup(
   }
 }
 
-/** @throws BackupFault */
-function checkVersion({ head }: BackupSummary): void {
+/** @throws OperatorRefused */
+function checkVersion(file: string, { head }: BackupSummary): void {
   const known = { ...MIGRATIONS, ...PROGRAM.migrations }
   if (head.migrations.includes(PRERELEASE_MIGRATION)) {
-    throw new BackupFault(
-      "it was made before the first release of company-ledger; use the version that made it",
+    throw new OperatorRefused(
+      "bad_backup",
+      `${file} was written before the first release of company-ledger. Restore it with the version that wrote it.`,
     )
   }
   const unknown = head.migrations.find((name) => !Object.hasOwn(known, name))
   if (unknown === undefined) return
-  throw new BackupFault(
-    `it was made by a newer version of company-ledger (${unknown}); use that version`,
+  throw new OperatorRefused(
+    "bad_backup",
+    `${file} was written by a newer version of company-ledger (${unknown}). Restore it with that version.`,
   )
 }
 
@@ -114,6 +116,7 @@ function checkMasterKey({ json }: BackupBlock, given: Buffer | null): void {
 const BACKUP_HINT = "Name a complete file written by `company-ledger backup`."
 
 function backupFault(file: string, error: unknown): unknown {
+  if (error instanceof OperatorRefused) return error
   const { message } = error as Error
   if (error instanceof BackupFault || error instanceof SyntaxError) {
     return new OperatorRefused(
@@ -190,8 +193,8 @@ async function beginRestore(
   if (!(await tables.isEmpty()) || (await identifyStore(chosen)) !== null) {
     throw new OperatorRefused(
       "not_empty",
-      "The installation is not empty; a first start or command already stores prices. Set another data folder " +
-        "(LEDGER_DATA_DIR), or another database and event store (DATABASE_URL, LEDGER_EVENTSTORE_URL).",
+      "The installation is not empty (every start stores the prices). Set LEDGER_DATA_DIR to another folder, or " +
+        "DATABASE_URL and LEDGER_EVENTSTORE_URL to an empty database and event store.",
     )
   }
   await tables.beginRestore(checksum)

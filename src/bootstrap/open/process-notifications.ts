@@ -99,7 +99,7 @@ export function rebuildReporter(
   return (name, events) => {
     if (events >= (nextLogAt.get(name) ?? 0)) {
       nextLogAt.set(name, events + LOG_EVERY_EVENTS)
-      log.info(`the read model ${name} has another version and is rebuilt`, { events })
+      log.info(`rebuilding read model ${name}, because its version has changed`, { events })
     }
     signal?.throwIfAborted()
   }

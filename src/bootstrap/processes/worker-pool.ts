@@ -178,7 +178,7 @@ export class WorkerPool {
       if (this.#stopping.aborted) return
       if (isForked) inVain = pacer.elapsedMs() - since < EARLY_EXIT_MS ? inVain + 1 : 0
       if (inVain >= MAX_EARLY_EXITS) return this.#lost.resolve(`process ${number} ${reason}`)
-      log.warn(`process ${number} ${reason} and is restarted`, null)
+      log.warn(`process ${number} ${reason}; ${isForked ? "restarting it" : "trying again"}`, null)
       await pacer.pause(isForked ? RESTART_PAUSE_MS * inVain : FORK_RETRY_MS, this.#stopping)
       if (this.#stopping.aborted) return
       const again = await this.#run(number, true)
@@ -191,7 +191,9 @@ export class WorkerPool {
   async #run(number: number, isRestart: boolean) {
     const started = Promise.withResolvers<string | null>()
     const exited = this.#fork(number, started.resolve).then((exit) => {
-      started.resolve(`process ${number} ${exit.reason} before it served.`)
+      started.resolve(
+        `process ${number} ${exit.reason}${exit.isForked ? " before it was ready" : ""}.`,
+      )
       return exit
     })
     this.#send(number, this.#options.assignmentOf(number, isRestart))
@@ -213,7 +215,8 @@ export class WorkerPool {
         else log.warn(`process ${number} could not be reached`, error)
       })
       child.once("exit", (code, signal) => {
-        exited.resolve({ reason: `ended by ${signal ?? `exit code ${code}`}`, isForked: true })
+        const reason = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+        exited.resolve({ reason, isForked: true })
       })
       member.child = child
       member.handOver = new ConnectionHandoff(child)
@@ -248,7 +251,7 @@ export class WorkerPool {
         ping: () => this.#send(number, { type: "ping" }),
         onResponsiveChange: (isResponsive) => this.#serves(number, isResponsive),
         onUnresponsive: () => {
-          log.warn(`process ${number} does not respond and is killed`, null)
+          log.warn(`process ${number} does not respond; killing it`, null)
           child.kill("SIGKILL")
         },
       })

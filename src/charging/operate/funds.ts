@@ -82,7 +82,7 @@ async function rejectOtherAmount(
 
 const correctFunds = operation({
   name: "funds correct",
-  summary: "correct a company's funds, up or down, also below zero",
+  summary: "correct a company's funds, up or down, even below zero",
   notes: ["--reason is required: it is stored in the fact, for auditors.", DOLLARS_NOTE],
   example: 'funds correct --company acme --dollars -12.50 --reason "chargeback of invoice 1042"',
   changes: true,

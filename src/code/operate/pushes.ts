@@ -18,10 +18,10 @@ import { scrubObject } from "../serve-push.ts"
 
 const list = operation({
   name: "code pushes",
-  summary: "list the pushes to a company's code, newest first, and why some were refused",
+  summary: "list the pushes to a company's code, newest first, and why some were rejected",
   notes: [
     "Times are UTC. accepted: in progress. other: not all refs moved as requested; each shows its result.",
-    "In each minute the first ten refusals are stored, plus every one that revoked a key.",
+    "In each minute the first ten rejections are stored, plus every one that revoked a key.",
   ],
   example: "code pushes --company acme --limit 20",
   input: z.object({

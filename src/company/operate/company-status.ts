@@ -40,7 +40,7 @@ const remove = operation({
   notes: [
     'Until then "company restore" undoes it.',
     "Erased data cannot be recovered; amounts, times and hashes remain and still verify.",
-    "corruptStreams: streams of the company that take no facts. The company is deleted and erased without them.",
+    "corruptStreams: the company's corrupt streams. The company is deleted and erased without them.",
   ],
   example: 'company delete acme --reason "asked for by its owner"',
   changes: true,

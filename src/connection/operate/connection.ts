@@ -141,7 +141,7 @@ const version = z.string().meta({ description: "the version, such as 2.1.0", for
 
 const publish = operation({
   name: "release publish",
-  summary: "publish a version of the app in a channel",
+  summary: "publish a version of the app to a channel",
   notes: ["A company's apps are updated from its channel, stable unless company change says so."],
   example: 'release publish --version 2.1.0 --notes "Faster lists" --channel stable',
   changes: true,

@@ -36,7 +36,7 @@ const FAULT_MESSAGES: Readonly<Record<CardCheckFailure, string>> = {
  */
 export const verifyCard: AdminOperation = operation({
   name: "card verify",
-  summary: "verify a company's card by a hold of $49, which is released immediately",
+  summary: "verify a company's card with a $49 hold, which is released immediately",
   notes: [
     "Nothing is charged. Clones and publishing need a verified card.",
     "A verified card is not checked again. If the processor does not answer, the check continues in the " +

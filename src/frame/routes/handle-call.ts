@@ -1,23 +1,26 @@
 /**
- * Handles every call, from any source. The order of checks (docs/api.md) is defined here only:
+ * Handles every call, from any source. The order of checks is defined here only; the numbers from 1 on are
+ * those of the files in `checks/`. docs/api.md has the order that callers see.
  *
- * 1. before a call: overloaded 503 · unknown path 404 · method 405 · retired 410 (the router)
- * 2. the caller 401; the replay of an idempotent request follows directly
- * 3. the company's ledger, read once: deleted 401 · key's own limit 401 · lock 402 · account requirement 402 ·
+ * 0. before a call: overloaded 503 · unknown path 404 · method 405 · retired 410 (the router)
+ * 1. the caller 401; a repeated request gets its stored answer directly
+ * 2. the company's ledger, read once: deleted 401 · key's own limit 401 · lock 402 · account requirement 402 ·
  *    general limit used up 429 · the call is counted
- * 4. the variant among several routes on one path (400), and its account requirement
- * 5. rate 429 · operation 403 · person 403
- * 6. `Ledger-Position`, path, query and body: 413 · 415 · 400
- * 7. in the handler: the resource's own rules 404/409/502 · limits 429 · funds 402 · effect 503
+ * 3. the variant among several routes on one path (400), and its account requirement
+ * 4. rate 429
+ * 5. operation 403 · person 403
+ * 6. `Ledger-Position`: 400
+ * 7. path, query and body: 413 · 415 · 400
+ * 8. in the handler: the resource's own rules 404/409/502 · limits 429 · funds 402 · effect 503
  *
- * The body is read for 4 or 6, and before 2 if an `Idempotency-Key` or a sign-in covers it.
+ * The body is read for 3 or 7, and before 1 if an `Idempotency-Key` or a sign-in covers it.
  */
 import type { IdempotencyClaimRequest } from "../../../adapters/postgres/idempotency/port.ts"
 import type { Ports } from "../ports.ts"
 import { accountRefusal, deletedCompanyRefusal, admitAndCount } from "./checks/2-account.ts"
 import type { CallAnswer, TracedAnswer } from "./answers/answer.ts"
 import {
-  replayAnswer,
+  repeatStoredAnswer,
   answerFromStored,
   answerFromReply,
   storedAnswerOf,
@@ -162,10 +165,10 @@ async function answerCaller(
   const claimed = await claimIdempotencyKey(ports, call, caller, key, read ?? NO_BODY)
   if (claimed.state === "refused") return refusalAnswer(claimed.refusal)
   if (claimed.state === "running") return answerInProgress(ports, given, claimed.seed)
-  if (claimed.state === "replay") {
+  if (claimed.state === "answered") {
     const stored = isRouteVariants(route)
       ? claimed.answer
-      : await replayAnswer(ports, route, caller, claimed.answer)
+      : await repeatStoredAnswer(ports, route, caller, claimed.answer)
     return answerFromStored(stored, null, true)
   }
   // Only now it is certain that no earlier request with this key was executed.

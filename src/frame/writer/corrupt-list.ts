@@ -177,7 +177,9 @@ export async function openProcessQueries(
       if (await answer(words.join(" ")))
         await processes.notify(name, `${question} ${processes.ownId}`)
     }
-    reply().catch((error: unknown) => warn("another process could not be answered", error))
+    reply().catch((error: unknown) =>
+      warn("could not answer another process about corrupt streams", error),
+    )
   })
   return async (text, waitMs) => {
     const others = new Set(await processes.listOtherProcesses())

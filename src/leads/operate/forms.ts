@@ -34,7 +34,7 @@ const add = operation({
   notes: [
     "The form's page is hosted here. You can also put the HTML that is shown on your own page.",
     "--hostname: host name of a page that may send the form, in addition to this service's own.",
-    "--refuse-links: treat a form with three links and no email address as sent by a robot.",
+    "--refuse-links: treat a form with three links and no email address as spam.",
   ],
   example: 'form add --company acme --name "Contact us" --hostname www.acme.example',
   changes: true,

@@ -106,7 +106,7 @@ async function statusOf(
 const sweep = operation({
   name: "carrier sweep",
   summary: "fetch texts of the last three days that the carrier has and this installation lacks",
-  notes: ["The server does this at its start, and for the last three hours every hour."],
+  notes: ["The server does this at startup and, for the last three hours, every hour."],
   example: "carrier sweep",
   changes: true,
   input: z.object({}),

@@ -22,14 +22,14 @@ interface Backup extends WrittenBackup {
 
 const backup = operation({
   name: "backup",
-  summary: "write a backup of the installation to one file, also while the server runs",
+  summary: "write a backup of the installation to one file, even while the server runs",
   notes: [
     "The file has secrets: the keys of personal data, unless LEDGER_MASTER_KEY keeps the master key outside. " +
       "Only its owner can read it (mode 0600); keep it that way.",
     "The file is written completely or not at all, and replaces a file of the same name. Each line has a checksum of " +
       "all lines before. It has all events up to one position, and the tables that match them.",
     "Read models and caches are not in it: a restore rebuilds them. The backup ends with an audit; the exit code " +
-      "is 1 if the audit fails, and the file is written all the same.",
+      "is 1 if the audit fails, and the file is written anyway.",
     LEFT_OUT_NOTE,
   ],
   example: "backup ledger-2026-11-30.backup",
@@ -71,7 +71,7 @@ const release = operation({
     "Every event of the stream is checked first; a stream that is still corrupt is not released.",
     "After a restore or a copy the stream ends with its last proven event; later events are lost.",
     "The read models that show the stream are rebuilt, and the jobs that were held back are enqueued.",
-    "The stream takes commands when all of that is done. Repeat an interrupted release.",
+    "The stream accepts commands once all of this is done. Repeat an interrupted release.",
   ],
   example: "store release ledger-co_4KJ7M2QX",
   changes: true,

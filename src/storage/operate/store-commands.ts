@@ -77,8 +77,8 @@ const restore = maintenanceCommand<RestoreResult>({
   notes: [
     "The settings LEDGER_DATA_DIR, DATABASE_URL and LEDGER_EVENTSTORE_URL name the installation. It must be empty, " +
       "with an empty event store; a backup fits either kind of event store.",
-    "The whole file is checked before anything is written. An interrupted restore continues with the same file; " +
-      "until then nothing can start there.",
+    "The whole file is checked before anything is written. Run an interrupted restore again with the same file; " +
+      "until it completes, the installation cannot start.",
     "If the master key was kept outside, set LEDGER_MASTER_KEY to the same key.",
     LEFT_OUT_NOTE,
   ],
@@ -118,7 +118,7 @@ export const repairSettingsCommand = maintenanceCommand<SettingsRepair>({
   summary: "unhide the events that a stream's settings hide in EventStoreDB",
   notes: [
     "Removes $maxCount, $maxAge and $tb from the stream's settings; other settings, such as $acl, stay.",
-    "It works on the server of LEDGER_EVENTSTORE_URL, also while a ledger runs, which detects the repaired stream " +
+    "It works on the server of LEDGER_EVENTSTORE_URL, even while a ledger runs, which detects the repaired stream " +
       "within ten seconds and accepts commands on it again.",
     '"projections status" lists the streams that are held back: they also need "store release".',
     "The exit code is 1 if the stream still does not begin with its first event: a scavenge has removed it, and " +

@@ -119,7 +119,7 @@ const withCookie = (answer: CallAnswer, cookie: string): CallAnswer => {
  * Returns the answer to a replayed request. A permanent request is answered with its current state, unless it
  * ended in a final refusal; the position stays the first answer's.
  */
-export async function replayAnswer(
+export async function repeatStoredAnswer(
   ports: Ports,
   route: Route,
   caller: Caller,

@@ -52,7 +52,7 @@ export type ClaimResult =
       /** An earlier process began the request and crashed or left its outcome unknown. */
       readonly isTakenOver: boolean
     }
-  | { readonly state: "replay"; readonly answer: StoredAnswer }
+  | { readonly state: "answered"; readonly answer: StoredAnswer }
   /** Another process is executing it with this seed. */
   | { readonly state: "running"; readonly seed: Seed }
   | { readonly state: "refused"; readonly refusal: Refusal }
@@ -110,7 +110,7 @@ export async function claimIdempotencyKey(
       }
     }
     case "done":
-      return { state: "replay", answer: await unsealAnswer(ports, claim, made.answer) }
+      return { state: "answered", answer: await unsealAnswer(ports, claim, made.answer) }
     case "running": {
       if (isPermanent) {
         return { state: "running", seed: seedOf(ports, claim, "", made.attempt) }
