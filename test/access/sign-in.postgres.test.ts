@@ -232,7 +232,7 @@ describe("a 401 answer", () => {
     const headers = signInHeaders(secret, { method: "GET", url: PEOPLE, personId, time: NOW })
     const { status, body } = await world.call(company.key, "GET", PEOPLE, { headers })
     expect([status, body.error]).toEqual([401, "invalid_key"])
-    expect(body.message).toContain("own key")
+    expect(body.message).toContain("belongs to a person")
   })
 
   it("reports a paused key before the signature", async () => {

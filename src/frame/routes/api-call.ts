@@ -5,7 +5,6 @@ import { BODY_LIMIT_BYTES, BODY_TIMEOUT_MS, CHUNKED_BODY } from "./declare/route
 import type { RouteVariants } from "./declare/route-variants.ts"
 import { isRouteVariants } from "./declare/route-variants.ts"
 import type { Refusal } from "./answers/refusal.ts"
-import type { RequestFacts } from "./answers/error-refusals.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 
@@ -43,6 +42,17 @@ export interface ApiCall extends RawRequest {
   readonly identify: (() => Promise<PersonIdentity | Refusal>) | null
   /** Faults that the caller's adapter found, by field; default none. */
   readonly faults?: Readonly<Record<string, string>>
+}
+
+/** What is known of a request that fails. */
+export interface RequestFacts {
+  readonly requestId: string
+  /** What it pays for; null if nothing. */
+  readonly paymentKind: "charge" | "purchase" | null
+  /** Whether it has an `Idempotency-Key`. */
+  readonly isKeyed: boolean
+  /** Whether an earlier request with the same `Idempotency-Key` may have been executed. */
+  readonly mayHaveRun: boolean
 }
 
 /** The body is longer than the route allows. */

@@ -1,7 +1,6 @@
 /** The progress of a call, its deadline, and internal calls. */
-import type { BodyReader, ApiCall } from "./api-call.ts"
+import type { BodyReader, ApiCall, RequestFacts } from "./api-call.ts"
 import { bodyFromBytes } from "./api-call.ts"
-import type { RequestFacts } from "./answers/error-refusals.ts"
 import { stoppingRefusal } from "./answers/error-refusals.ts"
 import type { AuthenticatedCaller } from "./checks/1-caller.ts"
 import type { Caller, CheckedRequest, InternalCall } from "./declare/route.ts"

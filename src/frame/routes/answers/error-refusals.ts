@@ -1,7 +1,7 @@
 /** Converts errors to refusals that reveal no internals. */
 import { isConnectionFault } from "../../../../adapters/postgres/port.ts"
 import type { Log } from "../../kernel/log.ts"
-import type { BodyTooLarge } from "../api-call.ts"
+import type { BodyTooLarge, RequestFacts } from "../api-call.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
@@ -17,17 +17,6 @@ const INTERNAL_MESSAGE =
 
 /** Errors of a ledger that is unreachable or too slow. */
 const UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
-
-/** What is known of a request that fails. */
-export interface RequestFacts {
-  readonly requestId: string
-  /** What it pays for; null if nothing. */
-  readonly paymentKind: "charge" | "purchase" | null
-  /** Whether it has an `Idempotency-Key`. */
-  readonly isKeyed: boolean
-  /** Whether an earlier request with the same `Idempotency-Key` may have been executed. */
-  readonly mayHaveRun: boolean
-}
 
 /** Returns the answer to a thrown error. */
 export function errorRefusal(error: Error, asked: RequestFacts, log: Log): Refusal {
