@@ -235,7 +235,11 @@ function LineTable({
   return (
     <Stack gap="sm">
       <DataTable
-        {...{ label: "Lines of the bill", columns, rows: shown, next, order: "after" }}
+        label="Lines of the bill"
+        columns={columns}
+        rows={shown}
+        next={next}
+        order="after"
         rowKey={({ lineId }) => lineId}
         empty={
           <EmptyState

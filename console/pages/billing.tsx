@@ -147,7 +147,9 @@ function Bills({ bills }: BillList) {
   ]
   return (
     <DataTable
-      {...{ label: "Months", columns, rows: bills }}
+      label="Months"
+      columns={columns}
+      rows={bills}
       rowKey={({ month }) => month}
       place={({ month }) => ({ to: `billing/${month}` })}
       empty={

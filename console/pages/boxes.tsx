@@ -35,7 +35,7 @@ export default function BoxesPage() {
         {({ boxes }) => (
           <>
             <Figures boxes={boxes} />
-            <BoxTable {...{ boxes, seesAll, mayStart }} />
+            <BoxTable boxes={boxes} seesAll={seesAll} mayStart={mayStart} />
           </>
         )}
       </QueryView>
@@ -117,12 +117,17 @@ function BoxTable({ boxes, seesAll, mayStart }: ListProps) {
     <Stack gap="sm">
       <FilterBar filters={seesAll ? [statuses, people] : [statuses]} />
       <DataTable
-        {...{ label: "Boxes", rows: shown }}
+        label="Boxes"
+        rows={shown}
         columns={[...COLUMNS, ...(seesAll ? whose : []), ...NUMBERS]}
         rowKey={({ id }) => id}
         place={({ id }) => ({ to: `boxes/${id}` })}
         empty={
-          boxes.length > 0 ? <EmptyState {...NO_MATCH} /> : <NoBoxes {...{ seesAll, mayStart }} />
+          boxes.length > 0 ? (
+            <EmptyState {...NO_MATCH} />
+          ) : (
+            <NoBoxes seesAll={seesAll} mayStart={mayStart} />
+          )
         }
       />
     </Stack>

@@ -133,7 +133,9 @@ function LimitsAtCharge({ chargeId }: { readonly chargeId: string }) {
       description="Funds and limits right before this charge, from its proof."
       actions={
         <Button
-          {...{ variant: "default", size: "xs", loading: isBusy }}
+          variant="default"
+          size="xs"
+          loading={isBusy}
           onClick={() => save("audit-proof", { chargeId }, `proof-${chargeId}.json`)}
         >
           Download the proof

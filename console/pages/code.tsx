@@ -32,7 +32,7 @@ export default function CodePage() {
   const found = useOperationQuery<RepositoryDetails>("repository-show", {}, mayRead)
   if (!mayRead && !mayAdd) {
     const permissions = ["Download and pull the code", "Push and upload code"]
-    return <NoPermission {...{ title: "Code", what: "the code", permissions }} />
+    return <NoPermission title="Code" what="the code" permissions={permissions} />
   }
   return (
     <PageLayout
@@ -135,7 +135,7 @@ function RepositoryContent({ isThere, branch, refs }: RepositoryDetails) {
         {
           name: "get",
           title: "Repository",
-          content: () => <RepositorySummary {...{ branch, refs }} />,
+          content: () => <RepositorySummary branch={branch} refs={refs} />,
         },
         ...(mayPushes ? [{ name: "pushes", title: "Pushes", content: () => <Pushes /> }] : []),
         ...(mayScrub

@@ -59,7 +59,9 @@ function List({ domains }: DomainList) {
   ]
   return (
     <DataTable
-      {...{ label: "Domains", columns, rows: domains }}
+      label="Domains"
+      columns={columns}
+      rows={domains}
       rowKey={({ id }) => id}
       place={({ id }) => ({ to: `domains/${id}` })}
       empty={

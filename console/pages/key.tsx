@@ -151,7 +151,8 @@ function Actions({
         label="Change"
         title="Change its operations"
         description="Operations that you remove are refused from the next call."
-        {...{ isOwn, initialValues: { operations } }}
+        isOwn={isOwn}
+        initialValues={{ operations }}
         inputOf={({ operations: chosen }) => ({ keyId, operations: chosen })}
         fields={(form) => (
           <OperationChoice
@@ -166,7 +167,8 @@ function Actions({
       {status === "paused" ? (
         <ActionButton
           operation="key-resume"
-          {...{ isOwn, input: { keyId } }}
+          isOwn={isOwn}
+          input={{ keyId }}
           label="Resume"
           description="Its calls are accepted again immediately."
           successMessage="The key works again."
@@ -179,7 +181,8 @@ function Actions({
       ) : (
         <ActionButton
           operation="key-pause"
-          {...{ isOwn, input: { keyId } }}
+          isOwn={isOwn}
+          input={{ keyId }}
           label="Pause"
           description="Calls with this key are refused immediately, until you resume it."
           successMessage="The key is paused."
@@ -192,7 +195,8 @@ function Actions({
       )}
       <ActionButton
         operation="key-delete"
-        {...{ isOwn, input: { keyId } }}
+        isOwn={isOwn}
+        input={{ keyId }}
         confirmationText={label ?? keyId}
         label="Delete"
         description="Calls with this key are refused for good. Pause it to stop it for a time."

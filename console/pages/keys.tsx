@@ -136,7 +136,9 @@ function List({ keys }: KeyList) {
   ]
   return (
     <DataTable
-      {...{ label: "Keys", columns, rows: keys }}
+      label="Keys"
+      columns={columns}
+      rows={keys}
       rowKey={({ keyId }) => keyId}
       place={({ keyId }) => ({ to: `keys/${keyId}` })}
       empty={

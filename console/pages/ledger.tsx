@@ -118,7 +118,11 @@ function List({ streams, next }: StreamList) {
   ]
   return (
     <DataTable
-      {...{ label: "Streams", columns, rows: streams, next, order: "after" }}
+      label="Streams"
+      columns={columns}
+      rows={streams}
+      next={next}
+      order="after"
       rowKey={({ stream }) => stream}
       place={({ stream }) => ({ to: `ledger/${stream}`, search: filters })}
       empty={

@@ -163,7 +163,9 @@ function List({ limits }: LimitList) {
     <Stack gap="sm">
       <FilterBar filters={[{ name: "holder", label: "Holder", options: [...holders] }]} />
       <DataTable
-        {...{ label: "Limits", columns, rows: shown }}
+        label="Limits"
+        columns={columns}
+        rows={shown}
         rowKey={({ holderId, class: counted }) => `${holderId} ${counted}`}
         place={spendingOf}
         empty={

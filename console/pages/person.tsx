@@ -221,7 +221,9 @@ function ChangeAccess({ found }: { readonly found: TeamMember }) {
       inputOf={({ chosen }) => ({ personId, ...accessChange(found, chosen) })}
       fields={(form) => (
         <PermissionChoice
-          {...{ held: permissions, rolePermissions, chosen: form.values.chosen }}
+          held={permissions}
+          rolePermissions={rolePermissions}
+          chosen={form.values.chosen}
           onChoose={(chosen) => form.setFieldValue("chosen", chosen)}
         />
       )}

@@ -152,7 +152,8 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
         />
       </Box>
       <DataTable
-        {...{ label: "Publishes", columns }}
+        label="Publishes"
+        columns={columns}
         rows={publishes.filter((one) => status === undefined || one.status === status)}
         rowKey={({ id }) => id}
         place={({ id }) => ({ to: `previews/${id}` })}

@@ -112,7 +112,10 @@ function Charges({ charges, next }: ChargeList) {
   ]
   return (
     <DataTable
-      {...{ label: "Charges", columns, rows: charges, next }}
+      label="Charges"
+      columns={columns}
+      rows={charges}
+      next={next}
       rowKey={({ revision }) => String(revision)}
       place={({ chargeId }) => ({ to: `spending/${chargeId}` })}
       empty={

@@ -77,7 +77,10 @@ function List({ stream, events, next }: EventList & { readonly stream: string })
   ]
   return (
     <DataTable
-      {...{ label: "Events", columns, rows: events, order: "after" }}
+      label="Events"
+      columns={columns}
+      rows={events}
+      order="after"
       next={next === null ? null : next - 1}
       rowKey={({ revision }) => String(revision)}
       place={({ revision }) => ({

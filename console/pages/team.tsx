@@ -89,7 +89,9 @@ function People({ people }: { readonly people: readonly TeamMember[] }) {
   ]
   return (
     <DataTable
-      {...{ label: "People", columns, rows: people }}
+      label="People"
+      columns={columns}
+      rows={people}
       rowKey={({ personId }) => personId}
       place={({ personId }) => ({ to: `team/${personId}` })}
       empty={<EmptyState title="No people" description="The people of the company appear here." />}
@@ -158,7 +160,9 @@ function Invitations({ invited }: { readonly invited: readonly Invitation[] }) {
   ]
   return (
     <DataTable
-      {...{ label: "Invitations", columns, rows: invited }}
+      label="Invitations"
+      columns={columns}
+      rows={invited}
       rowKey={({ inviteId }) => inviteId}
       empty={
         <EmptyState

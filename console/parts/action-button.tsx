@@ -39,7 +39,7 @@ export function ActionButton(props: ActionProps) {
   if (operation === null || operation.may === "no" || (operation.may === "own" && !isOwn))
     return null
   return (
-    <DialogButton {...{ label, variant, isDangerous }}>
+    <DialogButton label={label} variant={variant} isDangerous={isDangerous}>
       {(close) => <Confirm {...props} onClose={close} />}
     </DialogButton>
   )

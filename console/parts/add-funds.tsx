@@ -26,7 +26,9 @@ export function AddFundsButton() {
   const isLinked = add === "funds"
   return (
     <DialogButton
-      {...{ label: "Add funds", variant: "filled", isLinked }}
+      label="Add funds"
+      variant="filled"
+      isLinked={isLinked}
       onClosed={() => {
         if (isLinked) setFilters({ add: undefined })
       }}

@@ -25,7 +25,10 @@ export function ApiCallButton<Values extends Record<string, unknown>, Answer = u
   const { label, title, variant, isDangerous } = props
   return (
     <DialogButton
-      {...{ label, title, variant, isDangerous }}
+      label={label}
+      title={title}
+      variant={variant}
+      isDangerous={isDangerous}
       size={props.fields === undefined ? "md" : "lg"}
     >
       {(close) => <ApiCallForm {...props} onClose={close} />}

@@ -41,7 +41,10 @@ export function VerifySection() {
         <TextInput
           label="A head or hash that you saved"
           description="Checks that it is still in the history. Leave empty for all other checks."
-          {...{ value: noted, error: fault, maw: 640, autoComplete: "off" }}
+          value={noted}
+          error={fault}
+          maw={640}
+          autoComplete="off"
           onChange={(event) => setNoted(event.currentTarget.value)}
         />
         <Group gap="xs">

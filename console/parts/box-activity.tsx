@@ -52,7 +52,10 @@ export function BoxActivityLog({ boxId }: { readonly boxId: string }) {
     <QueryView query={found}>
       {({ events }) => (
         <DataTable
-          {...{ label: "Activity", columns, rows: events, empty: null }}
+          label="Activity"
+          columns={columns}
+          rows={events}
+          empty={null}
           rowKey={({ at, action, detail }) => `${at} ${action} ${detail}`}
         />
       )}

@@ -71,7 +71,9 @@ function RunCommand({ boxId }: BoxProps) {
         label="Run a command"
         description="Runs in the repository's folder for at most two minutes. The activity log records it."
         placeholder="npm test"
-        {...{ value: command, autoComplete: "off", maw: 760 }}
+        value={command}
+        autoComplete="off"
+        maw={760}
         onChange={(event) => setCommand(event.currentTarget.value)}
       />
       <Group gap="xs">
@@ -145,7 +147,9 @@ function Processes({ boxId, mayRun }: BoxProps & { readonly mayRun: boolean }) {
       <QueryView query={found}>
         {({ processes }) => (
           <DataTable
-            {...{ label: "Background commands", columns, rows: processes }}
+            label="Background commands"
+            columns={columns}
+            rows={processes}
             rowKey={({ id }) => id}
             place={({ id }) => ({
               to: `boxes/${boxId}`,

@@ -99,7 +99,9 @@ function FolderView({ boxId, path }: { readonly boxId: string; readonly path: st
     <QueryView query={found}>
       {({ files }) => (
         <DataTable
-          {...{ label: "Files", columns, rows: files }}
+          label="Files"
+          columns={columns}
+          rows={files}
           rowKey={({ name }) => name}
           place={({ type, path: target }) => ({
             to: `boxes/${boxId}`,

@@ -41,7 +41,8 @@ export function BoxPush({ boxId }: { readonly boxId: string }) {
       >
         <TextInput
           label="Commit message"
-          {...{ value: message, maxLength: 2_000 }}
+          value={message}
+          maxLength={2_000}
           onChange={(event) => setMessage(event.currentTarget.value)}
         />
         <Button type="submit" loading={pushing.isPending} disabled={isEmpty} w="fit-content">

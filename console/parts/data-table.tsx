@@ -79,7 +79,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {isComplete ? null : <Pager {...{ count: rows.length, next, order }} />}
+      {isComplete ? null : <Pager count={rows.length} next={next} order={order} />}
     </Stack>
   )
 }

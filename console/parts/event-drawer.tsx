@@ -52,7 +52,7 @@ export function EventDrawer({ stream, revision }: EventDrawerProps) {
           return event === undefined ? (
             <EmptyState title="No such event" description="The stream ends before this revision." />
           ) : (
-            <EventContent {...{ event, before, isOpened, setOpened }} />
+            <EventContent event={event} before={before} isOpened={isOpened} setOpened={setOpened} />
           )
         }}
       </QueryView>

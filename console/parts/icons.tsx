@@ -3,8 +3,13 @@ import type { ReactNode } from "react"
 function Icon({ children, size = 14 }: { readonly children: ReactNode; readonly size?: number }) {
   return (
     <svg
-      {...{ width: size, height: size, viewBox: "0 0 16 16", fill: "none" }}
-      {...{ stroke: "currentColor", strokeWidth: 1.4, strokeLinecap: "round" }}
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth={1.4}
+      strokeLinecap="round"
       strokeLinejoin="round"
       aria-hidden
     >

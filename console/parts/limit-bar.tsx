@@ -91,7 +91,11 @@ export function LimitBar({ limit, whose, forecast }: LimitBarProps) {
           </Text>
         </Text>
       </Group>
-      <UsageBar label={`${whose}: ${limitLabel(limit)}`} {...{ usedMicros, amountMicros }} />
+      <UsageBar
+        label={`${whose}: ${limitLabel(limit)}`}
+        usedMicros={usedMicros}
+        amountMicros={amountMicros}
+      />
       <Text size="xs" c="dimmed">
         <Money micros={remainingMicros} decimals={decimals} /> left, resets in{" "}
         <TimeUntil at={resetsAt} />

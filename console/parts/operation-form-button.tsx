@@ -28,7 +28,7 @@ export function OperationFormButton<Values extends Record<string, unknown>, Answ
   if (operation === null || operation.may === "no" || (operation.may === "own" && !isOwn))
     return null
   return (
-    <DialogButton {...{ label, title, variant }} size="lg">
+    <DialogButton label={label} title={title} variant={variant} size="lg">
       {(close) => <OperationForm {...props} onClose={close} />}
     </DialogButton>
   )

@@ -49,7 +49,10 @@ export function PushTable({ pushes, next }: PushList) {
   ]
   return (
     <DataTable
-      {...{ label: "Pushes", columns, rows: pushes, next }}
+      label="Pushes"
+      columns={columns}
+      rows={pushes}
+      next={next}
       rowKey={({ pushId }) => pushId}
       place={({ revision }) => ({ to: `code/${revision}` })}
       empty={

@@ -76,10 +76,12 @@ export function RefusalCard({ refusal, message, whose, wouldFit, children }: Ref
         <Money micros={requestedMicros} />
       </Text>
       {limit === null ? (
-        <FundsBar {...{ fundsMicros, requestedMicros, wouldFit }} />
+        <FundsBar fundsMicros={fundsMicros} requestedMicros={requestedMicros} wouldFit={wouldFit} />
       ) : (
         <ExceededLimit
-          {...{ limit, requestedMicros, wouldFit }}
+          limit={limit}
+          requestedMicros={requestedMicros}
+          wouldFit={wouldFit}
           whose={whose ?? HOLDERS[limit.holder]}
         />
       )}
@@ -109,7 +111,9 @@ function ExceededLimit({ limit, requestedMicros, whose, wouldFit }: AgainstProps
       </Group>
       <UsageBar
         label={`${whose}: ${dollarsText(requestedMicros)} requested, ${dollarsText(remainingMicros)} left`}
-        {...{ usedMicros, amountMicros, requestedMicros }}
+        usedMicros={usedMicros}
+        amountMicros={amountMicros}
+        requestedMicros={requestedMicros}
       />
       <Text size="sm">
         <Money micros={Math.max(0, remainingMicros)} />{" "}

@@ -26,7 +26,9 @@ export function TextView({ title, text, isLog = false, fileName }: TextViewProps
       <Box
         component="pre"
         className={styles.text}
-        {...{ role: "region", "aria-label": title, tabIndex: 0 }}
+        role="region"
+        aria-label={title}
+        tabIndex={0}
         ref={(shown: HTMLPreElement | null) => {
           if (isLog && shown !== null) shown.scrollTop = shown.scrollHeight
         }}

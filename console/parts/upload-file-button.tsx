@@ -31,7 +31,7 @@ export function UploadFileButton(props: SendFileProps) {
   const operation = useOperation(name)
   if (operation === null || operation.may === "no") return null
   return (
-    <DialogButton {...{ label, variant }} size="lg">
+    <DialogButton label={label} variant={variant} size="lg">
       {(close) => <UploadForm {...props} onClose={close} />}
     </DialogButton>
   )
@@ -91,7 +91,11 @@ function UploadForm(props: SendFileProps & { readonly onClose: () => void }) {
         label="File"
         description={`${accept}, at most ${sizeText(MAX_UPLOAD_BYTES)}`}
         placeholder="Choose a file"
-        {...{ accept, value: file, clearable: true, error: fault, disabled: share !== null }}
+        accept={accept}
+        value={file}
+        clearable
+        error={fault}
+        disabled={share !== null}
         clearButtonProps={{ "aria-label": "Clear the file" }}
         onChange={setFile}
       />

@@ -47,7 +47,9 @@ function Apps({ apps, updates }: AppList) {
   ]
   return (
     <DataTable
-      {...{ label: "Installed apps", columns, rows: apps }}
+      label="Installed apps"
+      columns={columns}
+      rows={apps}
       rowKey={({ installId }) => installId}
       place={({ installId }) => ({ to: `settings/apps/${installId}` })}
       empty={

@@ -152,7 +152,8 @@ function NameServers({ domain }: { readonly domain: Domain }) {
     >
       <Stack gap="sm">
         <DataTable
-          {...{ label: "Name servers", columns }}
+          label="Name servers"
+          columns={columns}
           rows={nameServers.map((server) => ({ name: server }))}
           rowKey={(server) => server.name}
           empty={null}

@@ -53,7 +53,9 @@ export function Records({ domain }: { readonly domain: Domain }) {
           ]}
         />
         <DataTable
-          {...{ label: "Records", columns: columnsOf(domain), rows }}
+          label="Records"
+          columns={columnsOf(domain)}
+          rows={rows}
           rowKey={({ id }) => id}
           empty={
             <EmptyState

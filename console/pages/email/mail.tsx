@@ -73,7 +73,9 @@ function MailContent({
       />
       <Section title="Recipients" description="The content of a mail is deleted after delivery.">
         <DataTable
-          {...{ label: "Recipients", columns, rows: copies }}
+          label="Recipients"
+          columns={columns}
+          rows={copies}
           rowKey={({ recipientIndex }) => String(recipientIndex)}
           empty={null}
         />

@@ -76,7 +76,9 @@ function List({ emails }: MailList) {
   return (
     <Stack gap="sm">
       <DataTable
-        {...{ label: "Mails", columns, rows }}
+        label="Mails"
+        columns={columns}
+        rows={rows}
         rowKey={({ mailId, recipientIndex }) => `${mailId} ${recipientIndex}`}
         place={({ mailId }) => ({ to: `email/${mailId}` })}
         empty={

@@ -79,7 +79,9 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
   ]
   return (
     <DataTable
-      {...{ label: "Sending domains", columns, rows: domains }}
+      label="Sending domains"
+      columns={columns}
+      rows={domains}
       rowKey={({ id }) => id}
       place={({ domainId }) => ({ to: `domains/${domainId}` })}
       empty={

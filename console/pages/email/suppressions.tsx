@@ -78,7 +78,9 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
   ]
   return (
     <DataTable
-      {...{ label: "Suppressed", columns, rows }}
+      label="Suppressed"
+      columns={columns}
+      rows={rows}
       rowKey={({ email, since, sendingDomainId }) => `${email} ${since} ${sendingDomainId}`}
       empty={
         <EmptyState

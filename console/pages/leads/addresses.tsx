@@ -114,7 +114,9 @@ function Suggestions({ found: { suggestions }, onPick }: SuggestionsProps) {
   ]
   return (
     <DataTable
-      {...{ label: "Suggestions", columns, rows: suggestions }}
+      label="Suggestions"
+      columns={columns}
+      rows={suggestions}
       rowKey={({ placeId }) => placeId}
       empty={
         <EmptyState

@@ -70,7 +70,9 @@ function List({ forms }: FormList) {
   ]
   return (
     <DataTable
-      {...{ label: "Forms", columns, rows: forms }}
+      label="Forms"
+      columns={columns}
+      rows={forms}
       rowKey={({ formId }) => formId}
       place={({ formId }) => ({ to: "leads", search: { form: formId } })}
       empty={

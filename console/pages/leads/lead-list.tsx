@@ -115,7 +115,10 @@ function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: s
   ]
   return (
     <DataTable
-      {...{ label: "Leads", columns, rows, next }}
+      label="Leads"
+      columns={columns}
+      rows={rows}
+      next={next}
       order="after"
       rowKey={({ id }) => id}
       place={({ id, createdAt }) => ({

@@ -162,7 +162,9 @@ function Offers({
   ]
   return (
     <DataTable
-      {...{ label: "Numbers for sale", columns, rows: numbers }}
+      label="Numbers for sale"
+      columns={columns}
+      rows={numbers}
       rowKey={({ number }) => number}
       empty={
         <EmptyState

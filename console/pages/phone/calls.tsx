@@ -78,7 +78,10 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
   ]
   return (
     <DataTable
-      {...{ label: "Calls", columns, rows, next }}
+      label="Calls"
+      columns={columns}
+      rows={rows}
+      next={next}
       rowKey={({ id }) => id}
       // The page of a call searches from the page on which it was listed.
       place={({ id }) => ({

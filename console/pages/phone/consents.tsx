@@ -106,7 +106,9 @@ function OptOutTable({
   ]
   return (
     <DataTable
-      {...{ label: "Opt-outs", columns, rows }}
+      label="Opt-outs"
+      columns={columns}
+      rows={rows}
       rowKey={({ phone, at }) => phone ?? at}
       place={({ phone }) => ({ to: `phone/texts/${encodeURIComponent(phone ?? "erased")}` })}
       empty={
@@ -160,7 +162,9 @@ export function OptIns() {
       <QueryView query={found}>
         {({ optins }) => (
           <DataTable
-            {...{ label: "Opt-ins", columns, rows: optins }}
+            label="Opt-ins"
+            columns={columns}
+            rows={optins}
             rowKey={({ id }) => id}
             place={({ phone }) => ({ to: `phone/texts/${encodeURIComponent(phone ?? "erased")}` })}
             empty={

@@ -71,7 +71,9 @@ function OwnedNumbers({ numbers }: { readonly numbers: readonly PhoneNumber[] })
   ]
   return (
     <DataTable
-      {...{ label: "Your numbers", columns, rows: numbers }}
+      label="Your numbers"
+      columns={columns}
+      rows={numbers}
       rowKey={({ id }) => id}
       place={({ id }) => ({ to: `phone/numbers/${id}` })}
       empty={

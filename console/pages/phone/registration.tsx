@@ -37,20 +37,17 @@ export function RegistrationSection() {
           />
           <QueryView query={state}>
             {({ business }) => (
-              <BusinessSection {...{ business, ...may }} part={partOf(found, "business")} />
+              <BusinessSection business={business} {...may} part={partOf(found, "business")} />
             )}
           </QueryView>
           <QueryView query={pages}>
             {(shown) => (
-              <PagesSection
-                {...{ pages: shown, ...may }}
-                passedAt={state.data?.pagesPassedAt ?? null}
-              />
+              <PagesSection pages={shown} {...may} passedAt={state.data?.pagesPassedAt ?? null} />
             )}
           </QueryView>
           <QueryView query={campaign}>
             {(shown) => (
-              <CampaignSection {...{ campaign: shown, ...may }} part={partOf(found, "campaign")} />
+              <CampaignSection campaign={shown} {...may} part={partOf(found, "campaign")} />
             )}
           </QueryView>
         </Stack>

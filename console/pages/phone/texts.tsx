@@ -96,7 +96,10 @@ function List({
   ]
   return (
     <DataTable
-      {...{ label: "Texts", columns, rows, next }}
+      label="Texts"
+      columns={columns}
+      rows={rows}
+      next={next}
       rowKey={({ id }) => id}
       place={(text) => ({ to: `phone/texts/${encodeURIComponent(otherParty(text) ?? "erased")}` })}
       empty={
